@@ -1,0 +1,109 @@
+//! One transaction's worth of truth: events, the texts they refer to, the workspace changes they made,
+//! and the projection rows they imply.
+
+use crate::blob::{Blob, Hash};
+use crate::event::Event;
+use crate::ids::{ActorId, DocumentId, NodeId, ProjectId, QuestionId, RunId};
+use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
+use crate::time::Timestamp;
+use crate::workspace::Change;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub run_id: RunId,
+    /// The log must end here for the batch to be appended.
+    pub expected_seq: u64,
+    pub events: Vec<Event>,
+    pub blobs: Vec<Blob>,
+    pub changes: Vec<Change>,
+}
+
+impl Batch {
+    pub fn after(run_id: RunId, expected_seq: u64) -> Batch {
+        Batch { run_id, expected_seq, events: Vec::new(), blobs: Vec::new(), changes: Vec::new() }
+    }
+}
+
+/// Projections: written with the events that imply them, and rebuilt from the log to the same bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    pub run: RunRow,
+    pub iterations: Vec<IterationRow>,
+    pub entries: Vec<EntryRow>,
+    pub notifications: Vec<NotificationRow>,
+}
+
+/// The run object of contracts §2 is this row, serialised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRow {
+    pub id: RunId,
+    pub kind: Kind,
+    pub objective: String,
+    pub scope: ScopeKind,
+    pub project_ids: Vec<ProjectId>,
+    pub status: Status,
+    pub activity: String,
+    pub stop_reason: Option<StopReason>,
+    pub stop_detail: Option<String>,
+    pub iteration: u32,
+    pub budgets: Value,
+    pub metrics: Value,
+    pub plan: Value,
+    pub success_criteria: Vec<Criterion>,
+    pub questions: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_node_id: Option<NodeId>,
+    pub workspace_document_id: Option<DocumentId>,
+    pub workspace_project_id: ProjectId,
+    pub report: Value,
+    pub model: String,
+    pub warnings: Vec<String>,
+    pub owner: ActorId,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub last_seq: u64,
+    pub head: Hash,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IterationRow {
+    pub run_id: RunId,
+    pub iteration: u32,
+    /// `running` or `completed`.
+    pub status: String,
+    pub summary: String,
+    pub progress: bool,
+    pub metrics: Value,
+    pub artifacts: Value,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// One scratchpad entry, unique per (document, key).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EntryRow {
+    pub document_id: DocumentId,
+    pub key: String,
+    pub markdown: String,
+    pub run_id: RunId,
+    pub seq: u64,
+    pub at: Timestamp,
+}
+
+/// Unique per (run, seq): the event that made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NotificationRow {
+    pub run_id: RunId,
+    pub seq: u64,
+    pub owner: ActorId,
+    /// `question`, `waiting`, `completed`, `stopped`, `failed`, `canceled`.
+    pub kind: String,
+    pub title: String,
+    pub body: String,
+    pub question_id: Option<QuestionId>,
+    pub at: Timestamp,
+}

@@ -1,0 +1,161 @@
+//! Work at the edge of the world: what it is, how it may be repeated, and what came of it.
+//! Failures are data here; only the driver decides about attempts.
+
+use crate::ids::{DocumentId, ProjectId, RunId};
+use crate::model::{ModelSpec, Role};
+use crate::request::Request;
+use crate::workspace::{Mutation, Scope};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// A deterministic position in the run, e.g. `i3.plan`, `i3.t1`, `i3.x0.r2`: equal on every attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EffectId(pub String);
+
+impl fmt::Display for EffectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for EffectId {
+    fn from(id: String) -> Self {
+        EffectId(id)
+    }
+}
+
+/// How a call that was interrupted may be treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Built into the store: its changes commit with its outcome, so it needs no intent.
+    Inline,
+    /// A paid model call: tried again as attempt+1, the lost one presumed paid.
+    Model,
+    ReadOnly,
+    Idempotent,
+    Once,
+}
+
+/// One piece of work, ready to be performed.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub run: RunContext,
+    pub effect: EffectId,
+    pub attempt: u32,
+    pub work: Work,
+}
+
+/// What a performer may know of the run it works for.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    pub run_id: RunId,
+    /// The owner's authority narrowed to the run's projects; evaluated when the tool is called.
+    pub scope: Scope,
+    /// Where a write without `project_id` goes.
+    pub home_project: ProjectId,
+    /// The next event's seq: provenance of what the tool writes.
+    pub now: crate::time::Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub enum Work {
+    Model(ModelCall),
+    Tool(ToolCall),
+}
+
+#[derive(Clone, Debug)]
+pub struct ModelCall {
+    pub role: Role,
+    pub model: ModelSpec,
+    pub request: Request,
+    pub max_tokens: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    pub tool: String,
+    pub arguments: Value,
+    /// `None` = every built-in tool; otherwise the names this caller was given.
+    pub granted: Option<Vec<String>>,
+    /// New documents and tasks without a parent link under this one.
+    pub home_document: DocumentId,
+    /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.
+    pub props: Value,
+}
+
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Model(Result<ModelReply, CallError>),
+    Tool(ToolOutcome),
+}
+
+/// A whole answer: only a stream that reached its terminator gets here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelReply {
+    pub text: String,
+    pub usage: Usage,
+    /// The answer was cut at `max_tokens`: never acted upon.
+    pub truncated: bool,
+    pub provider_request_id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// All input tokens, cached ones included.
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+    /// The server gave no usable figures; these are ours.
+    pub estimated: bool,
+}
+
+/// Grouped by what the run does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallFailure {
+    /// The provider could not be reached or answered 5xx: retried, and counted by the circuit breaker.
+    Unreachable,
+    /// 429 and its like: retried, never parks the provider.
+    RateLimited,
+    /// The answer broke off, stalled or was empty: retried.
+    Interrupted,
+    /// 401/403.
+    Auth,
+    /// The money ran out.
+    Quota,
+    /// The provider will never take this request.
+    Rejected,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallError {
+    pub failure: CallFailure,
+    /// For people: names the provider, the address and what it said, without secrets.
+    pub message: String,
+    /// A floor for the wait before the next attempt.
+    pub retry_after_ms: Option<i64>,
+    /// The request left the machine and may have been billed.
+    pub maybe_paid: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutcome {
+    pub result: Result<ToolOutput, String>,
+    /// Committed together with the outcome, or not at all.
+    pub mutations: Vec<Mutation>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutput {
+    /// What the model is shown.
+    pub content: Value,
+    /// One or two lines for the journal.
+    pub summary: String,
+    /// A pure reading: counts as progress only when its content is new.
+    pub read: bool,
+}
+

@@ -1,0 +1,105 @@
+//! The stored event: one fact with its place in the run's chained log.
+
+use crate::actor::Actor;
+use crate::blob::Hash;
+use crate::facts::Fact;
+use crate::ids::{NodeId, RunId};
+use crate::time::Timestamp;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Always stored, never changed. `payload` is the exact JSON text that was hashed, stored and streamed:
+/// an event is serialised once.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub run_id: RunId,
+    pub seq: u64,
+    pub node_id: Option<NodeId>,
+    pub parent_node_id: Option<NodeId>,
+    pub at: Timestamp,
+    pub actor: Actor,
+    pub hash: Hash,
+    pub fact: Fact,
+    pub payload: Arc<str>,
+}
+
+/// The row as a store keeps it, before its payload is understood.
+#[derive(Clone, Debug)]
+pub struct StoredEvent {
+    pub run_id: RunId,
+    pub seq: u64,
+    pub node_id: Option<NodeId>,
+    pub parent_node_id: Option<NodeId>,
+    pub kind: String,
+    pub at: Timestamp,
+    pub actor: Actor,
+    pub hash: Hash,
+    pub payload: String,
+}
+
+/// What a chain starts from: nothing but the run's own id.
+pub fn genesis(run_id: RunId) -> Hash {
+    Hash::of(&[b"pleach", run_id.0.as_bytes()])
+}
+
+impl Event {
+    pub fn kind(&self) -> &str {
+        self.fact.kind()
+    }
+
+    /// The hash this event must carry after `previous`.
+    pub fn link(&self, previous: Hash) -> Hash {
+        let actor = serde_json::to_vec(&self.actor).unwrap_or_default();
+        let node = self.node_id.map(|id| id.0.into_bytes()).unwrap_or_default();
+        let parent = self.parent_node_id.map(|id| id.0.into_bytes()).unwrap_or_default();
+        Hash::of(&[
+            &previous.0,
+            &self.seq.to_le_bytes(),
+            &self.at.0.to_le_bytes(),
+            &node,
+            &parent,
+            &actor,
+            self.kind().as_bytes(),
+            b"\0",
+            self.payload.as_bytes(),
+        ])
+    }
+
+    /// The public form of contracts §3, one compact JSON value.
+    pub fn to_json(&self) -> String {
+        let mut out = String::with_capacity(self.payload.len() + 320);
+        let _ = write!(out, r#"{{"runId":"{}","seq":{}"#, self.run_id, self.seq);
+        if let Some(node) = self.node_id {
+            let _ = write!(out, r#","nodeId":"{node}""#);
+        }
+        if let Some(parent) = self.parent_node_id {
+            let _ = write!(out, r#","parentNodeId":"{parent}""#);
+        }
+        let actor = serde_json::to_string(&self.actor).unwrap_or_else(|_| "null".into());
+        let kind = serde_json::to_string(self.kind()).unwrap_or_else(|_| "\"\"".into());
+        let _ = write!(
+            out,
+            r#","type":{kind},"timestamp":"{}","actor":{actor},"hash":"{}","payload":{}}}"#,
+            self.at, self.hash, self.payload
+        );
+        out
+    }
+}
+
+impl StoredEvent {
+    /// Understand the payload. Types this version does not know stay as they are and are ignored by folds.
+    pub fn decode(self) -> Event {
+        let fact = Fact::decode(&self.kind, &self.payload);
+        Event {
+            run_id: self.run_id,
+            seq: self.seq,
+            node_id: self.node_id,
+            parent_node_id: self.parent_node_id,
+            at: self.at,
+            actor: self.actor,
+            hash: self.hash,
+            fact,
+            payload: self.payload.into(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Everything that can be true of a run, one struct per event type, grouped by who owns the rule.
+//! A fact is past tense and never fails to apply. Payloads are camelCase JSON (contracts §3); the
+//! objects `budgets`, `metrics` and `artifacts` keep the names they have in the API.
+
+pub mod effect;
+pub mod homework;
+pub mod run;
+
+/// Declares a family of facts: the enum, its wire names, its encoder and decoder, in one table.
+macro_rules! facts {
+    ($(#[$doc:meta])* $family:ident { $($variant:ident = $kind:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $family { $($variant($variant)),+ }
+
+        impl $family {
+            pub fn kind(&self) -> &'static str {
+                match self { $($family::$variant(_) => $kind),+ }
+            }
+            pub fn encode(&self) -> serde_json::Result<String> {
+                match self { $($family::$variant(fact) => serde_json::to_string(fact)),+ }
+            }
+            pub fn decode(kind: &str, payload: &str) -> Option<serde_json::Result<$family>> {
+                match kind {
+                    $($kind => Some(serde_json::from_str(payload).map($family::$variant)),)+
+                    _ => None,
+                }
+            }
+        }
+
+        $(impl From<$variant> for $crate::facts::Fact {
+            fn from(fact: $variant) -> Self { $crate::facts::Fact::$family($family::$variant(fact)) }
+        })+
+    };
+}
+pub(crate) use facts;
+
+pub use effect::Effect;
+pub use homework::Homework;
+pub use run::Run;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    Run(Run),
+    Effect(Effect),
+    Homework(Homework),
+    /// Written by a newer version, or damaged: kept, shown, ignored by folds.
+    Unknown(Unknown),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unknown {
+    pub kind: String,
+    /// Why it could not be read, when the type itself is known.
+    pub error: Option<String>,
+}
+
+impl Fact {
+    pub fn kind(&self) -> &str {
+        match self {
+            Fact::Run(fact) => fact.kind(),
+            Fact::Effect(fact) => fact.kind(),
+            Fact::Homework(fact) => fact.kind(),
+            Fact::Unknown(unknown) => &unknown.kind,
+        }
+    }
+
+    /// `None` for facts of another version: they are never written again.
+    pub fn encode(&self) -> Option<String> {
+        match self {
+            Fact::Run(fact) => fact.encode().ok(),
+            Fact::Effect(fact) => fact.encode().ok(),
+            Fact::Homework(fact) => fact.encode().ok(),
+            Fact::Unknown(_) => None,
+        }
+    }
+
+    pub fn decode(kind: &str, payload: &str) -> Fact {
+        let decoded = match kind.split('.').next().unwrap_or_default() {
+            "run" => Run::decode(kind, payload).map(|fact| fact.map(Fact::Run)),
+            "effect" => Effect::decode(kind, payload).map(|fact| fact.map(Fact::Effect)),
+            "homework" => Homework::decode(kind, payload).map(|fact| fact.map(Fact::Homework)),
+            _ => None,
+        };
+        match decoded {
+            Some(Ok(fact)) => fact,
+            Some(Err(error)) => Fact::Unknown(Unknown { kind: kind.into(), error: Some(error.to_string()) }),
+            None => Fact::Unknown(Unknown { kind: kind.into(), error: None }),
+        }
+    }
+}

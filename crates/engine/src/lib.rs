@@ -1,0 +1,23 @@
+//! The pure half of Pleach: what a run is, what may happen to it, and what it wants next.
+//!
+//! No IO, no clock, no randomness, no async: `now` is an argument and ids are derived. Everything here
+//! can be folded, replayed and simulated; `tests/purity.rs` keeps the dependency list short.
+
+pub mod actor;
+pub mod batch;
+pub mod blob;
+pub mod budget;
+pub mod effect;
+pub mod event;
+pub mod facts;
+pub mod homework;
+pub mod ids;
+pub mod json;
+pub mod metrics;
+pub mod model;
+pub mod money;
+pub mod projection;
+pub mod request;
+pub mod run;
+pub mod time;
+pub mod workspace;

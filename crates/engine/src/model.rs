@@ -1,0 +1,112 @@
+//! Which model plays which role, and what a token costs there. Journaled with the run: a price or a
+//! mapping that changes later does not rewrite what was agreed.
+
+use serde::{Deserialize, Serialize};
+
+/// The parts a model plays; the word on the wire (contracts §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    HomeworkPlanner,
+    HomeworkExecutor,
+    HomeworkRepair,
+    HomeworkReport,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    Fast,
+    Balanced,
+    Powerful,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Role::HomeworkPlanner, Role::HomeworkExecutor, Role::HomeworkRepair, Role::HomeworkReport];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::HomeworkPlanner => "homework_planner",
+            Role::HomeworkExecutor => "homework_executor",
+            Role::HomeworkRepair => "homework_repair",
+            Role::HomeworkReport => "homework_report",
+        }
+    }
+
+    pub fn profile(self) -> Profile {
+        match self {
+            Role::HomeworkPlanner | Role::HomeworkReport => Profile::Powerful,
+            Role::HomeworkExecutor => Profile::Balanced,
+            Role::HomeworkRepair => Profile::Fast,
+        }
+    }
+}
+
+/// Pico-dollars per token, so that every published price is exact; rounded once per call, upwards, to micro-dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+}
+
+impl Price {
+    pub const FREE: Price = Price { input: 0, cached: 0, output: 0 };
+
+    /// Micro-dollars for one call; `input` includes the cached tokens.
+    pub fn cost(&self, input: u64, cached: u64, output: u64) -> u64 {
+        let cached = cached.min(input);
+        let pico = u128::from(input - cached) * u128::from(self.input)
+            + u128::from(cached) * u128::from(self.cached)
+            + u128::from(output) * u128::from(self.output);
+        u64::try_from(pico.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelSpec {
+    pub provider: String,
+    pub model: String,
+    pub context_window: u32,
+    pub max_output: u32,
+    /// `None` = unknown: tokens are capped instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+}
+
+impl ModelSpec {
+    /// `provider/model`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Models {
+    pub fast: ModelSpec,
+    pub balanced: ModelSpec,
+    pub powerful: ModelSpec,
+}
+
+impl Models {
+    pub fn uniform(spec: ModelSpec) -> Models {
+        Models { fast: spec.clone(), balanced: spec.clone(), powerful: spec }
+    }
+
+    pub fn for_role(&self, role: Role) -> &ModelSpec {
+        match role.profile() {
+            Profile::Fast => &self.fast,
+            Profile::Balanced => &self.balanced,
+            Profile::Powerful => &self.powerful,
+        }
+    }
+
+    pub fn all(&self) -> [&ModelSpec; 3] {
+        [&self.fast, &self.balanced, &self.powerful]
+    }
+
+    pub fn price_known(&self) -> bool {
+        self.all().iter().all(|spec| spec.price.is_some())
+    }
+}

@@ -1,0 +1,125 @@
+//! A request to a model as a list of parts. Parts that are already stored are references, so a
+//! 2,000-call run stores each text once; sizes are known without reading, so caps are judged here.
+
+use crate::blob::{Blob, BlobRef, Hash};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    System,
+    User,
+    Assistant,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    Text(String),
+    /// A stored text, shown up to `limit` bytes with an honest marker where it is cut.
+    Stored { blob: BlobRef, limit: u32 },
+}
+
+impl Part {
+    pub fn bytes(&self) -> usize {
+        match self {
+            Part::Text(text) => text.len(),
+            Part::Stored { blob, limit } if blob.bytes > *limit => *limit as usize + CUT_MARKER_BYTES,
+            Part::Stored { blob, .. } => blob.bytes as usize,
+        }
+    }
+}
+
+const CUT_MARKER_BYTES: usize = 80;
+
+/// The first `limit` bytes at most, at a character boundary, and a marker that says what is missing.
+pub fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n[cut: {} of {} bytes shown]", &text[..end], end, text.len())
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    pub speaker: Speaker,
+    pub parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Request {
+    pub messages: Vec<Message>,
+}
+
+/// The stored form: which texts, in which order, said by whom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest(pub Vec<(Speaker, Vec<ManifestPart>)>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ManifestPart {
+    pub hash: Hash,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+impl Request {
+    pub fn say(&mut self, speaker: Speaker, parts: Vec<Part>) {
+        self.messages.push(Message { speaker, parts });
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.messages.iter().flat_map(|message| &message.parts).map(Part::bytes).sum()
+    }
+
+    /// The manifest, and the texts that are new to the store.
+    pub fn manifest(&self) -> (Manifest, Vec<Blob>) {
+        let mut fresh = Vec::new();
+        let messages = self
+            .messages
+            .iter()
+            .map(|message| {
+                let parts = message.parts.iter().map(|part| match part {
+                    Part::Text(text) => {
+                        let blob = Blob::new(text.clone());
+                        let hash = blob.hash;
+                        fresh.push(blob);
+                        ManifestPart { hash, limit: None }
+                    }
+                    Part::Stored { blob, limit } => {
+                        ManifestPart { hash: blob.hash, limit: (blob.bytes > *limit).then_some(*limit) }
+                    }
+                });
+                (message.speaker, parts.collect())
+            })
+            .collect();
+        (Manifest(messages), fresh)
+    }
+
+    /// The hashes a performer must fetch before it can speak.
+    pub fn stored(&self) -> Vec<Hash> {
+        let parts = self.messages.iter().flat_map(|message| &message.parts);
+        parts.filter_map(|part| if let Part::Stored { blob, .. } = part { Some(blob.hash) } else { None }).collect()
+    }
+
+    /// The messages as text; `fetch` gives the stored parts.
+    pub fn render(&self, mut fetch: impl FnMut(Hash) -> Option<String>) -> Result<Vec<(Speaker, String)>, Hash> {
+        self.messages
+            .iter()
+            .map(|message| {
+                let mut text = String::new();
+                for part in &message.parts {
+                    match part {
+                        Part::Text(own) => text.push_str(own),
+                        Part::Stored { blob, limit } => {
+                            text.push_str(&cut(&fetch(blob.hash).ok_or(blob.hash)?, *limit as usize))
+                        }
+                    }
+                }
+                Ok((message.speaker, text))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,251 @@
+//! A run: the fold of its log, and the only way to add to it.
+//!
+//! `Shared` is what every kind of run has (status, people, limits, calls in flight); `Machine` is what
+//! one kind adds. Facts are drafted here, applied at once, and leave as one batch; whoever appends the
+//! batch and fails must throw the `Run` away and fold the log again.
+
+mod apply;
+mod commands;
+mod effects;
+mod shared;
+mod terms;
+
+pub use commands::{Command, Refusal};
+pub use effects::{Due, EffectState, Parked};
+pub use shared::{Question, Shared, Steering};
+pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
+
+use crate::actor::Actor;
+use crate::batch::Batch;
+use crate::blob::{Blob, BlobRef};
+use crate::effect::{EffectId, Work};
+use crate::event::Event;
+use crate::facts::{self, Fact};
+use crate::homework;
+use crate::ids::{self, RunId};
+use crate::time::Timestamp;
+use crate::workspace::{Change, Mutation};
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub shared: Shared,
+    pub machine: Machine,
+    draft: Batch,
+}
+
+/// One of three; tree and task join here.
+#[derive(Clone, Debug)]
+pub enum Machine {
+    Homework(Box<homework::State>),
+}
+
+/// What one kind of run must answer. Pure: `decide` sees a state and returns facts, `apply` records them.
+pub trait Rules {
+    /// Record a fact. Never fails; facts of other machines are ignored.
+    fn apply(&mut self, shared: &Shared, event: &Event);
+    /// The work this state waits for, in order. Costs what is ready, not what exists.
+    fn wants(&self, shared: &Shared) -> Vec<Want>;
+    /// The work itself, built from the state when it is about to start.
+    fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work>;
+    /// Facts that follow from an input. Called again with `Input::Proceed` until nothing follows.
+    fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts);
+    /// Words for people: what is going on.
+    fn activity(&self, shared: &Shared) -> String;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    pub effect: EffectId,
+    pub inline: bool,
+    /// May use the wrap-up reserve, once, without retries.
+    pub wrap_up: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Whatever follows from the state alone.
+    Proceed,
+    /// A model answered, whole.
+    Reply { effect: &'a EffectId, reply: &'a crate::effect::ModelReply, response: BlobRef },
+    /// A tool answered, or refused.
+    Tool { effect: &'a EffectId, outcome: &'a crate::effect::ToolOutcome },
+    /// Every attempt failed, or there was no budget for one.
+    Failed { effect: &'a EffectId, error: &'a str },
+    /// A person lets a stopped or failed run go on.
+    Continued,
+}
+
+/// Facts being decided, with the ids, texts and workspace changes that go with them.
+pub struct Facts {
+    pub now: Timestamp,
+    run_id: RunId,
+    next_seq: u64,
+    minted: u32,
+    pub(crate) list: Vec<Fact>,
+    pub(crate) blobs: Vec<Blob>,
+    pub(crate) mutations: Vec<(usize, Mutation)>,
+}
+
+impl Facts {
+    pub fn push(&mut self, fact: impl Into<Fact>) {
+        self.list.push(fact.into());
+    }
+
+    /// The seq the next pushed fact will get.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq + self.list.len() as u64
+    }
+
+    pub fn keep(&mut self, text: impl Into<String>) -> BlobRef {
+        let blob = Blob::new(text);
+        let reference = blob.reference();
+        self.blobs.push(blob);
+        reference
+    }
+
+    /// A change that commits with the facts; it belongs to the next fact pushed.
+    pub fn mutate(&mut self, mutation: Mutation) {
+        self.mutations.push((self.list.len(), mutation));
+    }
+
+    pub fn mint<T: From<uuid::Uuid>>(&mut self) -> T {
+        self.minted += 1;
+        let place = [self.next_seq.to_le_bytes(), u64::from(self.minted).to_le_bytes()].concat();
+        ids::derive(self.now, &[self.run_id.0.as_bytes(), &place]).into()
+    }
+}
+
+impl Run {
+    /// Fold a log. `None` when it does not begin with `run.queued`.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Run> {
+        let mut events = events.into_iter();
+        let mut run = Run::born(events.next()?)?;
+        events.for_each(|event| run.apply(event));
+        Some(run)
+    }
+
+    /// The state after a run's first event.
+    pub fn born(first: &Event) -> Option<Run> {
+        let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
+        let machine = match brief.kind {
+            Kind::Homework => Machine::Homework(Box::default()),
+        };
+        let draft = Batch::after(first.run_id, 0);
+        let mut run = Run { shared: Shared::new(first.run_id, brief.clone(), first.at), machine, draft };
+        run.apply(first);
+        Some(run)
+    }
+
+    /// A new run, with its first event in the draft.
+    pub fn create(id: RunId, brief: facts::run::Queued, actor: Actor, now: Timestamp) -> Option<Run> {
+        let fact: Fact = brief.into();
+        let payload: Arc<str> = fact.encode()?.into();
+        let mut event = Event {
+            run_id: id,
+            seq: 1,
+            node_id: None,
+            parent_node_id: None,
+            at: now,
+            actor,
+            hash: crate::event::genesis(id),
+            fact,
+            payload,
+        };
+        event.hash = event.link(event.hash);
+        let mut run = Run::born(&event)?;
+        run.draft = Batch::after(id, 0);
+        run.draft.events.push(event);
+        Some(run)
+    }
+
+    pub fn apply(&mut self, event: &Event) {
+        self.shared.apply(event);
+        match &mut self.machine {
+            Machine::Homework(state) => state.apply(&self.shared, event),
+        }
+    }
+
+    fn rules(&self) -> &dyn Rules {
+        match &self.machine {
+            Machine::Homework(state) => state.as_ref(),
+        }
+    }
+
+    /// What was decided since the last call: one transaction's worth.
+    pub fn take_batch(&mut self) -> Batch {
+        std::mem::replace(&mut self.draft, Batch::after(self.shared.id, self.shared.last_seq))
+    }
+
+    /// Anything not yet taken?
+    pub fn has_draft(&self) -> bool {
+        !self.draft.events.is_empty()
+    }
+
+    /// Changes drafted but not yet committed: a tool that reads must wait for them.
+    pub fn has_drafted_changes(&self) -> bool {
+        !self.draft.changes.is_empty()
+    }
+
+    pub fn activity(&self) -> String {
+        self.shared.activity(self.rules())
+    }
+
+    /// Decide, apply, and repeat until the state asks for nothing more.
+    fn decide(&mut self, input: Input<'_>, now: Timestamp) {
+        self.decide_once(input, now);
+        while self.shared.is_moving() && self.decide_once(Input::Proceed, now) {}
+    }
+
+    fn decide_once(&mut self, input: Input<'_>, now: Timestamp) -> bool {
+        let mut facts = self.facts(now);
+        self.rules().decide(&self.shared, input, &mut facts);
+        let any = !facts.list.is_empty();
+        self.record(facts, Actor::Platform);
+        any
+    }
+
+    fn facts(&self, now: Timestamp) -> Facts {
+        Facts {
+            now,
+            run_id: self.shared.id,
+            next_seq: self.shared.last_seq + 1,
+            minted: 0,
+            list: Vec::new(),
+            blobs: Vec::new(),
+            mutations: Vec::new(),
+        }
+    }
+
+    fn record(&mut self, facts: Facts, actor: Actor) {
+        let first_seq = self.shared.last_seq + 1;
+        self.draft.blobs.extend(facts.blobs);
+        self.draft.changes.extend(facts.mutations.into_iter().map(|(index, mutation)| Change {
+            mutation,
+            actor,
+            seq: first_seq + index as u64,
+        }));
+        for fact in facts.list {
+            self.emit(fact, actor, facts.now);
+        }
+    }
+
+    fn emit(&mut self, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
+        let fact = fact.into();
+        let Some(payload) = fact.encode() else { return };
+        let mut event = Event {
+            run_id: self.shared.id,
+            seq: self.shared.last_seq + 1,
+            node_id: None,
+            parent_node_id: None,
+            at: now,
+            actor,
+            hash: self.shared.head,
+            fact,
+            payload: payload.into(),
+        };
+        event.hash = event.link(self.shared.head);
+        self.apply(&event);
+        self.draft.events.push(event);
+    }
+}

@@ -1,0 +1,100 @@
+//! The words of a run: what kind it is, where it stands, why it stopped.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $(#[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+            pub fn name(self) -> &'static str { match self { $($name::$variant => $word),+ } }
+            pub fn parse(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+words! { Kind { Homework = "homework" } }
+words! { ScopeKind { Global = "global", Project = "project", MultiProject = "multi_project" } }
+words! {
+    Status {
+        Queued = "queued", Running = "running", WaitingOnUser = "waiting_on_user", Paused = "paused",
+        Completed = "completed", Stopped = "stopped", Canceled = "canceled", Failed = "failed",
+    }
+}
+words! {
+    /// Each belongs to one status and one exit code (contracts §2).
+    StopReason {
+        Completed = "completed",
+        BudgetCost = "budget_cost", BudgetTokens = "budget_tokens", BudgetWallClock = "budget_wall_clock",
+        MaxIterations = "max_iterations", MaxSteps = "max_steps",
+        NoProgress = "no_progress", UserInput = "user_input", Canceled = "canceled",
+        ProviderAuth = "provider_auth", ProviderQuota = "provider_quota", Error = "error",
+    }
+}
+words! {
+    /// `steer` is shown to the next model call, `queue` to the next planner.
+    Lane { Steer = "steer", Queue = "queue" }
+}
+
+impl Status {
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Status::Completed | Status::Stopped | Status::Canceled | Status::Failed)
+    }
+
+    /// Someone must drive it.
+    pub fn is_live(self) -> bool {
+        matches!(self, Status::Queued | Status::Running)
+    }
+}
+
+impl StopReason {
+    pub fn status(self) -> Status {
+        match self {
+            StopReason::Completed => Status::Completed,
+            StopReason::UserInput => Status::WaitingOnUser,
+            StopReason::Canceled => Status::Canceled,
+            StopReason::ProviderAuth | StopReason::ProviderQuota | StopReason::Error => Status::Failed,
+            _ => Status::Stopped,
+        }
+    }
+
+    pub fn exit_code(self) -> u8 {
+        match self {
+            StopReason::Completed => 0,
+            StopReason::ProviderAuth | StopReason::ProviderQuota | StopReason::Error => 1,
+            StopReason::UserInput => 3,
+            StopReason::NoProgress => 5,
+            StopReason::Canceled => 6,
+            _ => 4,
+        }
+    }
+}
+
+impl From<crate::budget::Exhausted> for StopReason {
+    fn from(limit: crate::budget::Exhausted) -> Self {
+        use crate::budget::Exhausted;
+        match limit {
+            Exhausted::BudgetCost => StopReason::BudgetCost,
+            Exhausted::BudgetTokens => StopReason::BudgetTokens,
+            Exhausted::BudgetWallClock => StopReason::BudgetWallClock,
+        }
+    }
+}
+
+/// A success criterion; the planner cites it as `c1`, `c2`, …
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criterion {
+    pub id: String,
+    pub text: String,
+}
+
+impl Criterion {
+    pub fn number(texts: impl IntoIterator<Item = String>) -> Vec<Criterion> {
+        texts.into_iter().enumerate().map(|(index, text)| Criterion { id: format!("c{}", index + 1), text }).collect()
+    }
+}

@@ -1,0 +1,199 @@
+//! Documents, tasks, projects and the edges between them: what tools read and change, and whose
+//! authority they do it with. Records here are what every store returns; the SQL is not known here.
+
+use crate::actor::{Actor, ActorKind};
+use crate::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Whose eyes a query sees with. Every query takes one; what is outside it does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The platform's own work: rebuild, recovery, doctor. Never given to a tool or a request.
+    Platform,
+    /// Everything this actor is a member of at the moment of the query.
+    Actor(ActorId),
+    /// The same, narrowed to some projects.
+    Within(ActorId, Vec<ProjectId>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActorRecord {
+    pub id: ActorId,
+    pub kind: ActorKind,
+    pub handle: String,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Project {
+    pub id: ProjectId,
+    pub title: String,
+    pub description: String,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A scratchpad's `content` is its entries joined; any other document has one of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    pub id: DocumentId,
+    pub project_id: ProjectId,
+    pub title: String,
+    pub type_key: String,
+    pub content: String,
+    pub props: Value,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    Todo,
+    InProgress,
+    Blocked,
+    Done,
+}
+
+impl TaskState {
+    pub const ALL: [TaskState; 4] = [TaskState::Todo, TaskState::InProgress, TaskState::Blocked, TaskState::Done];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskState::Todo => "todo",
+            TaskState::InProgress => "in_progress",
+            TaskState::Blocked => "blocked",
+            TaskState::Done => "done",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<TaskState> {
+        TaskState::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub project_id: ProjectId,
+    pub title: String,
+    pub description: String,
+    pub state: TaskState,
+    pub props: Value,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// `src` and `dst` are ids of documents, tasks or projects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Edge {
+    pub id: EdgeId,
+    pub project_id: ProjectId,
+    pub src: uuid::Uuid,
+    pub dst: uuid::Uuid,
+    pub rel: String,
+    pub props: Value,
+    pub created_at: Timestamp,
+}
+
+/// One entry of a scratchpad; `key` is unique within its document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub document_id: DocumentId,
+    pub position: i64,
+    pub key: String,
+    pub markdown: String,
+    pub run_id: Option<RunId>,
+    pub seq: Option<u64>,
+    pub created_at: Timestamp,
+}
+
+/// A change to the workspace. Ids are given, so that applying it twice is detected; versions are
+/// compared, so that nobody's edit is lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mutation {
+    CreateProject { id: ProjectId, title: String, description: String, owner: ActorId },
+    UpdateProject { id: ProjectId, expected_version: i64, title: Option<String>, description: Option<String> },
+    CreateDocument { id: DocumentId, project_id: ProjectId, title: String, type_key: String, content: String, props: Value },
+    /// `props` is merged key by key. `expected_version: None` is for the platform's own documents, which nobody else writes.
+    UpdateDocument { id: DocumentId, expected_version: Option<i64>, title: Option<String>, content: Option<String>, props: Option<Value> },
+    CreateTask { id: TaskId, project_id: ProjectId, title: String, description: String, state: TaskState, props: Value },
+    UpdateTask { id: TaskId, expected_version: i64, title: Option<String>, description: Option<String>, state: Option<TaskState>, props: Option<Value> },
+    Link { id: EdgeId, project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid, rel: String, props: Value },
+    Unlink { id: EdgeId },
+}
+
+/// A mutation with its provenance: who, and at which event of which run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub mutation: Mutation,
+    pub actor: Actor,
+    pub seq: u64,
+}
+
+pub const DOCUMENT_HAS_DOCUMENT: &str = "document_has_document";
+pub const DOCUMENT_HAS_TASK: &str = "document_has_task";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    pub id: uuid::Uuid,
+    pub title: String,
+}
+
+/// What one call, iteration or run made and changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Artifacts {
+    pub created_documents: Vec<Named>,
+    pub updated_documents: Vec<Named>,
+    pub created_tasks: Vec<Named>,
+    pub updated_tasks: Vec<Named>,
+    pub created_edges: Vec<Named>,
+}
+
+impl Artifacts {
+    pub fn is_empty(&self) -> bool {
+        self == &Artifacts::default()
+    }
+
+    pub fn extend(&mut self, other: &Artifacts) {
+        fn add(into: &mut Vec<Named>, from: &[Named]) {
+            for named in from {
+                if !into.iter().any(|known| known.id == named.id) {
+                    into.push(named.clone());
+                }
+            }
+        }
+        add(&mut self.created_documents, &other.created_documents);
+        add(&mut self.updated_documents, &other.updated_documents);
+        add(&mut self.created_tasks, &other.created_tasks);
+        add(&mut self.updated_tasks, &other.updated_tasks);
+        add(&mut self.created_edges, &other.created_edges);
+    }
+
+    /// What a set of mutations amounts to; `title_of` names entities that are only changed.
+    pub fn of(mutations: &[Mutation]) -> Artifacts {
+        let mut found = Artifacts::default();
+        for mutation in mutations {
+            match mutation {
+                Mutation::CreateDocument { id, title, .. } => found.created_documents.push(Named { id: id.0, title: title.clone() }),
+                Mutation::UpdateDocument { id, title, .. } => {
+                    found.updated_documents.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
+                }
+                Mutation::CreateTask { id, title, .. } => found.created_tasks.push(Named { id: id.0, title: title.clone() }),
+                Mutation::UpdateTask { id, title, .. } => {
+                    found.updated_tasks.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
+                }
+                Mutation::Link { id, rel, .. } => found.created_edges.push(Named { id: id.0, title: rel.clone() }),
+                Mutation::CreateProject { .. } | Mutation::UpdateProject { .. } | Mutation::Unlink { .. } => {}
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,203 @@
+//! What the loop needs from the world. The ports belong to the loop; stores and performers fit them.
+
+use async_trait::async_trait;
+use engine::actor::ActorKind;
+use engine::batch::{Batch, IterationRow, NotificationRow, Rows, RunRow};
+use engine::blob::Hash;
+use engine::effect::{Job, Outcome};
+use engine::event::StoredEvent;
+use engine::ids::{ActorId, DocumentId, ProjectId, RunId, TaskId};
+use engine::run::{Kind, Status};
+use engine::time::Timestamp;
+use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
+use std::time::Duration;
+
+/// Wall time. The only clock the loop knows; sleeping is tokio's, so that a simulation can jump both.
+pub trait Clock: Send + Sync + 'static {
+    fn now(&self) -> Timestamp;
+}
+
+/// Performs one piece of work at the edge of the world. Failures are data, never panics or errors.
+#[async_trait]
+pub trait Performer: Send + Sync + 'static {
+    async fn perform(&self, job: Job) -> Outcome;
+}
+
+/// The right to drive one run, until it lapses or someone else is given a higher epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub run_id: RunId,
+    pub worker: String,
+    pub epoch: i64,
+}
+
+/// A run that was claimed, and when its last driver was last seen alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    pub lease: Lease,
+    pub last_seen: Option<Timestamp>,
+}
+
+/// One fenced transaction.
+#[derive(Clone, Debug)]
+pub struct Append {
+    pub batch: Batch,
+    pub rows: Rows,
+    /// The driver's lease. `None` for a command given from outside the driver; the expected seq orders it.
+    pub fence: Option<Lease>,
+    /// Creating a run and claiming it in one commit.
+    pub claim_for: Option<String>,
+}
+
+/// Grouped by what the caller does next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// Someone else drives this run now: drop everything.
+    #[error("the lease on run {0} was lost")]
+    LeaseLost(RunId),
+    /// The log grew meanwhile: fold the new events and decide again.
+    #[error("the log of run {run_id} ends at {last_seq}, not where it was expected")]
+    Moved { run_id: RunId, last_seq: u64 },
+    /// An entity changed under a tool (its id): run the tool again on the new version.
+    #[error("{0} was changed by someone else meanwhile")]
+    Conflict(uuid::Uuid),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Try again later: the database is away or busy.
+    #[error("the database is not reachable: {0}")]
+    Unavailable(String),
+    /// No space left; nothing was written.
+    #[error("the disk is full: {0}")]
+    Full(String),
+    /// This program cannot go on with this database.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// The log, the leases and the blobs.
+#[async_trait]
+pub trait Log: Send + Sync + 'static {
+    async fn append(&self, append: Append) -> Result<(), AppendError>;
+    /// In order, after `after`, at most `limit`. Empty for an unknown run.
+    async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
+    /// The texts in the order asked for; one that is missing is `Unusable`.
+    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
+
+    /// Lease up to `limit` live runs (queued or running) that nobody holds, oldest first, or only `only`.
+    /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
+    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError>;
+    /// Prolong; returns the leases that are lost. Also the heartbeat that says when a driver was last alive.
+    async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError>;
+    /// Give runs back at once.
+    async fn release(&self, leases: &[Lease]) -> Result<(), StoreError>;
+    /// Where the logs of the runs this worker holds end: how commands given elsewhere are noticed.
+    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
+    /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
+    async fn wakeup(&self, at_most: Duration);
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    pub kind: Option<Kind>,
+    pub status: Option<Status>,
+    pub text: Option<String>,
+    /// Older than this one.
+    pub before: Option<RunId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct DocumentFilter {
+    pub project_id: Option<ProjectId>,
+    /// Asking by type is the only way to see the platform's own documents (those with a `doc_role`), unless `run_id` is set.
+    pub type_key: Option<String>,
+    /// Everything this run made, the platform's documents included.
+    pub run_id: Option<RunId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct TaskFilter {
+    pub project_id: Option<ProjectId>,
+    pub state: Option<TaskState>,
+    pub run_id: Option<RunId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HitKind {
+    Document,
+    Task,
+    Project,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    pub kind: HitKind,
+    pub id: uuid::Uuid,
+    pub project_id: ProjectId,
+    pub title: String,
+    /// Up to 200 characters of the text.
+    pub excerpt: String,
+}
+
+/// One version of a document, newest first in lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocumentVersion {
+    pub version: i64,
+    pub title: String,
+    pub content: String,
+    pub run_id: Option<RunId>,
+    pub seq: Option<u64>,
+    pub at: Timestamp,
+}
+
+/// What people and tools read. Every query takes a `Scope`; outside it is `None` or absent.
+#[async_trait]
+pub trait Library: Send + Sync + 'static {
+    /// Newest first. A run is visible to its owner and to members of any of its projects.
+    async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
+    async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
+    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError>;
+    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
+
+    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError>;
+    async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError>;
+    /// Newest first; `content` is left empty in lists.
+    async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError>;
+    async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError>;
+    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError>;
+    /// Entries of a scratchpad, newest first, before a position.
+    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError>;
+    async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError>;
+    async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError>;
+    async fn edges(&self, scope: &Scope, src: Option<uuid::Uuid>, dst: Option<uuid::Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError>;
+    async fn edge(&self, scope: &Scope, id: engine::ids::EdgeId) -> Result<Option<Edge>, StoreError>;
+    /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
+    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError>;
+
+    /// A person's own change, outside any run.
+    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;
+    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError>;
+    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError>;
+    /// By id or handle.
+    async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError>;
+    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError>;
+    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
+    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
+}
+
+/// Both halves; what a process holds.
+pub trait Store: Log + Library {}
+impl<T: Log + Library> Store for T {}
+
+/// The person who owns everything on a fresh machine.
+pub const LOCAL_HANDLE: &str = "local";
+
+pub fn local_person(now: Timestamp, id: ActorId) -> ActorRecord {
+    ActorRecord { id, kind: ActorKind::Person, handle: LOCAL_HANDLE.into(), name: "Local user".into(), created_at: now }
+}
