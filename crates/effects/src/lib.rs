@@ -1,2 +1,3 @@
 pub mod performer;
+pub mod rehearsal;
 pub mod tools;

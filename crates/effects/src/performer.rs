@@ -4,7 +4,9 @@
 use crate::tools::Registry;
 use async_trait::async_trait;
 use engine::blob::Hash;
-use engine::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, RunContext, ToolCall, Work};
+use engine::effect::{
+    CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, RunContext, ToolCall, Work,
+};
 use engine::request::{Request, Speaker};
 use runtime::ports::{Performer, Store};
 use std::collections::HashMap;
@@ -40,7 +42,9 @@ impl EffectsPerformer {
         hashes.dedup();
         let texts = self.library.blobs(&hashes).await.map_err(|error| error.to_string())?;
         let stored: HashMap<Hash, String> = hashes.into_iter().zip(texts).collect();
-        request.render(|hash| stored.get(&hash).cloned()).map_err(|hash| format!("a stored part of it is missing: {hash}"))
+        request
+            .render(|hash| stored.get(&hash).cloned())
+            .map_err(|hash| format!("a stored part of it is missing: {hash}"))
     }
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {

@@ -19,8 +19,12 @@ pub enum Kind {
     /// A UUID, written in full.
     Id,
     /// One line that says something: not blank.
-    Line { max: usize },
-    Text { max: usize },
+    Line {
+        max: usize,
+    },
+    Text {
+        max: usize,
+    },
     /// `[a-z_]{1,64}`.
     Relation,
     /// Dotted lower-case words.
@@ -141,7 +145,12 @@ impl Arguments {
         for field in fields {
             match given.get(field.name) {
                 None | Some(Value::Null) if field.required => {
-                    return Err(format!("missing argument `{}`: expected {}; {}", field.name, field.expected(), valid()));
+                    return Err(format!(
+                        "missing argument `{}`: expected {}; {}",
+                        field.name,
+                        field.expected(),
+                        valid()
+                    ));
                 }
                 Some(value) if !value.is_null() && !field.accepts(value) => {
                     let (name, expected) = (field.name, field.expected());
@@ -181,7 +190,8 @@ impl Arguments {
     }
 
     pub fn limit(&self) -> usize {
-        let asked = self.0.get("limit").and_then(Value::as_u64).map(|limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
+        let asked =
+            self.0.get("limit").and_then(Value::as_u64).map(|limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
         asked.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX)
     }
 
@@ -194,11 +204,17 @@ impl Arguments {
     }
 }
 
+/// `title, content, project_id?`: the names, optional ones marked.
+pub fn names(fields: &[Field]) -> String {
+    list(fields.iter().map(|field| format!("{}{}", field.name, if field.required { "" } else { "?" })))
+}
+
 fn listing(fields: &[Field]) -> String {
     if fields.is_empty() {
         return "this tool takes no arguments".into();
     }
-    let name = |field: &Field| if field.required { format!("{} (required)", field.name) } else { field.name.to_owned() };
+    let name =
+        |field: &Field| if field.required { format!("{} (required)", field.name) } else { field.name.to_owned() };
     format!("valid arguments: {}", list(fields.iter().map(name)))
 }
 

@@ -1,4 +1,5 @@
-//! Tools for documents. The platform's own (those with a `doc_role`) can be read, never written.
+//! Tools for documents. The platform's own (those with a `doc_role`) can be read, never written; since
+//! they grow with every iteration by themselves, reading them never counts as having learned something.
 
 use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
 use super::props;
@@ -93,13 +94,14 @@ async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
     };
     let (documents, more) = page(reach.library.documents(&reach.scope, filter).await?, limit);
     let summary = format!("{} documents", documents.len());
-    Ok(Done::read(json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more}), summary))
+    let content = json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more});
+    Ok(Done { read: !documents.iter().any(props::is_platform), ..Done::read(content, summary) })
 }
 
 async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let document = reach.document(arguments.required_id("document_id")).await?;
     let summary = format!("document \"{}\", {} characters", document.title, document.content.chars().count());
-    Ok(Done::read(shown(&document), summary))
+    Ok(Done { read: !props::is_platform(&document), ..Done::read(shown(&document), summary) })
 }
 
 async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -110,11 +112,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let title = arguments.line("title").unwrap_or_default();
     let type_key = arguments.text("type_key").unwrap_or(DEFAULT_TYPE).to_owned();
     let content = arguments.required_text("content").to_owned();
-    Ok(Done {
-        content: json!({"id": id, "title": title, "type_key": type_key, "project_id": project_id, "version": 1}),
-        summary: format!("created document \"{title}\", {} characters", content.chars().count()),
-        mutations: vec![Mutation::CreateDocument { id, project_id, title, type_key, content, props }, link],
-    })
+    Ok(Done::changed(
+        json!({"id": id, "title": title, "type_key": type_key, "project_id": project_id, "version": 1}),
+        format!("created document \"{title}\", {} characters", content.chars().count()),
+        vec![Mutation::CreateDocument { id, project_id, title, type_key, content, props }, link],
+    ))
 }
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -134,25 +136,27 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let props = props::patch(arguments.object("props"), &document.props)?;
     if title == document.title && content.is_none() && props.is_none() {
         let content = json!({"id": document.id, "title": title, "version": document.version, "unchanged": true});
-        return Ok(Done::read(content, format!("document \"{title}\" already says that")));
+        return Ok(Done::settled(content, format!("document \"{title}\" already says that")));
     }
-    Ok(Done {
-        content: json!({"id": document.id, "title": title, "version": document.version + 1}),
-        summary: format!("updated document \"{title}\""),
-        mutations: vec![Mutation::UpdateDocument {
+    Ok(Done::changed(
+        json!({"id": document.id, "title": title, "version": document.version + 1}),
+        format!("updated document \"{title}\""),
+        vec![Mutation::UpdateDocument {
             id: document.id,
             expected_version: Some(document.version),
             title: Some(title),
             content,
             props,
         }],
-    })
+    ))
 }
 
 /// `None` when the text stays as it is.
 fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, Refused> {
     let content = match (arguments.text("content"), arguments.text("append")) {
-        (Some(_), Some(_)) => return Err(Refused("give content (the whole new text) or append (what to add), not both".into())),
+        (Some(_), Some(_)) => {
+            return Err(Refused("give content (the whole new text) or append (what to add), not both".into()));
+        }
         (Some(content), None) => content.to_owned(),
         (None, Some(added)) => appended(current, added),
         (None, None) => return Ok(None),

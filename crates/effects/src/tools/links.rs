@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "link_entities",
-        description: "Join two documents, tasks or projects by a named relation, e.g. supports or depends_on.",
+        description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or depends_on.",
         class: Class::Idempotent,
         fields: &[
             required("src_id", Kind::Id, "Where the edge starts."),
@@ -41,14 +41,14 @@ async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
     let known = reach.library.edges(&reach.scope, Some(src), Some(dst), None).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
-        return Ok(Done::read(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
+        return Ok(Done::settled(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
     }
     let id: EdgeId = reach.mint(0);
-    Ok(Done {
-        content: json!({"edge_id": id, "src_id": src, "dst_id": dst, "rel": rel}),
-        summary: format!("linked \"{}\" {rel} \"{}\"", from.title, to.title),
-        mutations: vec![Mutation::Link { id, project_id: from.project_id, src, dst, rel, props: reach.stamp().clone() }],
-    })
+    Ok(Done::changed(
+        json!({"edge_id": id, "src_id": src, "dst_id": dst, "rel": rel}),
+        format!("linked \"{}\" {rel} \"{}\"", from.title, to.title),
+        vec![Mutation::Link { id, project_id: from.project_id, src, dst, rel, props: reach.stamp().clone() }],
+    ))
 }
 
 async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -56,11 +56,11 @@ async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     if is_platform(reach, &edge).await? {
         return Err(Refused(format!("edge {} belongs to the platform's own workspace and stays", edge.id)));
     }
-    Ok(Done {
-        content: json!({"edge_id": edge.id, "src_id": edge.src, "dst_id": edge.dst, "rel": edge.rel, "removed": true}),
-        summary: format!("unlinked {} {} {}", edge.src, edge.rel, edge.dst),
-        mutations: vec![Mutation::Unlink { id: edge.id }],
-    })
+    Ok(Done::changed(
+        json!({"edge_id": edge.id, "src_id": edge.src, "dst_id": edge.dst, "rel": edge.rel, "removed": true}),
+        format!("unlinked {} {} {}", edge.src, edge.rel, edge.dst),
+        vec![Mutation::Unlink { id: edge.id }],
+    ))
 }
 
 /// The skeleton of a workspace: both ends are the platform's own documents.

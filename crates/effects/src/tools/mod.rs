@@ -13,12 +13,12 @@ mod search;
 mod tasks;
 
 use arguments::{Arguments, Field, list};
-use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput};
+use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
 use reach::Reach;
 use runtime::ports::{Library, StoreError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// One thing a model, a person or another program may ask for.
 #[derive(Clone, Copy)]
@@ -54,11 +54,22 @@ struct Done {
     content: Value,
     summary: String,
     mutations: Vec<Mutation>,
+    /// Something of the world was read; may count as progress when it is new.
+    read: bool,
 }
 
 impl Done {
     fn read(content: Value, summary: String) -> Done {
-        Done { content, summary, mutations: Vec::new() }
+        Done { content, summary, mutations: Vec::new(), read: true }
+    }
+
+    fn changed(content: Value, summary: String, mutations: Vec<Mutation>) -> Done {
+        Done { content, summary, mutations, read: false }
+    }
+
+    /// Nothing was changed and nothing new can have been learned.
+    fn settled(content: Value, summary: String) -> Done {
+        Done::changed(content, summary, Vec::new())
     }
 }
 
@@ -96,25 +107,34 @@ impl Registry {
         self.actions.iter().find(|action| action.name == name)
     }
 
-    /// `{name, description, arguments}` of each action, as prompts show them.
-    pub fn catalogue(&self) -> Vec<Value> {
-        let entry = |action: &Action| {
-            json!({"name": action.name, "description": action.description, "arguments": action.schema()})
+    /// Every action as a run is given it and a prompt shows it.
+    pub fn catalogue(&self) -> Vec<ToolSpec> {
+        let spec = |action: &Action| ToolSpec {
+            name: action.name.into(),
+            arguments: arguments::names(action.fields),
+            description: action.description.into(),
+            read: action.is_read(),
         };
-        self.actions.iter().map(entry).collect()
+        self.actions.iter().map(spec).collect()
     }
 
     /// Carry out one call. Whatever is wrong with it comes back as an error result that lists what is valid.
-    pub async fn call(&self, library: &dyn Library, run: &RunContext, call: &ToolCall, effect: &EffectId) -> ToolOutcome {
+    pub async fn call(
+        &self,
+        library: &dyn Library,
+        run: &RunContext,
+        call: &ToolCall,
+        effect: &EffectId,
+    ) -> ToolOutcome {
         let done = match self.granted(call) {
             Ok(action) => {
                 let reach = Reach::new(library, run, call, effect);
-                action.carry_out(&reach).await.map(|done| (done, action.is_read()))
+                action.carry_out(&reach).await
             }
             Err(refused) => Err(refused),
         };
         match done {
-            Ok((Done { content, summary, mutations }, read)) => {
+            Ok(Done { content, summary, mutations, read }) => {
                 ToolOutcome { result: Ok(ToolOutput { content, summary: one_line(&summary), read }), mutations }
             }
             Err(Refused(reason)) => ToolOutcome { result: Err(reason), mutations: Vec::new() },
@@ -122,12 +142,15 @@ impl Registry {
     }
 
     fn granted(&self, call: &ToolCall) -> Result<&Action, Refused> {
-        let is_granted = |name: &str| call.granted.as_ref().is_none_or(|names| names.iter().any(|granted| granted == name));
+        let is_granted = |name: &str| call.granted.iter().any(|granted| granted == name);
         let valid = || list(self.actions.iter().map(|action| action.name).filter(|name| is_granted(name)));
         let asked: String = call.tool.chars().take(80).collect();
         match self.find(&call.tool) {
             Some(action) if is_granted(action.name) => Ok(action),
-            Some(_) => Err(Refused(format!("tool_not_granted: {asked} was not given to this caller; granted tools: {}", valid()))),
+            Some(_) => Err(Refused(format!(
+                "tool_not_granted: {asked} was not given to this caller; granted tools: {}",
+                valid()
+            ))),
             None => Err(Refused(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid()))),
         }
     }

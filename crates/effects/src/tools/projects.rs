@@ -73,11 +73,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let id: ProjectId = reach.mint(0);
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
-    Ok(Done {
-        content: json!({"id": id, "title": title, "version": 1}),
-        summary: format!("created project \"{title}\""),
-        mutations: vec![Mutation::CreateProject { id, title, description, owner }],
-    })
+    Ok(Done::changed(
+        json!({"id": id, "title": title, "version": 1}),
+        format!("created project \"{title}\""),
+        vec![Mutation::CreateProject { id, title, description, owner }],
+    ))
 }
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -90,16 +90,16 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let description = arguments.text("description").filter(|text| *text != project.description).map(str::to_owned);
     if title == project.title && description.is_none() {
         let content = json!({"id": project.id, "title": title, "version": project.version, "unchanged": true});
-        return Ok(Done::read(content, format!("project \"{title}\" already says that")));
+        return Ok(Done::settled(content, format!("project \"{title}\" already says that")));
     }
-    Ok(Done {
-        content: json!({"id": project.id, "title": title, "version": project.version + 1}),
-        summary: format!("updated project \"{title}\""),
-        mutations: vec![Mutation::UpdateProject {
+    Ok(Done::changed(
+        json!({"id": project.id, "title": title, "version": project.version + 1}),
+        format!("updated project \"{title}\""),
+        vec![Mutation::UpdateProject {
             id: project.id,
             expected_version: project.version,
             title: Some(title),
             description,
         }],
-    })
+    ))
 }

@@ -32,6 +32,7 @@ pub fn patch(given: Option<&Map<String, Value>>, current: &Value) -> Result<Opti
     let Some(given) = given else { return Ok(None) };
     refuse_role(given)?;
     let changes = |key: &str, value: &Value| !PLATFORM_KEYS.contains(&key) && current.get(key) != Some(value);
-    let patch: Map<_, _> = given.iter().filter(|(key, value)| changes(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let patch: Map<_, _> =
+        given.iter().filter(|(key, value)| changes(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect();
     Ok((!patch.is_empty()).then_some(Value::Object(patch)))
 }

@@ -125,7 +125,13 @@ impl<'a> Reach<'a> {
     }
 
     /// The edge that puts a new thing under its parent, else under the document this call works for.
-    pub async fn link_under(&self, arguments: &Arguments, child: Uuid, home: ProjectId, rel: &str) -> Result<Mutation, Refused> {
+    pub async fn link_under(
+        &self,
+        arguments: &Arguments,
+        child: Uuid,
+        home: ProjectId,
+        rel: &str,
+    ) -> Result<Mutation, Refused> {
         let src = match arguments.id("parent_document_id") {
             Some(parent) => self.document(parent).await?.id,
             None => self.call.home_document,

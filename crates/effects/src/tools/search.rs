@@ -8,23 +8,26 @@ use engine::effect::Class;
 use runtime::ports::{Hit, HitKind};
 use serde_json::{Value, json};
 
-const QUERY: Field = required("query", Kind::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
+const QUERY: Field =
+    required("query", Kind::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
 const LIMIT: Field = optional("limit", Kind::Limit, "How many at most.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "search_documents",
-        description: "Find documents that contain all the words.",
+        description: "Find documents that contain all the words of the query; the last may be a beginning.",
         class: Class::ReadOnly,
         fields: &[QUERY, optional("project_id", Kind::Id, "Only in this project."), LIMIT],
         handler: |reach, arguments| Box::pin(find(reach, arguments, &[HitKind::Document])),
     },
     Action {
         name: "search",
-        description: "Find documents, tasks and projects that contain all the words.",
+        description: "Find documents, tasks and projects that contain all the words of the query; the last may be a beginning.",
         class: Class::ReadOnly,
         fields: &[QUERY, LIMIT],
-        handler: |reach, arguments| Box::pin(find(reach, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project])),
+        handler: |reach, arguments| {
+            Box::pin(find(reach, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project]))
+        },
     },
 ];
 
@@ -37,7 +40,10 @@ async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Re
     let project = reach.asked_project(arguments).await?;
     let (hits, more) = page(reach.library.search(&reach.scope, query, kinds, project, limit + 1).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
-    Ok(Done::read(json!({"query": query, "results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
+    Ok(Done::read(
+        json!({"query": query, "results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}),
+        summary,
+    ))
 }
 
 fn shown(hit: &Hit) -> Value {

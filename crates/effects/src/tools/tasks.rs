@@ -18,7 +18,7 @@ const PROPS: Field = optional("props", Kind::Object, "Properties of your own; me
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "list_tasks",
-        description: "List tasks, newest first, without their descriptions.",
+        description: "List tasks, newest first, without their descriptions. state: todo, in_progress, blocked or done.",
         class: Class::ReadOnly,
         fields: &[
             optional("project_id", Kind::Id, "Only this project's."),
@@ -36,7 +36,7 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "create_task",
-        description: "Create a task. It links under parent_document_id, else under the run's own branch or workspace.",
+        description: "Create a task (state: todo, in_progress, blocked or done). It links under parent_document_id, else under the run's own branch or workspace.",
         class: Class::Idempotent,
         fields: &[
             required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
@@ -50,7 +50,7 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "update_task",
-        description: "Change a task: title, description, state; merge props. With `version`, only if it is still at that version.",
+        description: "Change a task: title, description, state (todo, in_progress, blocked, done); merge props. With `version`, only if it is still at that version.",
         class: Class::Idempotent,
         fields: &[
             ID,
@@ -100,11 +100,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
     let state = asked_state(arguments).unwrap_or(TaskState::Todo);
-    Ok(Done {
-        content: json!({"id": id, "title": title, "state": state, "project_id": project_id, "version": 1}),
-        summary: format!("created task \"{title}\", {}", state.name()),
-        mutations: vec![Mutation::CreateTask { id, project_id, title, description, state, props }, link],
-    })
+    Ok(Done::changed(
+        json!({"id": id, "title": title, "state": state, "project_id": project_id, "version": 1}),
+        format!("created task \"{title}\", {}", state.name()),
+        vec![Mutation::CreateTask { id, project_id, title, description, state, props }, link],
+    ))
 }
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -119,13 +119,13 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let props = props::patch(arguments.object("props"), &task.props)?;
     if title == task.title && description.is_none() && state.is_none() && props.is_none() {
         let content = json!({"id": task.id, "title": title, "version": task.version, "unchanged": true});
-        return Ok(Done::read(content, format!("task \"{title}\" already says that")));
+        return Ok(Done::settled(content, format!("task \"{title}\" already says that")));
     }
     let now = state.unwrap_or(task.state);
-    Ok(Done {
-        content: json!({"id": task.id, "title": title, "state": now, "version": task.version + 1}),
-        summary: format!("updated task \"{title}\", {}", now.name()),
-        mutations: vec![Mutation::UpdateTask {
+    Ok(Done::changed(
+        json!({"id": task.id, "title": title, "state": now, "version": task.version + 1}),
+        format!("updated task \"{title}\", {}", now.name()),
+        vec![Mutation::UpdateTask {
             id: task.id,
             expected_version: task.version,
             title: Some(title),
@@ -133,7 +133,7 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
             state,
             props,
         }],
-    })
+    ))
 }
 
 #[cfg(test)]
