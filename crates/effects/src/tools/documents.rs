@@ -92,7 +92,7 @@ async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
         run_id: None,
         limit: limit + 1,
     };
-    let (documents, more) = page(reach.library.documents(&reach.scope, filter).await?, limit);
+    let (documents, more) = page(reach.library.documents(reach.scope, filter).await?, limit);
     let summary = format!("{} documents", documents.len());
     let content = json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more});
     Ok(Done { read: !documents.iter().any(props::is_platform), ..Done::read(content, summary) })

@@ -38,7 +38,7 @@ async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
         return Err(Refused("src_id and dst_id are the same; an edge joins two different things".into()));
     }
     let (from, to) = (reach.entity(src).await?, reach.entity(dst).await?);
-    let known = reach.library.edges(&reach.scope, Some(src), Some(dst), None).await?;
+    let known = reach.library.edges(reach.scope, Some(src), Some(dst), None).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
         return Ok(Done::settled(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
@@ -66,7 +66,7 @@ async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 /// The skeleton of a workspace: both ends are the platform's own documents.
 async fn is_platform(reach: &Reach<'_>, edge: &Edge) -> Result<bool, Refused> {
     for end in [edge.src, edge.dst] {
-        let document = reach.library.document(&reach.scope, DocumentId(end)).await?;
+        let document = reach.library.document(reach.scope, DocumentId(end)).await?;
         if !document.is_some_and(|document| props::is_platform(&document)) {
             return Ok(false);
         }

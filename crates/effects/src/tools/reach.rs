@@ -15,7 +15,7 @@ const OFFERED: usize = 10;
 
 pub struct Reach<'a> {
     pub library: &'a dyn Library,
-    pub scope: Scope,
+    pub scope: &'a Scope,
     pub run: &'a RunContext,
     call: &'a ToolCall,
     effect: &'a EffectId,
@@ -29,7 +29,7 @@ pub struct Entity {
 
 impl<'a> Reach<'a> {
     pub fn new(library: &'a dyn Library, run: &'a RunContext, call: &'a ToolCall, effect: &'a EffectId) -> Reach<'a> {
-        Reach { library, scope: with_home(&run.scope, run.home_project), run, call, effect }
+        Reach { library, scope: &run.scope, run, call, effect }
     }
 
     pub fn arguments(&self) -> &'a Value {
@@ -49,7 +49,7 @@ impl<'a> Reach<'a> {
     /// The owner, when the run may use all of the owner's projects.
     pub fn global_owner(&self) -> Option<ActorId> {
         match self.scope {
-            Scope::Actor(owner) => Some(owner),
+            Scope::Actor(owner) => Some(*owner),
             Scope::Platform | Scope::Within(..) => None,
         }
     }
@@ -69,11 +69,11 @@ impl<'a> Reach<'a> {
     }
 
     pub async fn project(&self, id: ProjectId) -> Result<Project, Refused> {
-        if let Some(project) = self.library.project(&self.scope, id).await? {
+        if let Some(project) = self.library.project(self.scope, id).await? {
             return Ok(project);
         }
-        let valid = list(self.library.projects(&self.scope, OFFERED).await?.iter().map(|project| project.id));
-        Err(Refused(match &self.scope {
+        let valid = list(self.library.projects(self.scope, OFFERED).await?.iter().map(|project| project.id));
+        Err(Refused(match self.scope {
             Scope::Within(_, projects) if !projects.contains(&id) => {
                 format!("project {id} is outside this run's scope; projects in scope: {valid}")
             }
@@ -82,40 +82,40 @@ impl<'a> Reach<'a> {
     }
 
     pub async fn document(&self, id: DocumentId) -> Result<Document, Refused> {
-        if let Some(document) = self.library.document(&self.scope, id).await? {
+        if let Some(document) = self.library.document(self.scope, id).await? {
             return Ok(document);
         }
         let filter = DocumentFilter { limit: OFFERED, ..DocumentFilter::default() };
-        let newest = self.library.documents(&self.scope, filter).await?;
+        let newest = self.library.documents(self.scope, filter).await?;
         Err(not_found("document", id.0, newest.iter().map(|document| document.id.0)))
     }
 
     pub async fn task(&self, id: TaskId) -> Result<Task, Refused> {
-        if let Some(task) = self.library.task(&self.scope, id).await? {
+        if let Some(task) = self.library.task(self.scope, id).await? {
             return Ok(task);
         }
         let filter = TaskFilter { limit: OFFERED, ..TaskFilter::default() };
-        let newest = self.library.tasks(&self.scope, filter).await?;
+        let newest = self.library.tasks(self.scope, filter).await?;
         Err(not_found("task", id.0, newest.iter().map(|task| task.id.0)))
     }
 
     pub async fn edge(&self, id: EdgeId) -> Result<Edge, Refused> {
-        if let Some(edge) = self.library.edge(&self.scope, id).await? {
+        if let Some(edge) = self.library.edge(self.scope, id).await? {
             return Ok(edge);
         }
-        let made_here = self.library.edges(&self.scope, None, None, Some(self.run.run_id)).await?;
+        let made_here = self.library.edges(self.scope, None, None, Some(self.run.run_id)).await?;
         Err(not_found("edge", id.0, made_here.iter().map(|edge| edge.id.0)))
     }
 
     /// A document, a task or a project, whichever has this id.
     pub async fn entity(&self, id: Uuid) -> Result<Entity, Refused> {
-        if let Some(document) = self.library.document(&self.scope, DocumentId(id)).await? {
+        if let Some(document) = self.library.document(self.scope, DocumentId(id)).await? {
             return Ok(Entity { title: document.title, project_id: document.project_id });
         }
-        if let Some(task) = self.library.task(&self.scope, TaskId(id)).await? {
+        if let Some(task) = self.library.task(self.scope, TaskId(id)).await? {
             return Ok(Entity { title: task.title, project_id: task.project_id });
         }
-        if let Some(project) = self.library.project(&self.scope, ProjectId(id)).await? {
+        if let Some(project) = self.library.project(self.scope, ProjectId(id)).await? {
             return Ok(Entity { title: project.title, project_id: project.id });
         }
         Err(Refused(format!(
@@ -138,16 +138,6 @@ impl<'a> Reach<'a> {
         };
         let (id, rel, props) = (self.mint(1), rel.to_owned(), self.stamp().clone());
         Ok(Mutation::Link { id, project_id: home, src: src.0, dst: child, rel, props })
-    }
-}
-
-/// The run's own workspace project is always among the projects it may use; membership still decides.
-fn with_home(scope: &Scope, home: ProjectId) -> Scope {
-    match scope {
-        Scope::Within(actor, projects) if !projects.contains(&home) => {
-            Scope::Within(*actor, projects.iter().copied().chain([home]).collect())
-        }
-        other => other.clone(),
     }
 }
 

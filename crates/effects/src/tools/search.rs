@@ -38,7 +38,7 @@ async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Re
     }
     let limit = arguments.limit();
     let project = reach.asked_project(arguments).await?;
-    let (hits, more) = page(reach.library.search(&reach.scope, query, kinds, project, limit + 1).await?, limit);
+    let (hits, more) = page(reach.library.search(reach.scope, query, kinds, project, limit + 1).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
     Ok(Done::read(
         json!({"query": query, "results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}),
