@@ -72,3 +72,78 @@ fn unread(reason: String) -> CallError {
         maybe_paid: false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rehearsal::{PROVIDER, RehearsalModels};
+    use engine::blob::Blob;
+    use engine::ids::{ActorId, ProjectId, RunId};
+    use engine::model::{ModelSpec, Role};
+    use engine::request::Part;
+    use engine::time::Timestamp;
+    use engine::workspace::Scope;
+    use runtime::memory::Memory;
+    use runtime::ports::Clock;
+    use uuid::Uuid;
+
+    struct Stopped;
+
+    impl Clock for Stopped {
+        fn now(&self) -> Timestamp {
+            Timestamp(0)
+        }
+    }
+
+    async fn asked(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
+        let performer = EffectsPerformer {
+            library: Arc::new(Memory::new(Arc::new(Stopped))),
+            registry: Registry::builtin(),
+            models: Arc::new(RehearsalModels::default()),
+        };
+        let model = ModelSpec {
+            provider: provider.into(),
+            model: "default".into(),
+            context_window: 128_000,
+            max_output: 8_192,
+            price: None,
+        };
+        let mut request = Request::default();
+        request.say(Speaker::User, parts);
+        let work = Work::Model(ModelCall { role: Role::HomeworkPlanner, model, request, max_tokens: 8_192 });
+        let nobody = Uuid::nil();
+        let run = RunContext {
+            run_id: RunId(nobody),
+            scope: Scope::Actor(ActorId(nobody)),
+            home_project: ProjectId(nobody),
+            now: Timestamp(0),
+        };
+        match performer.perform(Job { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
+            Outcome::Model(answer) => answer,
+            Outcome::Tool(_) => panic!("a model was asked"),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_comes_with_its_usage_four_bytes_a_token() {
+        let text = "## objective\n\"Bake bread\"\n".to_owned();
+        let reply = asked(PROVIDER, vec![Part::Text(text.clone())]).await.expect("an answer");
+        assert_eq!(reply.usage.input, (text.len() as u64).div_ceil(4));
+        assert_eq!(reply.usage.output, (reply.text.len() as u64).div_ceil(4));
+        assert!(!reply.truncated);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_cannot_be_read_was_never_sent() {
+        let missing = Part::Stored { blob: Blob::new("gone").reference(), limit: 100 };
+        let error = asked(PROVIDER, vec![missing]).await.expect_err("no answer");
+        assert_eq!((error.failure, error.maybe_paid), (CallFailure::Interrupted, false));
+    }
+
+    #[tokio::test]
+    async fn rehearsal_plays_no_other_provider() {
+        let error = asked("openai", Vec::new()).await.expect_err("no answer");
+        assert_eq!(error.failure, CallFailure::Rejected);
+        assert!(error.message.contains("openai"));
+    }
+}

@@ -33,7 +33,7 @@ fn reading(sections: &Sections, task: &Value, theme: &Theme) -> Option<Value> {
         return Some(json!({"tool": "get_document", "arguments": {"document_id": id}, "purpose": "Read the outline."}));
     }
     let tool = sections.first_offered(&READS)?;
-    let arguments = if tool == "search_documents" { json!({"query": theme.phrase(0)}) } else { json!({}) };
+    let arguments = if tool == "search_documents" { json!({"query": theme.query()}) } else { json!({}) };
     Some(json!({"tool": tool, "arguments": arguments, "purpose": "See what is there already."}))
 }
 
@@ -43,13 +43,15 @@ fn written(sections: &Sections, task: &Value, theme: &Theme, results: &[&Value])
     let context =
         Context { directions: directions(sections, task), readings: titles_read(results), criteria: Vec::new() };
     let arguments = json!({"title": title, "content": prose::note(theme, angle, &context)});
+    let subject = theme.phrase(0);
+    let snippet = format!("\"{title}\" takes {subject} in three sections and says of each what can be checked.");
     let steps: Vec<&str> = task["step_id"].as_str().into_iter().collect();
     json!({
         "thought": "Enough is known to write the note.",
         "tool_calls": [{"tool": "create_document", "arguments": arguments, "purpose": "Write the note."}],
         "done": true,
         "summary": format!("Wrote \"{title}\", which follows one question: {}", angle.question),
-        "result_snippet": said(&format!("\"{title}\" takes {} in three sections and says of each what can be checked.", theme.phrase(0))),
+        "result_snippet": said(&snippet),
         "completed_step_ids": steps,
     })
 }

@@ -48,7 +48,12 @@ fn step_titles(view: &View<'_>) -> [String; 4] {
     );
     let closing = theme.pick(
         "closing step",
-        &["Bring it together: {t}", "Write the synthesis: {t}", "Join the notes: {t}", "Close the work: {t}"],
+        &[
+            "Bring together what was found on {a}",
+            "Write the synthesis on {a} and {b}",
+            "Join the notes on {a} and {b}",
+            "Draw the conclusion on {a}",
+        ],
     );
     let [first, second] = prose::angles(theme);
     [(opening, 0), (&first.step, 0), (&second.step, 1), (closing, 0)]
@@ -93,7 +98,7 @@ pub fn tool_calls(view: &View<'_>, stage: &Stage) -> Vec<Value> {
 }
 
 fn read(view: &View<'_>, tool: &str) -> Value {
-    let arguments = if tool.starts_with("search") { json!({"query": view.theme.phrase(0)}) } else { json!({}) };
+    let arguments = if tool.starts_with("search") { json!({"query": view.theme.query()}) } else { json!({}) };
     json!({"tool": tool, "arguments": arguments, "purpose": "See what is there already."})
 }
 
@@ -130,7 +135,8 @@ pub fn executor_tasks(view: &View<'_>, stage: &Stage) -> Vec<Value> {
             "branch_id": format!("note-{}", place + 1),
             "step_id": note_step(*place),
             "title": view.note_titles[place % 2],
-            "objective": format!("{question} Start from the outline, document {outline}, and write one note of its own.{given}"),
+            "objective": format!("{question} Start from the outline, document {outline}, and write one note of its \
+                                  own.{given}"),
             "tools": tools,
         })
     };

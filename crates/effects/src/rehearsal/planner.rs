@@ -189,7 +189,8 @@ impl<'a> View<'a> {
     }
 
     fn question(&self) -> String {
-        let words = "You asked to be consulted on “{t}”. What matters most to you about {a}, and is there anything to leave out?";
+        let words = "You asked to be consulted on “{t}”. What matters most to you about {a}, and is there anything \
+                     to leave out?";
         prose::fill(&self.theme, words, 0)
     }
 

@@ -68,16 +68,19 @@ pub fn fill(theme: &Theme, template: &str, offset: usize) -> String {
 }
 
 pub fn outline(theme: &Theme, context: &Context) -> String {
-    let opening = theme.pick("outline", &[
-        "The objective is “{t}”. This page sets out how the work is divided, what each part has to answer, and how to tell that it is done. \
-         It is meant to be read first and to be corrected early.",
-        "Before anything is written about “{t}”, this page fixes the ground: the words that matter, the sides to look from, and the point at \
-         which the work ends. A reader should be able to object to it in five minutes.",
-        "This page is the map for “{t}”. It names the parts, gives each of them one question, and keeps the whole small enough to finish. \
-         Whoever joins later can start here.",
-        "What follows is a plan on one page for “{t}”. It says what is looked at, from which sides, and in which order, so that the parts can be \
-         worked on apart and still fit together.",
-    ]);
+    let opening = theme.pick(
+        "outline",
+        &[
+            "The objective is “{t}”. This page sets out how the work is divided, what each part has to answer, and how \
+         to tell that it is done. It is meant to be read first and to be corrected early.",
+            "Before anything is written about “{t}”, this page fixes the ground: the words that matter, the sides to \
+         look from, and the point at which the work ends. A reader should be able to object to it in five minutes.",
+            "This page is the map for “{t}”. It names the parts, gives each of them one question, and keeps the whole \
+         small enough to finish. Whoever joins later can start here.",
+            "What follows is a plan on one page for “{t}”. It says what is looked at, from which sides, and in which \
+         order, so that the parts can be worked on apart and still fit together.",
+        ],
+    );
     let mut page = fill(theme, opening, 0);
     page.push_str("\n\n## What it is about\n\n");
     for (nth, phrase) in theme.phrases.iter().enumerate() {
@@ -98,9 +101,22 @@ pub fn outline(theme: &Theme, context: &Context) -> String {
             angle.title.len(),
         ));
     }
+    page.push_str("\n## How the parts are worked on\n\n");
+    page.push_str(&fill(
+        theme,
+        "Each part is read against this page before it is written and after. What it finds out about {a} that \
+         belongs to the other part is handed over in a sentence, not worked out twice. A question about {b} that \
+         nobody here can answer is written down as a question.\n",
+        0,
+    ));
     page.push_str("\n## When it is done\n\n");
-    page.push_str(&fill(theme, "The parts are joined into one page that can be read without the others. It must say something definite about {a}, be open about \
-         what it leaves out, and point to the notes it rests on.\n", 0));
+    page.push_str(&fill(
+        theme,
+        "The parts are joined into one page that can be read without the others. It must \
+                                say something definite about {a}, be open about what it leaves out, and point to \
+                                the notes it rests on.\n",
+        0,
+    ));
     finish(page, context)
 }
 
@@ -132,22 +148,40 @@ pub fn note(theme: &Theme, angle: &Angle, context: &Context) -> String {
 
 /// `notes` are the pages it rests on, with what each of them came to.
 pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -> String {
-    let opening = theme.pick("synthesis", &[
-        "This page brings together what the notes on “{t}” came to. It can be read alone; the notes below hold the longer argument.",
-        "Two notes looked at “{t}” from different sides. Here is what they say together, and what follows from it.",
-        "What began as an outline of “{t}” is brought to a close here: first the result, then what it rests on, then what stays open.",
-        "This is the page to hand on. It says what the work on “{t}” amounts to and where each part of it can be found.",
-    ]);
+    let opening = theme.pick(
+        "synthesis",
+        &[
+            "This page brings together what the notes on “{t}” came to. It can be read alone; the notes below hold the \
+         longer argument.",
+            "Two notes looked at “{t}” from different sides. Here is what they say together, and what follows from it.",
+            "What began as an outline of “{t}” is brought to a close here: first the result, then what it rests on, \
+         then what stays open.",
+            "This is the page to hand on. It says what the work on “{t}” amounts to and where each part of it can be \
+         found.",
+        ],
+    );
     let mut page = fill(theme, opening, 0);
     page.push_str("\n\n## In short\n\n");
-    page.push_str(&fill(theme, "Begin with {a}, because the rest leans on it. Treat {b} as a question with an owner and not as a given. Keep {c} in view \
-         while choosing, and let {d} be the test: a reader should be able to look at it and say whether the objective was met.\n", 0));
+    page.push_str(&fill(
+        theme,
+        "Begin with {a}, because the rest leans on it. Treat {b} as a question with an \
+                                owner and not as a given. Keep {c} in view while choosing, and let {d} be the \
+                                test: a reader should be able to look at it and say whether the objective was \
+                                met.\n",
+        0,
+    ));
     page.push_str("\n## What it rests on\n\n");
     for (title, came_to) in notes {
         let _ = writeln!(page, "- **{title}**: {came_to}");
     }
-    page.push_str(&fill(theme, "\nRead side by side, the parts agree on the order: first make {a} visible, then decide, then widen. Where they differ, \
-         it is about how much has to be known about {b} before the first step; the smaller step is the safer answer, since it can be taken back.\n", 0));
+    page.push_str(&fill(
+        theme,
+        "\nRead side by side, the parts agree on the order: first make {a} visible, then \
+                                decide, then widen. Where they differ, it is about how much has to be known about \
+                                {b} before the first step; the smaller step is the safer answer, since it can be \
+                                taken back.\n",
+        0,
+    ));
     page.push_str("\n## What follows\n\n");
     page.push_str(&fill(
         theme,
@@ -168,8 +202,9 @@ pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -
 pub fn addendum(theme: &Theme, reasons: &[&str], context: &Context) -> String {
     let mut page = fill(
         theme,
-        "The work on “{t}” was held to be finished and was not accepted as such. This page answers the objections one by one, so that \
-         the next reading starts from them and not from the beginning.\n\n## What was objected\n\n",
+        "The work on “{t}” was held to be finished and was not accepted as such. This page answers the objections \
+         one by one, so that the next reading starts from them and not from the beginning.\n\n## What was \
+         objected\n\n",
         0,
     );
     for reason in reasons {
@@ -189,8 +224,12 @@ pub fn amendment(theme: &Theme, directions: &[String]) -> String {
     for direction in directions {
         let _ = writeln!(text, "- “{direction}”");
     }
-    text.push_str(&fill(theme, "\nWith this in mind, the order above changes in one point: {a} is looked at in its light first, and what it says about {b} \
-         goes before what the notes say.\n", 0));
+    text.push_str(&fill(
+        theme,
+        "\nWith this in mind, the order above changes in one point: {a} is looked at in its \
+                                light first, and what it says about {b} goes before what the notes say.\n",
+        0,
+    ));
     format!("{text}\n{SIGNATURE}\n")
 }
 

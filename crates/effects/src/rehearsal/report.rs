@@ -21,7 +21,8 @@ pub fn answer(sections: &Sections) -> Value {
     json!({
         "title": format!("{} ({status})", theme.topic),
         "summary": format!(
-            "The run on “{}” ended as {status}{}. It made {} pages and tasks. {left} The words of this run come from the built-in rehearsal model.",
+            "The run on “{}” ended as {status}{}. It made {} pages and tasks. {left} The words of this run come \
+             from the built-in rehearsal model.",
             theme.topic, because(outcome), artifacts.len()
         ),
         "findings": findings(sections),

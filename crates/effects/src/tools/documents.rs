@@ -20,7 +20,8 @@ const PROPS: Field = optional("props", Kind::Object, "Properties of your own; me
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "list_documents",
-        description: "List documents, newest first, without their content. The platform's own documents only by type_key.",
+        description: "List documents, newest first, without their content. The platform's own documents only by \
+                      type_key.",
         class: Class::ReadOnly,
         fields: &[
             optional("project_id", Kind::Id, "Only this project's."),
@@ -38,7 +39,8 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "create_document",
-        description: "Create a document. It links under parent_document_id, else under the run's own branch or workspace.",
+        description: "Create a document. It links under parent_document_id, else under the run's own branch or \
+                      workspace.",
         class: Class::Idempotent,
         fields: &[
             required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
@@ -126,7 +128,8 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let document = reach.document(arguments.required_id("document_id")).await?;
     if props::is_platform(&document) {
         return Err(Refused(format!(
-            "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own instead",
+            "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own \
+             instead",
             document.id, document.title
         )));
     }

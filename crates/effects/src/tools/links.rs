@@ -13,7 +13,8 @@ use uuid::Uuid;
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "link_entities",
-        description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or depends_on.",
+        description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or \
+                      depends_on.",
         class: Class::Idempotent,
         fields: &[
             required("src_id", Kind::Id, "Where the edge starts."),

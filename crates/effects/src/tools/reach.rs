@@ -151,7 +151,8 @@ fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> Refused
 pub fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(), Refused> {
     match given {
         Some(version) if version != current => Err(Refused(format!(
-            "stale version: this {what} is at version {current}, you gave version {version}; read it again and repeat the change on what it says now"
+            "stale version: this {what} is at version {current}, you gave version {version}; read it again and \
+             repeat the change on what it says now"
         ))),
         _ => Ok(()),
     }

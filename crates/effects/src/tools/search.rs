@@ -22,7 +22,8 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "search",
-        description: "Find documents, tasks and projects that contain all the words of the query; the last may be a beginning.",
+        description: "Find documents, tasks and projects that contain all the words of the query; the last may be \
+                      a beginning.",
         class: Class::ReadOnly,
         fields: &[QUERY, LIMIT],
         handler: |reach, arguments| {

@@ -36,7 +36,8 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "create_task",
-        description: "Create a task (state: todo, in_progress, blocked or done). It links under parent_document_id, else under the run's own branch or workspace.",
+        description: "Create a task (state: todo, in_progress, blocked or done). It links under \
+                      parent_document_id, else under the run's own branch or workspace.",
         class: Class::Idempotent,
         fields: &[
             required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
@@ -50,7 +51,8 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "update_task",
-        description: "Change a task: title, description, state (todo, in_progress, blocked, done); merge props. With `version`, only if it is still at that version.",
+        description: "Change a task: title, description, state (todo, in_progress, blocked, done); merge props. \
+                      With `version`, only if it is still at that version.",
         class: Class::Idempotent,
         fields: &[
             ID,
