@@ -239,17 +239,18 @@ const SECTIONS: [&str; 16] = [
     "evidence",
 ];
 
+const FIELDS: [&str; 12] =
+    ["title", "text", "answer", "unread", "ref", "steps", "id", "status", "ok", "event", "tool", "arguments"];
+
 fn any_json() -> impl Strategy<Value = Value> {
-    let words =
-        ["title", "text", "answer", "unread", "ref", "steps", "id", "status", "ok", "event", "tool", "arguments"];
     let leaf = prop_oneof![
         Just(Value::Null),
         Just(json!(true)),
         any::<i64>().prop_map(Value::from),
         any::<String>().prop_map(Value::from),
     ];
-    leaf.prop_recursive(3, 24, 4, move |inner| {
-        let named = (prop::sample::select(&words), inner.clone());
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let named = (prop::sample::select(&FIELDS), inner.clone());
         prop_oneof![
             prop::collection::vec(inner, 0..4).prop_map(Value::from),
             prop::collection::vec(named, 0..5)
