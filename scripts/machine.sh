@@ -37,7 +37,7 @@ install_packages() {
 }
 
 need_rust() {
-  has cargo || PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+  has cargo || PATH="${CARGO_HOME:-${HOME:-}/.cargo}/bin:$PATH"
   has cargo || die "Rust is missing" "Install it from https://rustup.rs, then run this again."
   export PATH
 }
