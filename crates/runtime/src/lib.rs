@@ -1,1 +1,16 @@
+//! The loop between the pure engine and the world: it owns its ports and knows no database, no
+//! provider and no protocol.
+//!
+//! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
+//! `live` tells who is listening what was committed, `breaker` remembers which providers are down.
 
+pub mod breaker;
+pub mod desk;
+mod driver;
+pub mod live;
+mod load;
+pub mod ports;
+pub mod worker;
+
+pub use desk::{CommandError, Desk};
+pub use worker::{Duty, Worker, WorkerConfig};
