@@ -27,6 +27,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Rows come back per statement.
     async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError>;
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError>;
+    /// The statement that keeps other writers off a table until the batch ends.
+    fn alone_with(&self, table: &'static str) -> String;
     /// Something was committed that other processes may wait for.
     fn hint(&self);
     /// Returns on a hint from another process, or after `at_most`.

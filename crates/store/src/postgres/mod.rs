@@ -225,6 +225,10 @@ impl Backend for Postgres {
         }
     }
 
+    fn alone_with(&self, table: &'static str) -> String {
+        format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
+    }
+
     fn hint(&self) {
         self.hints.send(&self.pool);
     }

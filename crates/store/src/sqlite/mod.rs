@@ -125,6 +125,11 @@ impl Backend for Sqlite {
         }
     }
 
+    /// There is only one writer, so it is alone already.
+    fn alone_with(&self, _table: &'static str) -> String {
+        "SELECT 1".into()
+    }
+
     /// Whoever else could be told reads through this process.
     fn hint(&self) {}
 
