@@ -56,8 +56,19 @@ pub struct RunContext {
     pub scope: Scope,
     /// Where a write without `project_id` goes.
     pub home_project: ProjectId,
-    /// The next event's seq: provenance of what the tool writes.
+    /// The instant of the call: new ids are derived from it.
     pub now: crate::time::Timestamp,
+}
+
+/// A tool as a run was given it, journaled with the run: what a model is told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    pub name: String,
+    /// `title, content, project_id?`: the names, optional ones marked.
+    pub arguments: String,
+    pub description: String,
+    /// Changes nothing; what an executor gets when it names no tools.
+    pub read: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -78,8 +89,8 @@ pub struct ModelCall {
 pub struct ToolCall {
     pub tool: String,
     pub arguments: Value,
-    /// `None` = every built-in tool; otherwise the names this caller was given.
-    pub granted: Option<Vec<String>>,
+    /// The names this caller was given.
+    pub granted: Vec<String>,
     /// New documents and tasks without a parent link under this one.
     pub home_document: DocumentId,
     /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.

@@ -52,4 +52,33 @@ impl Metrics {
             by_model.llm_calls += 1;
         }
     }
+
+    /// What was used since `start`: the share of one iteration.
+    pub fn since(&self, start: &Metrics) -> Metrics {
+        let by_model = self.by_model.iter().map(|(name, now)| {
+            let then = start.by_model.get(name).cloned().unwrap_or_default();
+            let used = ModelMetrics {
+                tokens_in: now.tokens_in - then.tokens_in,
+                tokens_out: now.tokens_out - then.tokens_out,
+                tokens_cached: now.tokens_cached - then.tokens_cached,
+                cost_usd: now.cost_usd.saturating_sub(then.cost_usd),
+                llm_calls: now.llm_calls - then.llm_calls,
+            };
+            (name.clone(), used)
+        });
+        Metrics {
+            tokens_in: self.tokens_in - start.tokens_in,
+            tokens_out: self.tokens_out - start.tokens_out,
+            tokens_cached: self.tokens_cached - start.tokens_cached,
+            tokens_presumed: self.tokens_presumed - start.tokens_presumed,
+            cost_usd: self.cost_usd.saturating_sub(start.cost_usd),
+            cost_presumed_usd: self.cost_presumed_usd.saturating_sub(start.cost_presumed_usd),
+            cost_known: self.cost_known,
+            running_ms: self.running_ms - start.running_ms,
+            llm_calls: self.llm_calls - start.llm_calls,
+            tool_calls: self.tool_calls - start.tool_calls,
+            no_progress_streak: self.no_progress_streak,
+            by_model: by_model.filter(|(_, used)| used != &ModelMetrics::default()).collect(),
+        }
+    }
 }

@@ -32,6 +32,11 @@ impl Role {
         }
     }
 
+    /// People's messages are shown to this role, and counted as delivered.
+    pub fn hears_messages(self) -> bool {
+        matches!(self, Role::HomeworkPlanner)
+    }
+
     pub fn profile(self) -> Profile {
         match self {
             Role::HomeworkPlanner | Role::HomeworkReport => Profile::Powerful,

@@ -2,7 +2,7 @@
 
 use super::facts;
 use crate::blob::BlobRef;
-use crate::budget::{Reserve, Settled};
+use crate::budget::{Exhausted, Reserve, Settled};
 use crate::effect::EffectId;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,9 @@ pub struct Finished {
     /// Counts towards the attempts allowed; crashes of our own and parked providers do not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
+    /// The limit that left no room, for a call that was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exhausted: Option<Exhausted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_request_id: Option<String>,
 }

@@ -183,6 +183,14 @@ pub struct ExecutorFinished {
     pub completed_step_ids: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Absent when the task was over the limit and never ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<PadEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PadEntry {
     pub scratchpad_document_id: DocumentId,
     pub entry_key: String,
     pub markdown: String,
@@ -240,6 +248,12 @@ pub struct IterationCompleted {
     /// Criteria with the references that verified them, in this iteration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<VerifiedEvidence>,
+    /// The planner wanted out and was refused: the next request says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exit_refused: bool,
+    /// Why the planner's answer could not be used, when it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     pub verdict: Verdict,
 }
 

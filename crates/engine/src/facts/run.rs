@@ -2,6 +2,7 @@
 
 use super::facts;
 use crate::budget::Budgets;
+use crate::effect::ToolSpec;
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId};
 use crate::model::Models;
 use crate::run::{Criterion, Kind, Lane, ScopeKind, StopReason};
@@ -42,8 +43,8 @@ pub struct Queued {
     pub scope: ScopeKind,
     pub project_ids: Vec<ProjectId>,
     pub success_criteria: Vec<Criterion>,
-    /// Empty = every built-in tool.
-    pub tools: Vec<String>,
+    /// What the run may use; executors get a part of it.
+    pub tools: Vec<ToolSpec>,
     pub budgets: Budgets,
     pub models: Models,
     pub owner: ActorId,

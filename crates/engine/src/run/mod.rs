@@ -10,7 +10,7 @@ mod effects;
 mod shared;
 mod terms;
 
-pub use commands::{Command, Refusal};
+pub use commands::{Command, Refusal, check_brief};
 pub use effects::{Due, EffectState, Parked};
 pub use shared::{Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};

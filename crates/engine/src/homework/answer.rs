@@ -1,0 +1,264 @@
+//! What the homework roles answer, read leniently and checked strictly: nullable fields may be absent,
+//! unknown fields are ignored, but a plan with two equal step ids or a question without words is refused
+//! with the reason, so that one repair can put it right.
+
+use crate::homework::plan::{Owner, Step, StepStatus};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+pub const MAX_TOOL_CALLS: usize = 8;
+pub const MAX_EXECUTOR_TASKS: usize = 3;
+pub const MAX_CORRECTED_CALLS: usize = 2;
+pub const MAX_ROUNDS: u32 = 4;
+const MAX_TEXT: usize = 20_000;
+const MAX_LIST: usize = 50;
+const MAX_STEPS: usize = 40;
+
+/// `null` and absent both mean the default.
+fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextAction {
+    #[default]
+    Execute,
+    Replan,
+    AskUser,
+    Stop,
+}
+
+impl NextAction {
+    pub fn name(self) -> &'static str {
+        match self {
+            NextAction::Execute => "execute",
+            NextAction::Replan => "replan",
+            NextAction::AskUser => "ask_user",
+            NextAction::Stop => "stop",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EvidenceClaim {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub claim: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub refs: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct CallAnswer {
+    pub tool: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub arguments: Value,
+    #[serde(default, deserialize_with = "nullable")]
+    pub purpose: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExecutorTask {
+    pub branch_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_id: Option<String>,
+    pub title: String,
+    pub objective: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub tools: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct PlanAnswer {
+    #[serde(default, deserialize_with = "nullable")]
+    pub steps: Vec<StepAnswer>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StepAnswer {
+    pub id: String,
+    pub title: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub status: StepStatus,
+    #[serde(default, deserialize_with = "nullable")]
+    pub owner: Owner,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct PlannerAnswer {
+    pub progress_summary: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub plan: PlanAnswer,
+    #[serde(default, deserialize_with = "nullable")]
+    pub tool_calls: Vec<CallAnswer>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub executor_tasks: Vec<ExecutorTask>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub remaining_work: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub completion_evidence: Vec<EvidenceClaim>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub exit_signal: bool,
+    #[serde(default, deserialize_with = "nullable")]
+    pub needs_user_input: bool,
+    #[serde(default, deserialize_with = "nullable")]
+    pub blocking_questions: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub next_action_hint: NextAction,
+    #[serde(default, deserialize_with = "nullable")]
+    pub confidence: Confidence,
+    #[serde(default)]
+    pub branch_rollup: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    #[default]
+    Medium,
+    High,
+}
+
+impl Confidence {
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ExecutorAnswer {
+    #[serde(default, deserialize_with = "nullable")]
+    pub thought: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub tool_calls: Vec<CallAnswer>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub done: bool,
+    #[serde(default)]
+    pub summary: Option<String>,
+    #[serde(default)]
+    pub result_snippet: Option<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub completed_step_ids: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct RepairAnswer {
+    pub corrected_calls: Vec<CorrectedCall>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct CorrectedCall {
+    pub for_call_id: String,
+    pub tool: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub arguments: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ReportAnswer {
+    pub title: String,
+    pub summary: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub findings: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub not_done: Vec<String>,
+}
+
+/// An answer, or everything that is wrong with it.
+pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> Result<T, Vec<String>> {
+    if reply.truncated {
+        return Err(vec!["the answer was cut off at the token limit; answer again, shorter".into()]);
+    }
+    let value = crate::json::extract(&reply.text).map_err(|error| vec![error])?;
+    let answer: T = serde_json::from_value(value).map_err(|error| vec![error.to_string()])?;
+    let errors = answer.errors();
+    if errors.is_empty() { Ok(answer) } else { Err(errors) }
+}
+
+pub trait Check {
+    fn errors(&self) -> Vec<String>;
+}
+
+impl Check for PlannerAnswer {
+    fn errors(&self) -> Vec<String> {
+        let mut errors = Vec::new();
+        let steps = &self.plan.steps;
+        if steps.len() > MAX_STEPS {
+            errors.push(format!("the plan has {} steps; {MAX_STEPS} is the most", steps.len()));
+        }
+        for (index, step) in steps.iter().enumerate() {
+            if step.id.trim().is_empty() || step.title.trim().is_empty() {
+                errors.push(format!("plan step {} has no id or no title", index + 1));
+            }
+            if steps[..index].iter().any(|earlier| earlier.id == step.id) {
+                errors.push(format!("plan step id {:?} is used twice", step.id));
+            }
+        }
+        if self.needs_user_input && self.blocking_questions.iter().all(|question| question.trim().is_empty()) {
+            errors.push("needs_user_input is true but blocking_questions is empty".into());
+        }
+        for (index, task) in self.executor_tasks.iter().enumerate() {
+            if task.branch_id.trim().is_empty() || task.title.trim().is_empty() || task.objective.trim().is_empty() {
+                errors.push(format!("executor task {} needs branch_id, title and objective", index + 1));
+            }
+            if self.executor_tasks[..index].iter().any(|earlier| earlier.branch_id == task.branch_id) {
+                errors.push(format!("branch_id {:?} is given to two executor tasks of one iteration", task.branch_id));
+            }
+        }
+        errors.extend(too_long("progress_summary", &self.progress_summary));
+        errors.extend(too_many("remaining_work", self.remaining_work.len()));
+        errors.extend(too_many("completion_evidence", self.completion_evidence.len()));
+        errors.extend(too_many("blocking_questions", self.blocking_questions.len()));
+        errors
+    }
+}
+
+impl Check for ExecutorAnswer {
+    fn errors(&self) -> Vec<String> {
+        let mut errors: Vec<String> = too_long("thought", &self.thought).into_iter().collect();
+        if !self.done && self.tool_calls.is_empty() {
+            errors.push("neither tool_calls nor done: call a tool, or set done to true with a summary".into());
+        }
+        errors
+    }
+}
+
+impl Check for RepairAnswer {
+    fn errors(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Check for ReportAnswer {
+    fn errors(&self) -> Vec<String> {
+        too_long("summary", &self.summary).into_iter().collect()
+    }
+}
+
+fn too_long(field: &str, text: &str) -> Option<String> {
+    (text.len() > MAX_TEXT).then(|| format!("{field} has {} bytes; {MAX_TEXT} is the most", text.len()))
+}
+
+fn too_many(field: &str, length: usize) -> Option<String> {
+    (length > MAX_LIST).then(|| format!("{field} has {length} items; {MAX_LIST} is the most"))
+}
+
+impl PlanAnswer {
+    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.steps.iter().map(|step| Step {
+            id: step.id.clone(),
+            title: step.title.clone(),
+            status: step.status,
+            owner: step.owner,
+            iteration_last_touched: 0,
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! The fold of homework facts: each arm records what its fact says happened.
+
+use super::state::{Branch, Call, CallResult, Current, Executor, Finished, Last, Made, Phase, Rejected, State, Verdict, Workspace};
+use crate::event::Event;
+use crate::facts::homework::{ExecutorFinished, ExecutorStarted, IterationCompleted, ToolCallRequested, ToolCallResult};
+use crate::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
+use crate::run::Shared;
+use crate::workspace::{Artifacts, Named};
+use std::collections::VecDeque;
+
+const KEPT_ENTRIES: usize = 3;
+const KEPT_TAIL: usize = 2;
+const KEPT_HISTORY: usize = 40;
+const KEPT_MADE: usize = 50;
+const KEPT_BRANCHES: usize = 30;
+
+impl State {
+    pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
+        match &event.fact {
+            Fact::Homework(fact) => self.record_own(shared, fact, event),
+            Fact::Run(fact) => self.record_shared(fact),
+            Fact::Effect(_) | Fact::Unknown(_) => {}
+        }
+    }
+
+    fn record_shared(&mut self, fact: &R) {
+        match fact {
+            R::WaitingOnUser(_) => self.phase = Phase::Waiting,
+            R::Completed(_) | R::Stopped(_) | R::Canceled(_) => self.phase = Phase::Ended,
+            R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
+                self.repeats = 0;
+                self.barred = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
+        match fact {
+            H::RunStarted(fact) => {
+                self.workspace = Some(Workspace {
+                    document: fact.workspace_document_id,
+                    scratchpad: fact.scratchpad_document_id,
+                    plan: fact.plan_document_id,
+                });
+            }
+            H::IterationStarted(fact) => {
+                self.iteration = fact.iteration;
+                self.phase = Phase::Iterating;
+                self.now = Current {
+                    started_at: event.at,
+                    metrics_before: shared.metrics.clone(),
+                    plan_before: self.plan.clone(),
+                    ..Current::default()
+                };
+            }
+            H::AnswerRejected(fact) => {
+                let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
+                self.now.rejected.insert(fact.effect.clone(), rejected);
+            }
+            H::Planned(fact) => self.now.planned = Some(fact.clone()),
+            H::PlanUpdated(fact) => {
+                self.plan.version = fact.version;
+                self.plan.steps = fact.steps.clone();
+            }
+            H::ToolCallRequested(fact) => self.requested(fact),
+            H::ToolCallResult(fact) => self.answered(fact, event.seq),
+            H::RepairAttempted(_) => self.now.repaired = true,
+            H::ExecutorStarted(fact) => self.executor_started(fact),
+            H::ExecutorAnswered(fact) => {
+                if let Some(executor) = self.now.executors.get_mut(fact.index as usize) {
+                    executor.answered = fact.round;
+                    executor.thoughts.push(fact.thought.clone());
+                    executor.said_done = fact.done;
+                    executor.summary = fact.summary.clone().or(executor.summary.take());
+                    executor.snippet = fact.result_snippet.clone().or(executor.snippet.take());
+                    executor.completed_step_ids.extend(fact.completed_step_ids.iter().cloned());
+                }
+            }
+            H::ExecutorFinished(fact) => self.executor_finished(fact),
+            H::RepeatDetected(fact) => {
+                self.repeats = fact.repeats;
+                self.barred = Some(fact.actions.clone());
+            }
+            H::ReplanForced(_) => {}
+            H::ExitRefused(fact) => self.refused_exit = fact.reasons.clone(),
+            H::ScratchpadAppended(fact) => {
+                self.entries.push_back(fact.markdown.clone());
+                keep_newest(&mut self.entries, KEPT_ENTRIES);
+            }
+            H::IterationCompleted(fact) => self.completed(fact),
+        }
+    }
+
+    fn requested(&mut self, fact: &ToolCallRequested) {
+        let call = Call {
+            id: fact.call_id.clone(),
+            tool: fact.tool.clone(),
+            arguments: fact.arguments.clone(),
+            purpose: fact.purpose.clone(),
+            repair_of: fact.repair_of.clone(),
+            result: None,
+        };
+        match &fact.branch_id {
+            None => self.now.calls.push(call),
+            Some(branch) => {
+                if let Some(executor) = self.now.executors.iter_mut().find(|executor| &executor.task.branch_id == branch) {
+                    executor.calls.push(call);
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, fact: &ToolCallResult, seq: u64) {
+        let result = CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, seq };
+        let of_executors = self.now.executors.iter_mut().flat_map(|executor| &mut executor.calls);
+        if let Some(call) = self.now.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
+            call.result = Some(result);
+        }
+        for executor in &mut self.now.executors {
+            let round_is_over = executor.answered == executor.round && executor.calls.iter().all(|call| call.result.is_some());
+            if round_is_over && !executor.said_done {
+                executor.round += 1;
+            }
+        }
+        if fact.ok {
+            self.good_results.insert(seq);
+        }
+        if fact.new_reading {
+            self.now.new_readings += 1;
+            self.readings.extend(fact.reading);
+        }
+        self.now.artifacts.extend(&fact.artifacts);
+        self.made(&fact.artifacts);
+    }
+
+    fn made(&mut self, artifacts: &Artifacts) {
+        let documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
+        let tasks = artifacts.created_tasks.iter().chain(&artifacts.updated_tasks).map(|named| ("task", named));
+        for (kind, Named { id, title }) in documents.chain(tasks) {
+            self.touched.insert(*id);
+            let reference = format!("{kind}:{id}");
+            self.made.retain(|made| made.reference != reference);
+            self.made.push_back(Made { reference, title: title.clone() });
+        }
+        keep_newest(&mut self.made, KEPT_MADE);
+        self.totals.extend(artifacts);
+    }
+
+    fn executor_started(&mut self, fact: &ExecutorStarted) {
+        if self.branch(&fact.branch_id).is_none() {
+            let branch = Branch { id: fact.branch_id.clone(), document: fact.scratchpad_document_id, title: fact.title.clone(), tail: VecDeque::new() };
+            self.branches.push(branch);
+        }
+        self.now.executors.push(Executor {
+            task: super::answer::ExecutorTask {
+                branch_id: fact.branch_id.clone(),
+                step_id: fact.step_id.clone(),
+                title: fact.title.clone(),
+                objective: fact.objective.clone(),
+                tools: fact.tools.clone(),
+            },
+            pad: fact.scratchpad_document_id,
+            round: 1,
+            answered: 0,
+            thoughts: Vec::new(),
+            calls: Vec::new(),
+            said_done: false,
+            summary: None,
+            snippet: None,
+            completed_step_ids: Vec::new(),
+            finished: None,
+        });
+    }
+
+    fn executor_finished(&mut self, fact: &ExecutorFinished) {
+        let Some(entry) = &fact.entry else {
+            let tasks = self.now.planned.iter().flat_map(|planned| &planned.executor_tasks);
+            self.now.not_run.extend(tasks.filter(|task| task.branch_id == fact.branch_id).cloned());
+            return;
+        };
+        if let Some(executor) = self.now.executors.get_mut(fact.index as usize) {
+            executor.completed_step_ids = fact.completed_step_ids.clone();
+            executor.finished = Some(Finished {
+                ok: fact.ok,
+                summary: fact.summary.clone(),
+                snippet: fact.result_snippet.clone(),
+                error: fact.error.clone(),
+            });
+        }
+        // The branch moves to the end: the newest ones are what the planner is shown, and what is remembered.
+        if let Some(at) = self.branches.iter().position(|branch| branch.id == fact.branch_id) {
+            let mut branch = self.branches.remove(at);
+            branch.tail.push_back(entry.markdown.clone());
+            keep_newest(&mut branch.tail, KEPT_TAIL);
+            self.branches.push(branch);
+        }
+        let quiet = self.branches.len().saturating_sub(KEPT_BRANCHES);
+        self.branches.iter_mut().take(quiet).for_each(|branch| branch.tail.clear());
+    }
+
+    fn completed(&mut self, fact: &IterationCompleted) {
+        let planned = self.now.planned.take();
+        let (remaining_work, actions) = planned.map(|planned| (planned.remaining_work, planned.actions)).unwrap_or_default();
+        let repeats_last = self.last.as_ref().is_some_and(|last| {
+            (!actions.is_empty() && last.actions == actions) || (!remaining_work.is_empty() && last.remaining_work == remaining_work)
+        });
+        self.hint = repeats_last;
+        if fact.progress.made {
+            self.repeats = 0;
+            self.barred = None;
+        }
+        for step in self.plan.steps.iter().filter(|step| step.status == super::plan::StepStatus::Done) {
+            self.counted_steps.insert(step.id.clone());
+        }
+        for found in &fact.evidence {
+            let key = found.criterion.clone().unwrap_or_default();
+            self.evidence.insert(key, found.clone());
+        }
+        // A refusal is shown to the iteration after it, and no longer.
+        if !fact.exit_refused {
+            self.refused_exit.clear();
+        }
+        self.remember(fact);
+        self.phase = match &fact.verdict {
+            Verdict::On => Phase::Iterating,
+            Verdict::Wait => Phase::Waiting,
+            Verdict::Stop { .. } => Phase::Reporting,
+        };
+        self.last = Some(Last {
+            iteration: fact.iteration,
+            started_at: self.now.started_at,
+            summary: fact.summary.clone(),
+            progress: fact.progress.clone(),
+            artifacts: fact.artifacts.clone(),
+            calls: std::mem::take(&mut self.now.calls),
+            executors: std::mem::take(&mut self.now.executors),
+            not_run: std::mem::take(&mut self.now.not_run),
+            remaining_work,
+            actions,
+            lost: fact.lost.clone(),
+        });
+        self.now.verdict = Some(fact.verdict.clone());
+    }
+
+    /// Older iterations shrink to one line each, and the oldest lines to a number.
+    fn remember(&mut self, fact: &IterationCompleted) {
+        let made = if fact.progress.made { "progress" } else { "no progress" };
+        let summary: String = fact.summary.lines().next().unwrap_or_default().chars().take(160).collect();
+        self.history.push_back(format!("iteration {} ({made}): {summary}", fact.iteration));
+        if self.history.len() > KEPT_HISTORY {
+            self.history.pop_front();
+            self.forgotten += 1;
+        }
+    }
+}
+
+fn keep_newest<T>(list: &mut VecDeque<T>, most: usize) {
+    while list.len() > most {
+        list.pop_front();
+    }
+}

@@ -1,0 +1,149 @@
+//! The end of an iteration: what it moved, what it repeats, what is written down, and how the run goes on.
+
+use super::state::{Phase, State, Verdict};
+use super::{SUMMARY, entry};
+use crate::facts::homework as fact;
+use crate::facts::run::{QuestionAsked, WaitingOnUser};
+use crate::ids::{DocumentId, QuestionId};
+use crate::run::{Facts, Shared, StopReason};
+use crate::workspace::Mutation;
+use serde_json::json;
+
+/// Every so many iterations the journal gets a summary document.
+const SUMMARY_EVERY: u32 = 10;
+
+impl State {
+    /// `lost` says why the planner's answer could not be used.
+    pub(super) fn close(&self, shared: &Shared, lost: Option<String>, facts: &mut Facts) {
+        debug_assert_eq!(self.phase, Phase::Iterating);
+        let planned = self.now.planned.as_ref();
+        let found = planned.map(|planned| self.verified(shared, planned)).unwrap_or_default();
+        let progress = self.progress(&found);
+        let repeats = self.repeats_now(progress.made);
+        if let (Some(repeats), Some(planned)) = (repeats, planned) {
+            self.note_repeat(repeats, &planned.actions, facts);
+        }
+        let objections = planned.filter(|planned| planned.exit_signal).map(|planned| self.exit_objections(shared, planned, &found));
+        let asks = planned.is_some_and(|planned| planned.needs_user_input);
+        let exit_refused = objections.as_ref().is_some_and(|reasons| !reasons.is_empty());
+        if exit_refused {
+            let reasons = objections.clone().unwrap_or_default();
+            facts.push(fact::ExitRefused { iteration: self.iteration, reasons });
+        }
+        let streak = match (progress.made, asks) {
+            (true, _) => 0,
+            // Asking is neither: the answer may be what was missing.
+            (false, true) => shared.metrics.no_progress_streak,
+            (false, false) => shared.metrics.no_progress_streak + 1,
+        };
+        let complete = objections.is_some_and(|reasons| reasons.is_empty());
+        let verdict = self.judge(shared, complete, asks, streak, repeats.unwrap_or(0), facts.now);
+        let mut metrics = shared.metrics.clone();
+        metrics.running_ms = shared.running_ms(facts.now);
+        let mut metrics = metrics.since(&self.now.metrics_before);
+        metrics.no_progress_streak = streak;
+
+        self.write_entry(&lost, &progress, &verdict, facts);
+        self.write_summary(shared, facts);
+        let summary = planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
+        facts.push(fact::IterationCompleted {
+            iteration: self.iteration,
+            progress,
+            metrics,
+            artifacts: self.now.artifacts.clone(),
+            summary,
+            evidence: found,
+            exit_refused,
+            lost,
+            verdict: verdict.clone(),
+        });
+        if verdict == Verdict::Wait {
+            self.ask(facts);
+        }
+    }
+
+    /// The number of this repeat, when it is one: an equal, non-empty action set without progress.
+    fn repeats_now(&self, progress: bool) -> Option<u32> {
+        let planned = self.now.planned.as_ref().filter(|planned| !progress && !planned.actions.is_empty())?;
+        let again = planned.withheld || self.last.as_ref().is_some_and(|last| last.actions == planned.actions);
+        again.then_some(self.repeats + 1)
+    }
+
+    fn note_repeat(&self, repeats: u32, actions: &[String], facts: &mut Facts) {
+        facts.push(fact::RepeatDetected { iteration: self.iteration, repeats, actions: actions.to_vec() });
+        if repeats == 1 {
+            facts.push(fact::ReplanForced { iteration: self.iteration, actions: actions.to_vec() });
+        }
+    }
+
+    /// In the order of contracts §5: completed, user_input, no_progress, budgets, max_iterations.
+    fn judge(&self, shared: &Shared, complete: bool, asks: bool, streak: u32, repeats: u32, now: crate::time::Timestamp) -> Verdict {
+        let stop = |reason, detail: String| Verdict::Stop { reason, detail };
+        let budgets = &shared.budgets;
+        if complete {
+            return stop(StopReason::Completed, "the exit was accepted: nothing remains and the evidence holds".into());
+        }
+        if asks {
+            return Verdict::Wait;
+        }
+        if repeats >= budgets.repeat_limit {
+            return stop(StopReason::NoProgress, format!("the same actions came back {} times without progress", repeats));
+        }
+        if streak >= budgets.no_progress_limit {
+            return stop(StopReason::NoProgress, format!("{streak} iterations in a row without progress"));
+        }
+        if let Some(limit) = shared.exhausted {
+            let reason = StopReason::from(limit);
+            return stop(reason, format!("{}: there is no room for another call", reason.name()));
+        }
+        if let Some(limit) = budgets.max_wall_ms.filter(|limit| shared.running_ms(now) >= *limit) {
+            return stop(StopReason::BudgetWallClock, format!("worked for {} of {} ms", shared.running_ms(now), limit));
+        }
+        if self.iteration >= budgets.max_iterations {
+            return stop(StopReason::MaxIterations, format!("all {} iterations are used", budgets.max_iterations));
+        }
+        Verdict::On
+    }
+
+    fn write_entry(&self, lost: &Option<String>, progress: &fact::Progress, verdict: &Verdict, facts: &mut Facts) {
+        let Some(workspace) = self.workspace else { return };
+        facts.push(fact::ScratchpadAppended {
+            iteration: self.iteration,
+            scratchpad_document_id: workspace.scratchpad,
+            entry_key: format!("iteration-{}", self.iteration),
+            markdown: entry::iteration(self, lost.as_deref(), progress, verdict),
+        });
+    }
+
+    /// Ten iterations in one document, made from the journal without a model.
+    fn write_summary(&self, shared: &Shared, facts: &mut Facts) {
+        let Some(workspace) = self.workspace.filter(|_| self.iteration.is_multiple_of(SUMMARY_EVERY)) else { return };
+        let (id, project_id): (DocumentId, _) = (facts.mint(), shared.home_project());
+        let from = self.iteration + 1 - SUMMARY_EVERY;
+        let lines: Vec<&str> = self.history.iter().rev().take(SUMMARY_EVERY as usize - 1).map(String::as_str).collect();
+        let this = self.now.planned.as_ref().map(|planned| planned.progress_summary.clone()).unwrap_or_default();
+        let older: String = lines.iter().rev().map(|line| format!("- {line}\n")).collect();
+        facts.mutate(Mutation::CreateDocument {
+            id,
+            project_id,
+            title: format!("Summary of iterations {from} to {}", self.iteration),
+            type_key: SUMMARY.into(),
+            content: format!("# Iterations {from} to {}\n\n{older}- iteration {}: {this}\n", self.iteration, self.iteration),
+            props: json!({
+                "homework_run_id": shared.id, "doc_role": "iteration_summary", "iteration": self.iteration,
+                "owner": "planner", "tags": ["homework"],
+            }),
+        });
+        facts.mutate_link(project_id, shared, workspace.scratchpad, id);
+    }
+
+    fn ask(&self, facts: &mut Facts) {
+        let planned = self.now.planned.iter();
+        let questions: Vec<String> = planned.flat_map(|planned| &planned.blocking_questions).filter(|text| !text.trim().is_empty()).cloned().collect();
+        let question_ids: Vec<QuestionId> = questions.iter().map(|_| facts.mint()).collect();
+        for (question_id, text) in question_ids.iter().zip(questions) {
+            facts.push(QuestionAsked { question_id: *question_id, node_id: None, text, options: Vec::new(), deadline_at: None, default: None });
+        }
+        facts.push(WaitingOnUser { question_ids });
+    }
+}

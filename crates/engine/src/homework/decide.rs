@@ -1,0 +1,323 @@
+//! From an input to facts: the transitions of one iteration.
+
+use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
+use super::place::Place;
+use super::state::{Phase, State, Verdict};
+use super::wants::open_calls;
+use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
+use crate::blob::{BlobRef, Hash};
+use crate::effect::{EffectId, ModelReply, ToolOutcome};
+use crate::facts::homework as fact;
+use crate::facts::run::{Failed, ReportCreated};
+use crate::ids::{DocumentId, EdgeId};
+use crate::run::{Facts, Input, ScopeKind, Shared, StopReason};
+use crate::workspace::{Artifacts, DOCUMENT_HAS_DOCUMENT, Mutation};
+use serde_json::{Value, json};
+
+/// The result of what is over a limit.
+pub const NOT_RUN: &str = "not run: limit";
+
+impl State {
+    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
+        match input {
+            Input::Proceed => self.proceed(shared, facts),
+            Input::Continued => self.go_on(facts),
+            Input::Reply { effect, reply, response } => match Place::of(effect, self.iteration) {
+                Some(Place::Plan { fix }) => self.plan_answered(effect, fix, reply, response, facts),
+                Some(Place::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
+                Some(Place::Round { executor, round, .. }) => self.round_answered(executor, round, effect, reply, response, facts),
+                Some(Place::Report) => self.end(shared, answer::read(reply).ok(), facts),
+                Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
+            },
+            Input::Tool { effect, outcome } => self.tool_answered(effect, outcome, facts),
+            Input::Failed { effect, error } => self.failed(shared, effect, error, facts),
+        }
+    }
+
+    fn proceed(&self, shared: &Shared, facts: &mut Facts) {
+        match self.phase {
+            Phase::NotStarted => self.start(shared, facts),
+            Phase::Waiting => self.go_on(facts),
+            Phase::Iterating => self.iterate(shared, facts),
+            Phase::Reporting | Phase::Ended => {}
+        }
+    }
+
+    /// A stopped run begins its next iteration; one that failed in the middle goes on where it was.
+    fn go_on(&self, facts: &mut Facts) {
+        match self.phase {
+            Phase::Waiting | Phase::Ended | Phase::Reporting => facts.push(fact::IterationStarted { iteration: self.iteration + 1 }),
+            Phase::NotStarted | Phase::Iterating => {}
+        }
+    }
+
+    fn start(&self, shared: &Shared, facts: &mut Facts) {
+        let project = shared.home_project();
+        let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) = (facts.mint(), facts.mint(), facts.mint());
+        if shared.brief.scope != ScopeKind::Project {
+            facts.mutate(Mutation::CreateProject {
+                id: project,
+                title: format!("Run: {}", headline(&shared.brief.objective)),
+                description: format!("Workspace of run {}", shared.id),
+                owner: shared.brief.owner,
+            });
+        }
+        let title = headline(&shared.brief.objective);
+        for (id, name, type_key, role, content) in [
+            (workspace, format!("Workspace: {title}"), WORKSPACE, "workspace", shared.brief.objective.clone()),
+            (scratchpad, format!("Scratchpad: {title}"), SCRATCHPAD_ROOT, "scratchpad_root", String::new()),
+            (plan, format!("Plan: {title}"), PLAN, "plan", self.plan.markdown()),
+        ] {
+            let props = json!({ "homework_run_id": shared.id, "doc_role": role, "iteration": 0, "owner": "planner", "tags": ["homework"] });
+            facts.mutate(Mutation::CreateDocument { id, project_id: project, title: name, type_key: type_key.into(), content, props });
+        }
+        for child in [scratchpad, plan] {
+            facts.mutate_link(project, shared, workspace, child);
+        }
+        facts.push(fact::RunStarted {
+            workspace_project_id: project,
+            workspace_document_id: workspace,
+            scratchpad_document_id: scratchpad,
+            plan_document_id: plan,
+        });
+        facts.push(fact::IterationStarted { iteration: 1 });
+    }
+
+    /// Whatever the iteration can do without an answer from outside.
+    fn iterate(&self, shared: &Shared, facts: &mut Facts) {
+        if self.now.verdict.is_some() {
+            return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
+        }
+        let unusable = self.now.rejected.get(&Place::Plan { fix: true }.id(self.iteration));
+        match (&self.now.planned, unusable) {
+            (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
+            (None, None) => {}
+            (Some(planned), _) => {
+                if open_calls(&self.now.calls).next().is_some() || self.wants_repair() {
+                    return;
+                }
+                let ready_to_start = self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
+                if ready_to_start && self.now.not_run.is_empty() {
+                    return self.start_executors(shared, &planned.executor_tasks, facts);
+                }
+                match self.executor_to_finish() {
+                    Some(index) => self.finish_executor(index, None, facts),
+                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => self.close(shared, None, facts),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn plan_answered(&self, effect: &EffectId, _fix: bool, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+        match answer::read::<PlannerAnswer>(reply) {
+            Ok(answer) => self.planned(answer, facts),
+            Err(errors) => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
+        }
+    }
+
+    fn planned(&self, answer: PlannerAnswer, facts: &mut Facts) {
+        let actions = actions_of(&answer);
+        let withheld = !actions.is_empty() && self.barred.as_ref() == Some(&actions);
+        let (steps, changed) = self.plan.revised(answer.plan.steps(), self.iteration);
+        facts.push(fact::Planned {
+            iteration: self.iteration,
+            progress_summary: answer.progress_summary,
+            remaining_work: answer.remaining_work,
+            completion_evidence: answer.completion_evidence,
+            exit_signal: answer.exit_signal,
+            needs_user_input: answer.needs_user_input,
+            blocking_questions: answer.blocking_questions,
+            next_action_hint: answer.next_action_hint,
+            confidence: answer.confidence.name().into(),
+            branch_rollup: answer.branch_rollup,
+            executor_tasks: answer.executor_tasks,
+            actions,
+            withheld,
+        });
+        self.update_plan(steps, changed, facts);
+        if !withheld {
+            let calls = answer.tool_calls.into_iter().enumerate();
+            let calls: Vec<_> = calls.map(|(index, call)| (Place::Tool(index).id(self.iteration), call, None)).collect();
+            self.request(calls, answer::MAX_TOOL_CALLS, None, facts);
+        }
+    }
+
+    pub(super) fn update_plan(&self, steps: Vec<super::plan::Step>, changed: Vec<String>, facts: &mut Facts) {
+        if changed.is_empty() {
+            return;
+        }
+        let plan = super::plan::Plan { version: self.plan.version + 1, steps };
+        if let Some(workspace) = self.workspace {
+            facts.mutate(Mutation::UpdateDocument {
+                id: workspace.plan,
+                expected_version: None,
+                title: None,
+                content: Some(plan.markdown()),
+                props: Some(json!({ "plan": plan, "iteration": self.iteration })),
+            });
+        }
+        facts.push(fact::PlanUpdated { iteration: self.iteration, version: plan.version, steps: plan.steps, changed });
+    }
+
+    /// Record calls; what is over the limit is answered at once, so that the model learns of it.
+    fn request(&self, calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>, most: usize, branch_id: Option<&str>, facts: &mut Facts) {
+        for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
+            facts.push(fact::ToolCallRequested {
+                call_id: call_id.clone(),
+                iteration: self.iteration,
+                tool: call.tool.clone(),
+                arguments: if call.arguments.is_null() { json!({}) } else { call.arguments },
+                purpose: call.purpose,
+                branch_id: branch_id.map(str::to_owned),
+                repair_of,
+            });
+            if index >= most {
+                let result = facts.keep(Value::from(NOT_RUN).to_string());
+                facts.push(fact::ToolCallResult {
+                    call_id,
+                    tool: call.tool,
+                    ok: false,
+                    summary: NOT_RUN.into(),
+                    result,
+                    new_reading: false,
+                    reading: None,
+                    artifacts: Artifacts::default(),
+                });
+            }
+        }
+    }
+
+    fn tool_answered(&self, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
+        let of_executors = self.now.executors.iter().flat_map(|executor| &executor.calls);
+        let Some(call) = self.now.calls.iter().chain(of_executors).find(|call| &call.id == effect && call.result.is_none()) else {
+            return;
+        };
+        let (ok, summary, content, read) = match &outcome.result {
+            Ok(output) => (true, output.summary.clone(), output.content.to_string(), output.read),
+            Err(error) => (false, error.chars().take(400).collect(), Value::from(error.as_str()).to_string(), false),
+        };
+        let reading = read.then(|| {
+            let seen = outcome.result.as_ref().map(|output| crate::json::without_noise(&output.content).to_string()).unwrap_or_default();
+            Hash::of(&[call.tool.as_bytes(), b"\0", seen.as_bytes()])
+        });
+        let result = facts.keep(content);
+        if ok {
+            outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
+        }
+        facts.push(fact::ToolCallResult {
+            call_id: effect.clone(),
+            tool: call.tool.clone(),
+            ok,
+            summary,
+            result,
+            new_reading: reading.is_some_and(|reading| !self.readings.contains(&reading)),
+            reading,
+            artifacts: if ok { Artifacts::of(&outcome.mutations) } else { Artifacts::default() },
+        });
+    }
+
+    fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+        match answer::read::<RepairAnswer>(reply) {
+            Ok(answer) => self.corrected(answer, facts),
+            Err(errors) if Place::of(effect, self.iteration) == Some(Place::Repair { fix: false }) => {
+                facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
+            }
+            Err(errors) => self.repair_over(0, Some(errors.join("; ")), facts),
+        }
+    }
+
+    fn corrected(&self, answer: RepairAnswer, facts: &mut Facts) {
+        let first = self.now.calls.len();
+        let known = |call: &answer::CorrectedCall| self.failed_calls().find(|failed| failed.id.0 == call.for_call_id).cloned();
+        let calls: Vec<_> = answer
+            .corrected_calls
+            .into_iter()
+            .filter_map(|call| known(&call).map(|failed| (call, failed)))
+            .take(answer::MAX_CORRECTED_CALLS)
+            .enumerate()
+            .map(|(index, (call, failed))| {
+                let corrected = CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
+                (Place::Tool(first + index).id(self.iteration), corrected, Some(failed.id))
+            })
+            .collect();
+        self.repair_over(calls.len() as u32, None, facts);
+        self.request(calls, answer::MAX_CORRECTED_CALLS, None, facts);
+    }
+
+    fn repair_over(&self, corrected: u32, error: Option<String>, facts: &mut Facts) {
+        let for_call_ids = self.failed_calls().map(|call| call.id.clone()).collect();
+        facts.push(fact::RepairAttempted { iteration: self.iteration, for_call_ids, corrected, error });
+    }
+
+    fn round_answered(&self, index: usize, round: u32, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.round == round) else { return };
+        match answer::read::<ExecutorAnswer>(reply) {
+            Ok(answer) => {
+                facts.push(fact::ExecutorAnswered {
+                    index: index as u32,
+                    branch_id: executor.task.branch_id.clone(),
+                    round,
+                    thought: answer.thought,
+                    done: answer.done,
+                    summary: answer.summary,
+                    result_snippet: answer.result_snippet,
+                    completed_step_ids: answer.completed_step_ids,
+                });
+                let calls = answer.tool_calls.into_iter().enumerate().map(|(call, answer)| {
+                    (Place::RoundTool { executor: index, round, call }.id(self.iteration), answer, None)
+                });
+                self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(&executor.task.branch_id), facts);
+            }
+            Err(errors) if Place::of(effect, self.iteration) == Some(Place::Round { executor: index, round, fix: false }) => {
+                facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
+            }
+            Err(errors) => self.finish_executor(index, Some(format!("its answers did not fit the schema: {}", errors.join("; "))), facts),
+        }
+    }
+
+    /// A call that will bring no answer: the planner's ends the run (or the budget does), any other is contained.
+    fn failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
+        match Place::of(effect, self.iteration) {
+            Some(Place::Plan { .. }) if shared.exhausted.is_some() => self.close(shared, Some(error.to_owned()), facts),
+            Some(Place::Plan { .. }) => {
+                let report = self.report(shared, StopReason::Error, error, None);
+                facts.push(ReportCreated { report });
+                facts.push(Failed { stop_reason: StopReason::Error, error: error.to_owned() });
+            }
+            Some(Place::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
+            Some(Place::Round { executor, .. }) => self.finish_executor(executor, Some(error.to_owned()), facts),
+            Some(Place::Report) => self.end(shared, None, facts),
+            Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
+        }
+    }
+
+    pub(super) fn verdict(&self) -> Option<&Verdict> {
+        self.now.verdict.as_ref()
+    }
+}
+
+impl Facts {
+    /// `parent` → `child`, tagged with the run.
+    pub(super) fn mutate_link(&mut self, project_id: crate::ids::ProjectId, shared: &Shared, parent: DocumentId, child: DocumentId) {
+        let id: EdgeId = self.mint();
+        let props = json!({ "homework_run_id": shared.id });
+        self.mutate(Mutation::Link { id, project_id, src: parent.0, dst: child.0, rel: DOCUMENT_HAS_DOCUMENT.into(), props });
+    }
+}
+
+/// The canonical set of what an answer wants done: equal sets are the same idea, whatever the order or wording around it.
+fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
+    let calls = answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
+    let tasks = answer.executor_tasks.iter().map(|task| format!("executor {:?} {:?}", task.title.trim(), task.objective.trim()));
+    let mut actions: Vec<String> = calls.chain(tasks).collect();
+    actions.sort();
+    actions.dedup();
+    actions
+}
+
+/// The first line of an objective, short enough for a title.
+pub(super) fn headline(objective: &str) -> String {
+    let line = objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    if line.chars().count() <= 80 { line.to_owned() } else { format!("{}…", line.chars().take(79).collect::<String>()) }
+}

@@ -1,0 +1,125 @@
+//! Executors: parallel errands of one iteration, each on a branch with a pad of its own.
+
+use super::answer::{ExecutorTask, MAX_EXECUTOR_TASKS, MAX_ROUNDS};
+use super::decide::NOT_RUN;
+use super::state::{Executor, State};
+use super::wants::open_calls;
+use super::{SCRATCHPAD_EXEC, entry};
+use crate::facts::homework as fact;
+use crate::ids::DocumentId;
+use crate::run::{Facts, Shared};
+use crate::workspace::Mutation;
+use serde_json::json;
+
+const LONGEST_SNIPPET: usize = 300;
+
+impl State {
+    pub(super) fn start_executors(&self, shared: &Shared, tasks: &[ExecutorTask], facts: &mut Facts) {
+        for (index, task) in tasks.iter().enumerate() {
+            if index >= MAX_EXECUTOR_TASKS {
+                facts.push(not_run(self.iteration, index, task));
+                continue;
+            }
+            let pad = self.branch(&task.branch_id).map(|branch| branch.document);
+            let pad = pad.unwrap_or_else(|| self.open_branch(shared, task, facts));
+            facts.push(fact::ExecutorStarted {
+                iteration: self.iteration,
+                index: index as u32,
+                branch_id: task.branch_id.clone(),
+                step_id: task.step_id.clone(),
+                title: task.title.clone(),
+                objective: task.objective.clone(),
+                tools: granted(shared, task),
+                scratchpad_document_id: pad,
+            });
+        }
+    }
+
+    /// A branch's pad is made the first time the branch is used, and kept.
+    fn open_branch(&self, shared: &Shared, task: &ExecutorTask, facts: &mut Facts) -> DocumentId {
+        let (id, project_id): (DocumentId, _) = (facts.mint(), shared.home_project());
+        let props = json!({
+            "homework_run_id": shared.id, "doc_role": "scratchpad_exec", "branch_id": task.branch_id,
+            "iteration": self.iteration, "owner": "executor", "tags": ["homework"],
+        });
+        facts.mutate(Mutation::CreateDocument {
+            id,
+            project_id,
+            title: format!("Branch {}: {}", task.branch_id, task.title),
+            type_key: SCRATCHPAD_EXEC.into(),
+            content: String::new(),
+            props,
+        });
+        if let Some(workspace) = self.workspace {
+            facts.mutate_link(project_id, shared, workspace.scratchpad, id);
+        }
+        id
+    }
+
+    /// The first executor that has nothing more to do.
+    pub(super) fn executor_to_finish(&self) -> Option<usize> {
+        self.now.executors.iter().position(|executor| {
+            let idle = open_calls(&executor.calls).next().is_none();
+            let said_so = executor.said_done && executor.answered == executor.round;
+            executor.finished.is_none() && idle && (said_so || executor.round > MAX_ROUNDS)
+        })
+    }
+
+    pub(super) fn finish_executor(&self, index: usize, error: Option<String>, facts: &mut Facts) {
+        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else { return };
+        let error = error.or_else(|| (!executor.said_done).then(|| format!("not done after {MAX_ROUNDS} rounds")));
+        let ok = error.is_none();
+        let summary = executor.summary.clone().or_else(|| executor.thoughts.last().cloned()).unwrap_or_default();
+        let snippet = executor.snippet.clone().unwrap_or_else(|| summary.clone());
+        let completed_step_ids = if ok { self.steps_behind(executor) } else { Vec::new() };
+        let (steps, changed) = self.plan.with_done(&completed_step_ids, self.iteration);
+        let markdown = entry::executor(self.iteration, executor, error.as_deref());
+        facts.push(fact::ExecutorFinished {
+            iteration: self.iteration,
+            index: index as u32,
+            branch_id: executor.task.branch_id.clone(),
+            ok,
+            rounds: executor.answered,
+            summary,
+            result_snippet: snippet.chars().take(LONGEST_SNIPPET).collect(),
+            completed_step_ids,
+            error,
+            entry: Some(fact::PadEntry {
+                scratchpad_document_id: executor.pad,
+                entry_key: format!("iteration-{}", self.iteration),
+                markdown,
+            }),
+        });
+        self.update_plan(steps, changed, facts);
+    }
+
+    /// The steps an executor says it has done, if the plan has them.
+    fn steps_behind(&self, executor: &Executor) -> Vec<String> {
+        let known = |id: &&String| self.plan.steps.iter().any(|step| &step.id == *id);
+        let mut ids: Vec<String> = executor.completed_step_ids.iter().filter(known).cloned().collect();
+        ids.dedup();
+        ids
+    }
+}
+
+/// Only the tools it was given, and only those the run has; none named means the reading ones.
+fn granted(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
+    let tools = shared.brief.tools.iter();
+    let kept = tools.filter(|tool| if task.tools.is_empty() { tool.read } else { task.tools.contains(&tool.name) });
+    kept.map(|tool| tool.name.clone()).collect()
+}
+
+fn not_run(iteration: u32, index: usize, task: &ExecutorTask) -> fact::ExecutorFinished {
+    fact::ExecutorFinished {
+        iteration,
+        index: index as u32,
+        branch_id: task.branch_id.clone(),
+        ok: false,
+        rounds: 0,
+        summary: NOT_RUN.into(),
+        result_snippet: NOT_RUN.into(),
+        completed_step_ids: Vec::new(),
+        error: Some(NOT_RUN.into()),
+        entry: None,
+    }
+}

@@ -1,0 +1,56 @@
+//! The homework machine: an iterating planner loop (contracts §5).
+//!
+//! One job = one iteration: planner → tools (one repair) → executors in parallel → one journal entry →
+//! the gate. It knows nothing of attempts, money or time: `run` keeps those.
+
+pub mod answer;
+mod apply;
+mod close;
+mod decide;
+mod entry;
+mod evidence;
+mod executor;
+mod place;
+pub mod plan;
+pub mod prompts;
+mod report;
+mod request;
+pub mod state;
+mod wants;
+
+pub use state::State;
+
+use crate::effect::{EffectId, Work};
+use crate::event::Event;
+use crate::run::{Facts, Input, Rules, Shared, Want};
+
+/// The longest answer any role is given room for.
+pub const MAX_ANSWER_TOKENS: u32 = 8_192;
+
+pub const WORKSPACE: &str = "document.homework.workspace";
+pub const SCRATCHPAD_ROOT: &str = "document.homework.scratchpad.root";
+pub const SCRATCHPAD_EXEC: &str = "document.homework.scratchpad.exec";
+pub const PLAN: &str = "document.homework.plan";
+pub const SUMMARY: &str = "document.homework.summary.iteration";
+
+impl Rules for State {
+    fn apply(&mut self, shared: &Shared, event: &Event) {
+        self.record(shared, event);
+    }
+
+    fn wants(&self, shared: &Shared) -> Vec<Want> {
+        self.wanted(shared)
+    }
+
+    fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
+        self.work_for(shared, effect)
+    }
+
+    fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
+        self.respond(shared, input, facts);
+    }
+
+    fn activity(&self, shared: &Shared) -> String {
+        self.describe(shared)
+    }
+}

@@ -1,0 +1,126 @@
+//! The plan that persists between iterations. Only touched steps move.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    #[default]
+    Pending,
+    Doing,
+    Done,
+    Blocked,
+}
+
+impl StepStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            StepStatus::Pending => "pending",
+            StepStatus::Doing => "doing",
+            StepStatus::Done => "done",
+            StepStatus::Blocked => "blocked",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    #[default]
+    Planner,
+    Executor,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub id: String,
+    pub title: String,
+    pub status: StepStatus,
+    pub owner: Owner,
+    pub iteration_last_touched: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub version: u32,
+    pub steps: Vec<Step>,
+}
+
+impl Plan {
+    /// The plan as the planner now gives it: steps it leaves out are gone, steps it repeats unchanged
+    /// keep their last touch. An answer without steps leaves the plan alone. Returns the ids that changed.
+    pub fn revised(&self, given: impl IntoIterator<Item = Step>, iteration: u32) -> (Vec<Step>, Vec<String>) {
+        let mut changed = Vec::new();
+        let steps: Vec<Step> = given
+            .into_iter()
+            .map(|mut step| {
+                let known = self.steps.iter().find(|known| known.id == step.id);
+                let same = known.is_some_and(|known| known.title == step.title && known.status == step.status && known.owner == step.owner);
+                step.iteration_last_touched = match known {
+                    Some(known) if same => known.iteration_last_touched,
+                    _ => {
+                        changed.push(step.id.clone());
+                        iteration
+                    }
+                };
+                step
+            })
+            .collect();
+        if steps.is_empty() {
+            return (self.steps.clone(), Vec::new());
+        }
+        let dropped = self.steps.iter().filter(|known| !steps.iter().any(|step| step.id == known.id));
+        changed.extend(dropped.map(|step| step.id.clone()));
+        (steps, changed)
+    }
+
+    /// The plan with some steps done.
+    pub fn with_done(&self, ids: &[String], iteration: u32) -> (Vec<Step>, Vec<String>) {
+        let mut changed = Vec::new();
+        let mut steps = self.steps.clone();
+        for step in steps.iter_mut().filter(|step| ids.contains(&step.id) && step.status != StepStatus::Done) {
+            step.status = StepStatus::Done;
+            step.iteration_last_touched = iteration;
+            changed.push(step.id.clone());
+        }
+        (steps, changed)
+    }
+
+    pub fn markdown(&self) -> String {
+        let mut text = format!("# Plan (version {})\n", self.version);
+        for step in &self.steps {
+            let mark = match step.status {
+                StepStatus::Pending => " ",
+                StepStatus::Doing => "~",
+                StepStatus::Done => "x",
+                StepStatus::Blocked => "!",
+            };
+            text.push_str(&format!("\n- [{mark}] {}: {} (iteration {})", step.id, step.title, step.iteration_last_touched));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(id: &str, status: StepStatus) -> Step {
+        Step { id: id.into(), title: format!("Do {id}"), status, owner: Owner::Planner, iteration_last_touched: 0 }
+    }
+
+    #[test]
+    fn p2_only_touched_steps_move() {
+        let (steps, _) = Plan::default().revised([step("a", StepStatus::Pending), step("b", StepStatus::Pending)], 1);
+        let plan = Plan { version: 1, steps };
+        let (steps, changed) = plan.revised([step("a", StepStatus::Done), step("b", StepStatus::Pending)], 3);
+        assert_eq!(changed, ["a"]);
+        assert_eq!(steps.iter().map(|step| step.iteration_last_touched).collect::<Vec<_>>(), [3, 1]);
+    }
+
+    #[test]
+    fn p2_an_answer_without_steps_keeps_the_plan() {
+        let plan = Plan { version: 1, steps: vec![step("a", StepStatus::Doing)] };
+        assert_eq!(plan.revised([], 2), (plan.steps.clone(), vec![]));
+    }
+}

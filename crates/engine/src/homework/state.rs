@@ -1,0 +1,211 @@
+//! What a homework run remembers: references and short texts only, bounded in everything but ids.
+
+use super::answer::ExecutorTask;
+use super::plan::Plan;
+use crate::blob::{BlobRef, Hash};
+use crate::effect::EffectId;
+use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
+use crate::ids::DocumentId;
+use crate::metrics::Metrics;
+use crate::run::StopReason;
+use crate::time::Timestamp;
+use crate::workspace::Artifacts;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use uuid::Uuid;
+
+/// How the gate let an iteration go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "go", rename_all = "snake_case")]
+pub enum Verdict {
+    On,
+    Wait,
+    Stop { reason: StopReason, detail: String },
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    pub iteration: u32,
+    pub phase: Phase,
+    pub workspace: Option<Workspace>,
+    pub plan: Plan,
+    pub now: Current,
+    pub last: Option<Last>,
+    /// The newest three entries of the main pad.
+    pub entries: VecDeque<String>,
+    /// One line for each older iteration, the newest of them kept.
+    pub history: VecDeque<String>,
+    pub forgotten: u32,
+    pub branches: Vec<Branch>,
+    pub readings: HashSet<Hash>,
+    /// Newest last, at most fifty, for the planner's eyes.
+    pub made: VecDeque<Made>,
+    /// Everything this run created or changed: what evidence may cite.
+    pub touched: HashSet<Uuid>,
+    pub totals: Artifacts,
+    /// Seqs of successful tool results: what evidence may cite.
+    pub good_results: BTreeSet<u64>,
+    pub evidence: BTreeMap<String, VerifiedEvidence>,
+    pub counted_steps: HashSet<String>,
+    pub repeats: u32,
+    /// The action set that repeated without progress: not carried out again until something moves.
+    pub barred: Option<Vec<String>>,
+    pub refused_exit: Vec<String>,
+    pub hint: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    #[default]
+    NotStarted,
+    /// Within an iteration; `Current` says how far.
+    Iterating,
+    /// The iteration is closed and people must answer.
+    Waiting,
+    /// The gate said stop; one last call writes the report's prose.
+    Reporting,
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Workspace {
+    pub document: DocumentId,
+    pub scratchpad: DocumentId,
+    pub plan: DocumentId,
+}
+
+/// The iteration in hand.
+#[derive(Clone, Debug, Default)]
+pub struct Current {
+    pub started_at: Timestamp,
+    pub metrics_before: Metrics,
+    pub plan_before: Plan,
+    pub planned: Option<Planned>,
+    /// The planner's own calls, then their corrections.
+    pub calls: Vec<Call>,
+    pub repaired: bool,
+    pub executors: Vec<Executor>,
+    /// Tasks over the limit, for the next request to know.
+    pub not_run: Vec<ExecutorTask>,
+    /// Answers that did not fit their schema.
+    pub rejected: BTreeMap<EffectId, Rejected>,
+    pub artifacts: Artifacts,
+    pub new_readings: u32,
+    pub verdict: Option<Verdict>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub id: EffectId,
+    pub tool: String,
+    pub arguments: Value,
+    pub purpose: String,
+    pub repair_of: Option<EffectId>,
+    pub result: Option<CallResult>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CallResult {
+    pub ok: bool,
+    pub summary: String,
+    pub content: BlobRef,
+    pub seq: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Executor {
+    pub task: ExecutorTask,
+    pub pad: DocumentId,
+    /// The round in hand, from 1.
+    pub round: u32,
+    /// Rounds answered so far.
+    pub answered: u32,
+    pub thoughts: Vec<String>,
+    pub calls: Vec<Call>,
+    pub said_done: bool,
+    pub summary: Option<String>,
+    pub snippet: Option<String>,
+    pub completed_step_ids: Vec<String>,
+    pub finished: Option<Finished>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Finished {
+    pub ok: bool,
+    pub summary: String,
+    pub snippet: String,
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    pub errors: Vec<String>,
+    pub response: BlobRef,
+}
+
+/// What the next planner call is told of this iteration.
+#[derive(Clone, Debug)]
+pub struct Last {
+    pub iteration: u32,
+    pub started_at: Timestamp,
+    pub summary: String,
+    pub progress: Progress,
+    pub artifacts: Artifacts,
+    pub calls: Vec<Call>,
+    pub executors: Vec<Executor>,
+    pub not_run: Vec<ExecutorTask>,
+    pub remaining_work: Vec<String>,
+    pub actions: Vec<String>,
+    pub lost: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Branch {
+    pub id: String,
+    pub document: DocumentId,
+    pub title: String,
+    /// The newest two entries.
+    pub tail: VecDeque<String>,
+}
+
+/// A document or task of this run, as the planner cites it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Made {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub title: String,
+}
+
+impl State {
+    pub fn branch(&self, id: &str) -> Option<&Branch> {
+        self.branches.iter().find(|branch| branch.id == id)
+    }
+
+    /// When an iteration began, while it or its successor is in hand.
+    pub fn started_at(&self, iteration: u32) -> Option<Timestamp> {
+        match &self.last {
+            Some(last) if last.iteration == iteration => Some(last.started_at),
+            _ if self.iteration == iteration => Some(self.now.started_at),
+            _ => None,
+        }
+    }
+
+    /// What the loop is doing, in words.
+    pub(super) fn describe(&self, shared: &crate::run::Shared) -> String {
+        let backing_off = shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
+        let doing = match self.phase {
+            Phase::NotStarted => "starting".into(),
+            Phase::Waiting => "waiting for an answer".into(),
+            Phase::Reporting => "writing the report".into(),
+            Phase::Ended => "ended".into(),
+            Phase::Iterating if self.now.planned.is_none() => "planning".into(),
+            Phase::Iterating => match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
+                0 => "using tools".into(),
+                1 => "1 executor working".into(),
+                many => format!("{many} executors working"),
+            },
+        };
+        if backing_off { format!("iteration {}: {doing} (retrying)", self.iteration) } else { format!("iteration {}: {doing}", self.iteration) }
+    }
+}

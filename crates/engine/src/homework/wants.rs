@@ -1,0 +1,71 @@
+//! The work an iteration waits for, read off its state.
+
+use super::place::Place;
+use super::state::{Call, Executor, Phase, State};
+use crate::run::{Shared, Want};
+
+impl State {
+    pub(super) fn wanted(&self, _shared: &Shared) -> Vec<Want> {
+        match self.phase {
+            Phase::NotStarted | Phase::Waiting | Phase::Ended => Vec::new(),
+            Phase::Reporting => vec![self.want(Place::Report, false, true)],
+            Phase::Iterating => self.wanted_in_iteration(),
+        }
+    }
+
+    fn wanted_in_iteration(&self) -> Vec<Want> {
+        if self.now.planned.is_none() {
+            return self.model_want(|fix| Place::Plan { fix }).into_iter().collect();
+        }
+        let open: Vec<Want> = open_calls(&self.now.calls).map(|call| self.inline(call)).collect();
+        if !open.is_empty() {
+            return open;
+        }
+        if self.wants_repair() {
+            return self.model_want(|fix| Place::Repair { fix }).into_iter().collect();
+        }
+        self.now.executors.iter().enumerate().filter(|(_, executor)| executor.finished.is_none()).flat_map(|(index, executor)| self.wanted_by(index, executor)).collect()
+    }
+
+    fn wanted_by(&self, index: usize, executor: &Executor) -> Vec<Want> {
+        let open: Vec<Want> = open_calls(&executor.calls).map(|call| self.inline(call)).collect();
+        if !open.is_empty() || executor.answered >= executor.round {
+            return open;
+        }
+        let round = executor.round;
+        self.model_want(|fix| Place::Round { executor: index, round, fix }).into_iter().collect()
+    }
+
+    /// The call itself, or its one correction; nothing once that was rejected too.
+    fn model_want(&self, place: impl Fn(bool) -> Place) -> Option<Want> {
+        let rejected = |fix| self.now.rejected.contains_key(&place(fix).id(self.iteration));
+        match (rejected(false), rejected(true)) {
+            (false, _) => Some(self.want(place(false), false, false)),
+            (true, false) => Some(self.want(place(true), false, false)),
+            (true, true) => None,
+        }
+    }
+
+    /// Failed planner calls get one repair together, if any of them is worth correcting.
+    pub(super) fn wants_repair(&self) -> bool {
+        !self.now.repaired && self.failed_calls().next().is_some()
+    }
+
+    pub(super) fn failed_calls(&self) -> impl Iterator<Item = &Call> {
+        self.now.calls.iter().filter(|call| {
+            call.repair_of.is_none() && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != super::decide::NOT_RUN)
+        })
+    }
+
+    fn inline(&self, call: &Call) -> Want {
+        Want { effect: call.id.clone(), inline: true, wrap_up: false }
+    }
+
+    fn want(&self, place: Place, inline: bool, wrap_up: bool) -> Want {
+        Want { effect: place.id(self.iteration), inline, wrap_up }
+    }
+}
+
+pub(super) fn open_calls(calls: &[Call]) -> impl Iterator<Item = &Call> {
+    calls.iter().filter(|call| call.result.is_none())
+}

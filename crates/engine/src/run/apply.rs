@@ -1,0 +1,195 @@
+//! The fold of the shared facts. Every arm is the transition its fact's doc states.
+
+use super::effects::EffectState;
+use super::shared::{Question, Shared, Steering};
+use super::terms::{Status, StopReason};
+use crate::event::Event;
+use crate::facts::{self, Fact};
+
+/// Delivered messages kept for prompts; unread ones are never dropped.
+const KEPT_MESSAGES: usize = 20;
+const KEPT_QUESTIONS: usize = 200;
+
+impl Shared {
+    pub(super) fn apply(&mut self, event: &Event) {
+        self.tick(event);
+        match &event.fact {
+            Fact::Run(fact) => self.apply_run(fact, event),
+            Fact::Effect(fact) => self.apply_effect(fact),
+            Fact::Homework(facts::Homework::RunStarted(_)) => {
+                self.standing = Status::Running;
+                self.started_at = Some(event.at);
+            }
+            Fact::Homework(facts::Homework::ToolCallResult(_)) => self.metrics.tool_calls += 1,
+            Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
+                self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
+            }
+            Fact::Homework(_) | Fact::Unknown(_) => {}
+        }
+        self.updated_at = event.at;
+        self.last_seq = event.seq;
+        self.head = event.hash;
+    }
+
+    /// Working time passes between events; a takeover says how far it really went.
+    fn tick(&mut self, event: &Event) {
+        if self.is_working() {
+            let until = match &event.fact {
+                Fact::Run(facts::Run::Recovered(fact)) => fact.active_until.min(event.at),
+                _ => event.at,
+            };
+            self.metrics.running_ms += until.since(self.updated_at);
+        }
+    }
+
+    fn apply_run(&mut self, fact: &facts::Run, event: &Event) {
+        use facts::Run as R;
+        match fact {
+            R::Queued(_) | R::Recovered(_) => {}
+            R::Paused(_) => self.paused = true,
+            R::Resumed(fact) => self.resume(fact.reason),
+            R::QuestionAsked(asked) => {
+                self.questions.push(Question {
+                    id: asked.question_id,
+                    node_id: asked.node_id,
+                    text: asked.text.clone(),
+                    options: asked.options.clone(),
+                    deadline_at: asked.deadline_at,
+                    default: asked.default.clone(),
+                    answer: None,
+                    asked_at: event.at,
+                    answered_at: None,
+                });
+                if self.questions.len() > KEPT_QUESTIONS
+                    && let Some(old) = self.questions.iter().position(|question| question.answer.is_some())
+                {
+                    self.questions.remove(old);
+                }
+            }
+            R::Answered(fact) => self.answer(fact.question_id, Some(fact.text.clone()), event),
+            R::QuestionExpired(fact) => self.answer(fact.question_id, fact.default.clone(), event),
+            R::WaitingOnUser(_) => {
+                self.standing = Status::WaitingOnUser;
+                self.stop_reason = Some(StopReason::UserInput);
+            }
+            R::MessageQueued(fact) => self.queue(Steering {
+                id: fact.message_id,
+                text: fact.text.clone(),
+                node_id: fact.node_id,
+                lane: fact.lane,
+                delivered: false,
+            }),
+            R::MessageDelivered(fact) => {
+                if let Some(message) = self.messages.iter_mut().find(|message| message.id == fact.message_id) {
+                    message.delivered = true;
+                }
+            }
+            R::BudgetChanged(fact) => {
+                self.budgets = fact.budgets.clone();
+                self.exhausted = None;
+                self.warned.clear();
+            }
+            R::BudgetWarning(fact) => self.warned.push(fact.budget.clone()),
+            R::ProviderWaiting(fact) => self.provider_wait = Some(fact.clone()),
+            R::Completed(fact) => self.end(StopReason::Completed, fact.detail.clone(), event),
+            R::Stopped(fact) => self.end(fact.stop_reason, Some(fact.detail.clone()), event),
+            R::Failed(fact) => self.end(fact.stop_reason, Some(fact.error.clone()), event),
+            R::Canceled(fact) => self.end(StopReason::Canceled, fact.detail.clone(), event),
+            R::ReportCreated(fact) => self.report = Some(fact.report.clone()),
+        }
+    }
+
+    fn resume(&mut self, reason: facts::run::ResumeReason) {
+        use facts::run::ResumeReason;
+        if self.standing.is_terminal() {
+            self.generation += 1;
+        }
+        match reason {
+            ResumeReason::Unpaused => self.paused = false,
+            ResumeReason::Answered | ResumeReason::Continued | ResumeReason::Retry => {
+                if reason == ResumeReason::Continued {
+                    self.metrics.no_progress_streak = 0;
+                }
+                self.standing = if self.started_at.is_some() { Status::Running } else { Status::Queued };
+                self.stop_reason = None;
+                self.stop_detail = None;
+                self.exhausted = None;
+                self.ended_at = None;
+            }
+        }
+    }
+
+    fn answer(&mut self, id: crate::ids::QuestionId, text: Option<String>, event: &Event) {
+        if let Some(question) = self.questions.iter_mut().find(|question| question.id == id) {
+            question.answer = Some(text.unwrap_or_else(|| "(no answer came in time)".into()));
+            question.answered_at = Some(event.at);
+        }
+    }
+
+    fn queue(&mut self, message: Steering) {
+        self.messages.push(message);
+        if self.messages.len() > KEPT_MESSAGES
+            && let Some(old) = self.messages.iter().position(|message| message.delivered)
+        {
+            self.messages.remove(old);
+        }
+    }
+
+    fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
+        self.standing = reason.status();
+        self.paused = false;
+        self.stop_reason = Some(reason);
+        self.stop_detail = detail;
+        self.ended_at = Some(event.at);
+        self.provider_wait = None;
+    }
+
+    fn apply_effect(&mut self, fact: &facts::Effect) {
+        match fact {
+            facts::Effect::Started(started) => {
+                self.ledger.reserve(started.reserve);
+                self.provider_wait = None;
+                let counted = self.effects.get(&started.effect).map_or(0, EffectState::counted);
+                self.effects.insert(started.effect.clone(), EffectState::in_flight(started, counted));
+            }
+            facts::Effect::Finished(finished) => self.finish(finished),
+            facts::Effect::Unknown(unknown) => {
+                if let Some(EffectState::InFlight(flight)) = self.effects.get(&unknown.effect).cloned() {
+                    self.ledger.settle(flight.reserve, &crate::budget::Settled::presumed(flight.reserve));
+                    self.effects.insert(unknown.effect.clone(), EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone() });
+                }
+            }
+            facts::Effect::Resolved(resolved) => {
+                self.effects.remove(&resolved.effect);
+            }
+        }
+    }
+
+    fn finish(&mut self, finished: &facts::effect::Finished) {
+        use facts::effect::FinishedAs;
+        if finished.exhausted.is_some() {
+            self.exhausted = finished.exhausted;
+        }
+        let flight = match self.effects.get(&finished.effect) {
+            Some(EffectState::InFlight(flight)) if flight.attempt == finished.attempt => flight.clone(),
+            _ => return,
+        };
+        self.ledger.settle(flight.reserve, &finished.settled);
+        if let Some(model) = &flight.model {
+            self.metrics.charge(model, &finished.settled, finished.outcome == FinishedAs::Ok);
+        }
+        match finished.outcome {
+            FinishedAs::Transient | FinishedAs::Lost => {
+                let counted = flight.counted + u32::from(finished.counted);
+                let until = finished.retry_at.unwrap_or_default();
+                self.effects.insert(finished.effect.clone(), EffectState::BackingOff { attempt: flight.attempt, counted, until });
+            }
+            FinishedAs::Failed => {
+                self.effects.insert(finished.effect.clone(), EffectState::GaveUp { attempt: flight.attempt });
+            }
+            FinishedAs::Ok | FinishedAs::Refused | FinishedAs::Canceled => {
+                self.effects.remove(&finished.effect);
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What people may tell a run, and when it refuses.
+
+use super::effects::EffectState;
+use super::terms::{Lane, Status, StopReason};
+use super::{Input, Run};
+use crate::actor::Actor;
+use crate::budget::{BudgetPatch, Reserve, Room};
+use crate::effect::EffectId;
+use crate::facts::effect::{Decision, Resolved};
+use crate::facts::run::{Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed};
+use crate::ids::{ActorId, NodeId, QuestionId};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Command {
+    /// Without a question: the only open one.
+    Answer { question: Option<QuestionId>, text: String },
+    Say { text: String, node: Option<NodeId>, lane: Lane },
+    Pause,
+    Resume,
+    Cancel,
+    SetBudgets(BudgetPatch),
+    /// Lets a stopped or failed run go on; on a moving one it only sets limits.
+    Continue { budgets: BudgetPatch, message: Option<String> },
+    Resolve { effect: EffectId, decision: Decision, note: Option<String> },
+}
+
+/// Why a command changes nothing. `slug` is stable; `message` says what is so and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub slug: &'static str,
+    pub message: String,
+}
+
+fn refuse<T>(slug: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { slug, message: message.into() })
+}
+
+impl Run {
+    /// Decide a command: facts in the draft, or a refusal and no change.
+    pub fn command(&mut self, command: Command, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        match command {
+            Command::Answer { question, text } => self.answer(question, text, actor, now),
+            Command::Say { text, node, lane } => self.say(text, node, lane, actor, now),
+            Command::Pause => self.pause(actor, now),
+            Command::Resume => self.resume(actor, now),
+            Command::Cancel => self.cancel(actor, now),
+            Command::SetBudgets(patch) => self.set_budgets(&patch, actor, now),
+            Command::Continue { budgets, message } => self.continue_with(&budgets, message, actor, now),
+            Command::Resolve { effect, decision, note } => self.resolve(effect, decision, note, actor, now),
+        }
+    }
+
+    fn answer(&mut self, question: Option<QuestionId>, text: String, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if text.trim().is_empty() {
+            return refuse("empty_answer", "the answer is empty; the question stays open");
+        }
+        let open: Vec<QuestionId> = self.shared.open_questions().map(|question| question.id).collect();
+        let question_id = match (question, open.as_slice()) {
+            (Some(id), _) => id,
+            (None, [only]) => *only,
+            (None, []) => return refuse("no_open_question", format!("run {} has no open question", self.shared.id)),
+            (None, _) => return refuse("several_questions", self.list_questions()),
+        };
+        let Some(known) = self.shared.questions.iter().find(|known| known.id == question_id) else {
+            return refuse("unknown_question", format!("run {} has no question {question_id}", self.shared.id));
+        };
+        if let Some(answer) = &known.answer {
+            return refuse("already_answered", format!("question {question_id} was already answered: {answer}"));
+        }
+        if self.shared.status().is_terminal() {
+            return refuse("run_ended", format!("run {} is {}; its question can no longer be answered", self.shared.id, self.shared.status().name()));
+        }
+        let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
+        self.emit(Answered { question_id, text, by }, actor, now);
+        self.resume_if_answered(now);
+        Ok(())
+    }
+
+    fn list_questions(&self) -> String {
+        let questions = self.shared.open_questions().map(|question| format!("\n  {}  {}", question.id, question.text));
+        format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
+    }
+
+    pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
+        if self.shared.standing == Status::WaitingOnUser && self.shared.open_questions().next().is_none() {
+            self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
+            self.proceed(now);
+        }
+    }
+
+    fn say(&mut self, text: String, node_id: Option<NodeId>, lane: Lane, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if text.trim().is_empty() {
+            return refuse("empty_message", "the message is empty; nothing was queued");
+        }
+        let status = self.shared.status();
+        if matches!(status, Status::Completed | Status::Canceled) {
+            return refuse("run_ended", format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()));
+        }
+        self.queue_message(text, node_id, lane, actor, now);
+        Ok(())
+    }
+
+    fn queue_message(&mut self, text: String, node_id: Option<NodeId>, lane: Lane, actor: Actor, now: Timestamp) {
+        let mut facts = self.facts(now);
+        let message_id = facts.mint();
+        facts.push(MessageQueued { message_id, text, node_id, lane });
+        self.record(facts, actor);
+    }
+
+    fn pause(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        match self.shared.status() {
+            Status::Paused => refuse("already_paused", format!("run {} is paused already", self.shared.id)),
+            status if status.is_terminal() => refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name())),
+            _ => {
+                self.emit(Paused { reason: None }, actor, now);
+                Ok(())
+            }
+        }
+    }
+
+    fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        match self.shared.status() {
+            Status::Paused => {
+                self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
+                self.resume_if_answered(now);
+                self.proceed(now);
+                Ok(())
+            }
+            Status::WaitingOnUser => refuse("waiting_on_user", format!("run {} waits for an answer, not for resume: answer its question", self.shared.id)),
+            Status::Stopped | Status::Failed => self.continue_with(&BudgetPatch::default(), None, actor, now),
+            Status::Queued | Status::Running => Ok(()),
+            status => refuse("run_ended", format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name())),
+        }
+    }
+
+    fn cancel(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        let status = self.shared.status();
+        if status.is_terminal() {
+            return refuse("run_ended", format!("run {} is {} already", self.shared.id, status.name()));
+        }
+        self.abandon_calls(now);
+        let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
+        self.emit(ReportCreated { report }, Actor::Platform, now);
+        self.emit(Canceled { detail: None }, actor, now);
+        Ok(())
+    }
+
+    fn set_budgets(&mut self, patch: &BudgetPatch, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        let status = self.shared.status();
+        if matches!(status, Status::Completed | Status::Canceled) {
+            return refuse("run_ended", format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()));
+        }
+        let budgets = self.shared.budgets.patched(patch);
+        if budgets != self.shared.budgets {
+            self.emit(BudgetChanged { budgets }, actor, now);
+        }
+        self.proceed(now);
+        Ok(())
+    }
+
+    fn continue_with(&mut self, patch: &BudgetPatch, message: Option<String>, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        match self.shared.status() {
+            Status::Stopped | Status::Failed => {}
+            Status::Completed | Status::Canceled => {
+                let status = self.shared.status().name();
+                return refuse("run_ended", format!("run {} is {status}; start a new run to go on from it", self.shared.id));
+            }
+            _ => {
+                self.set_budgets(patch, actor, now)?;
+                if let Some(text) = message {
+                    self.queue_message(text, None, Lane::Steer, actor, now);
+                }
+                return Ok(());
+            }
+        }
+        let budgets = self.shared.budgets.patched(patch);
+        if let Some(why) = self.still_spent(&budgets) {
+            return refuse("limit_not_raised", why);
+        }
+        if budgets != self.shared.budgets {
+            self.emit(BudgetChanged { budgets }, actor, now);
+        }
+        if let Some(text) = message {
+            self.queue_message(text, None, Lane::Steer, actor, now);
+        }
+        self.emit(Resumed { reason: ResumeReason::Continued }, actor, now);
+        self.decide(Input::Continued, now);
+        Ok(())
+    }
+
+    /// Would the run stop again before its first call? Then say which limit to raise, and to what.
+    fn still_spent(&self, budgets: &crate::budget::Budgets) -> Option<String> {
+        let shared = &self.shared;
+        let id = shared.id;
+        let least = least_call(&shared.brief.models);
+        if shared.stop_reason == Some(StopReason::MaxIterations) && self.iteration() >= budgets.max_iterations {
+            return Some(format!("run {id} has used its {} iterations: raise --max-iterations above {}", budgets.max_iterations, self.iteration()));
+        }
+        if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
+            let minutes = shared.metrics.running_ms / 60_000 + 1;
+            return Some(format!("run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}", shared.metrics.running_ms, budgets.max_wall_ms.unwrap_or_default()));
+        }
+        match shared.ledger.room(least, budgets, shared.wrap_up_reserve()) {
+            Room::Never(_) => {
+                let kept = shared.wrap_up_reserve();
+                let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
+                let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
+                Some(format!(
+                    "run {id} has spent {} and {} tokens; one more call and the report need --max-cost {:.4} and --max-tokens {tokens} at least",
+                    shared.ledger.spent.cost_usd, shared.ledger.spent.tokens, cost.dollars()
+                ))
+            }
+            Room::Fits | Room::Wait => None,
+        }
+    }
+
+    fn resolve(&mut self, effect: EffectId, decision: Decision, note: Option<String>, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        match self.shared.effects.get(&effect) {
+            Some(EffectState::Unknown { .. }) => {
+                self.emit(Resolved { effect, decision, note }, actor, now);
+                self.proceed(now);
+                Ok(())
+            }
+            _ => refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id)),
+        }
+    }
+
+    pub fn iteration(&self) -> u32 {
+        match &self.machine {
+            super::Machine::Homework(state) => state.iteration,
+        }
+    }
+}
+
+fn actor_id(actor: Actor) -> Option<ActorId> {
+    match actor {
+        Actor::Person(id) | Actor::Subagent(id) => Some(id),
+        Actor::Platform => None,
+    }
+}
+
+/// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
+pub(super) fn least_call(models: &crate::model::Models) -> Reserve {
+    const FIRST_PROMPT_BYTES: usize = 18_000;
+    let model = &models.powerful;
+    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::homework::MAX_ANSWER_TOKENS), model.price)
+}
+
+/// Refuse at the door what could never work, naming the least that does.
+pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
+    const LONGEST_OBJECTIVE: usize = 32_768;
+    let length = brief.objective.chars().count();
+    if brief.objective.trim().is_empty() {
+        return refuse("empty_objective", "the objective is empty: say what should be done");
+    }
+    if length > LONGEST_OBJECTIVE {
+        return refuse(
+            "objective_too_long",
+            format!("the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"),
+        );
+    }
+    let budgets = &brief.budgets;
+    if budgets.max_iterations == 0 {
+        return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
+    }
+    if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
+        return refuse("budget_too_small", "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense");
+    }
+    let least = least_call(&brief.models);
+    let kept = Reserve::wrap_up(&brief.models);
+    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
+        return refuse(
+            "budget_too_small",
+            format!("max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works", least.tokens + kept.tokens),
+        );
+    }
+    let least_cost = least.cost_usd + kept.cost_usd;
+    if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
+        return refuse(
+            "budget_too_small",
+            format!("max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works", limit.dollars(), least_cost.dollars()),
+        );
+    }
+    Ok(())
+}

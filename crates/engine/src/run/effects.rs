@@ -1,0 +1,441 @@
+//! Attempts, money and time around the calls a machine wants. A machine never sees a retry.
+
+use super::terms::{Status, StopReason};
+use super::{Input, Run, Want};
+use crate::actor::Actor;
+use crate::blob::Blob;
+use crate::budget::{Exhausted, Reserve, Room, Settled};
+use crate::effect::{CallError, CallFailure, Class, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
+use crate::facts::effect::{Finished, FinishedAs, Started, Unknown};
+use crate::facts::run::{BudgetWarning, Failed, MessageDelivered, ProviderWaiting, Recovered};
+use crate::time::Timestamp;
+
+/// Attempts that count, crashes of our own and parked providers left out.
+const MAX_ATTEMPTS: u32 = 6;
+const FIRST_BACKOFF_MS: i64 = 1_000;
+const LONGEST_BACKOFF_MS: i64 = 30_000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum EffectState {
+    InFlight(Flight),
+    BackingOff { attempt: u32, counted: u32, until: Timestamp },
+    Unknown { attempt: u32, what: String },
+    /// Failed for good; remembered so that a continued run does not repeat an attempt's number.
+    GaveUp { attempt: u32 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flight {
+    pub attempt: u32,
+    pub counted: u32,
+    pub reserve: Reserve,
+    pub what: String,
+    pub model: Option<String>,
+}
+
+impl EffectState {
+    pub(super) fn in_flight(started: &Started, counted: u32) -> EffectState {
+        EffectState::InFlight(Flight {
+            attempt: started.attempt,
+            counted,
+            reserve: started.reserve,
+            what: started.what.clone(),
+            model: started.model.clone(),
+        })
+    }
+
+    pub fn attempt(&self) -> u32 {
+        match self {
+            EffectState::InFlight(flight) => flight.attempt,
+            EffectState::BackingOff { attempt, .. } | EffectState::Unknown { attempt, .. } | EffectState::GaveUp { attempt } => *attempt,
+        }
+    }
+
+    pub(super) fn counted(&self) -> u32 {
+        match self {
+            EffectState::InFlight(flight) => flight.counted,
+            EffectState::BackingOff { counted, .. } => *counted,
+            EffectState::Unknown { .. } | EffectState::GaveUp { .. } => 0,
+        }
+    }
+}
+
+/// What can be done now, and when to look again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Due {
+    /// Built-in tools: perform at once, no intent needed.
+    pub inline: Vec<EffectId>,
+    /// Calls to the outside: record the intent first.
+    pub outside: Vec<EffectId>,
+    pub wake_at: Option<Timestamp>,
+}
+
+/// The provider of a call, parked until then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parked {
+    pub provider: String,
+    pub until: Timestamp,
+}
+
+impl Run {
+    /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
+    /// `last_seen` is when that driver was last known alive.
+    pub fn take_over(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
+        if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
+            self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
+        }
+        self.proceed(now);
+    }
+
+    /// Everything that follows from the state alone.
+    pub fn proceed(&mut self, now: Timestamp) {
+        if self.shared.is_moving() {
+            self.decide(Input::Proceed, now);
+        }
+    }
+
+    fn declare_lost(&mut self, active_until: Timestamp, now: Timestamp) {
+        let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
+        let lost = in_flight.len() as u32;
+        let active_until = active_until.clamp(self.shared.updated_at, now.max(self.shared.updated_at));
+        self.emit(Recovered { active_until, lost }, Actor::Platform, now);
+        for (effect, flight) in in_flight {
+            if self.class(&effect) == Class::Once {
+                self.emit(Unknown { effect, attempt: flight.attempt, what: flight.what }, Actor::Platform, now);
+            } else {
+                let settled = Settled::presumed(flight.reserve);
+                self.finish(&effect, flight.attempt, FinishedAs::Lost, settled, Retry { at: Some(now), ..Retry::default() }, now);
+            }
+        }
+    }
+
+    fn flights(&self) -> impl Iterator<Item = (EffectId, Flight)> + '_ {
+        self.shared.effects.iter().filter_map(|(id, state)| match state {
+            EffectState::InFlight(flight) => Some((id.clone(), flight.clone())),
+            _ => None,
+        })
+    }
+
+    /// Model calls are the only outside work of this version; tools from elsewhere bring their own class.
+    fn class(&self, effect: &EffectId) -> Class {
+        match self.rules().work(&self.shared, effect) {
+            Some(Work::Tool(_)) => Class::Once,
+            Some(Work::Model(_)) | None => Class::Model,
+        }
+    }
+
+    pub fn due(&self, now: Timestamp) -> Due {
+        let mut due = Due { wake_at: self.next_deadline(), ..Due::default() };
+        if !self.shared.is_moving() {
+            return due;
+        }
+        let in_flight = self.flights().count();
+        let mut slots = (self.shared.budgets.max_parallel.max(1) as usize).saturating_sub(in_flight);
+        for want in self.rules().wants(&self.shared) {
+            if want.inline {
+                due.inline.push(want.effect);
+                continue;
+            }
+            match self.shared.effects.get(&want.effect) {
+                Some(EffectState::BackingOff { until, .. }) if *until > now => due.wake(*until),
+                Some(EffectState::InFlight(_) | EffectState::Unknown { .. }) => {}
+                _ if slots > 0 => {
+                    slots -= 1;
+                    due.outside.push(want.effect);
+                }
+                _ => {}
+            }
+        }
+        due
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        let questions = self.shared.open_questions().filter_map(|question| question.deadline_at).min();
+        let wall = self.shared.budgets.max_wall_ms.filter(|_| self.shared.is_working()).map(|limit| {
+            let left = limit - self.shared.metrics.running_ms;
+            self.shared.updated_at.plus_ms(left.max(0))
+        });
+        // A spent clock only matters while something could still be started; calls in flight end by themselves.
+        questions.into_iter().chain(wall.filter(|_| self.flights().next().is_none())).min()
+    }
+
+    /// Record the intent of a call. `None` when there is no room now, or never (then that is recorded).
+    pub fn intend(&mut self, effect: &EffectId, now: Timestamp) -> Option<Job> {
+        let wrap_up = self.want(effect)?.wrap_up;
+        let work = self.rules().work(&self.shared, effect)?;
+        let reserve = match &work {
+            Work::Model(call) => Reserve::for_call(call.request.bytes(), call.max_tokens, call.model.price),
+            Work::Tool(_) => Reserve::default(),
+        };
+        let attempt = self.shared.effects.get(effect).map_or(0, EffectState::attempt) + 1;
+        match self.room(reserve, wrap_up, now) {
+            Room::Fits => {}
+            Room::Wait => return None,
+            Room::Never(limit) => {
+                self.refuse(effect, limit, now);
+                return None;
+            }
+        }
+        let started = self.started(effect, attempt, &work, reserve);
+        self.emit(started, Actor::Platform, now);
+        self.deliver_messages(effect, &work, now);
+        Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt, work })
+    }
+
+    /// A built-in tool needs no intent: its changes and its outcome are one commit.
+    pub fn inline_job(&self, effect: &EffectId, now: Timestamp) -> Option<Job> {
+        let work = self.rules().work(&self.shared, effect)?;
+        Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt: 1, work })
+    }
+
+    fn want(&self, effect: &EffectId) -> Option<Want> {
+        self.rules().wants(&self.shared).into_iter().find(|want| &want.effect == effect)
+    }
+
+    fn room(&self, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Room {
+        let spent_clock = self.shared.budgets.max_wall_ms.is_some_and(|limit| self.shared.running_ms(now) >= limit);
+        if spent_clock && !wrap_up {
+            return Room::Never(Exhausted::BudgetWallClock);
+        }
+        let kept_back = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
+        self.shared.ledger.room(reserve, &self.shared.budgets, kept_back)
+    }
+
+    fn started(&mut self, effect: &EffectId, attempt: u32, work: &Work, reserve: Reserve) -> Started {
+        let (what, model, request) = match work {
+            Work::Model(ModelCall { role, model, request, .. }) => {
+                let (manifest, mut fresh) = request.manifest();
+                let manifest = Blob::new(serde_json::to_string(&manifest).unwrap_or_default());
+                let reference = manifest.reference();
+                fresh.push(manifest);
+                self.draft.blobs.extend(fresh);
+                (role.name().to_owned(), Some(model.name()), Some(reference))
+            }
+            Work::Tool(call) => (call.tool.clone(), None, None),
+        };
+        Started { effect: effect.clone(), attempt, what, model, request, reserve }
+    }
+
+    /// The receipt of every message this call is shown.
+    fn deliver_messages(&mut self, effect: &EffectId, work: &Work, now: Timestamp) {
+        if !matches!(work, Work::Model(call) if call.role.hears_messages()) {
+            return;
+        }
+        let unread: Vec<_> = self.shared.unread().map(|message| message.id).collect();
+        for message_id in unread {
+            self.emit(MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
+        }
+    }
+
+    fn refuse(&mut self, effect: &EffectId, limit: Exhausted, now: Timestamp) {
+        let reason = StopReason::from(limit);
+        let error = format!("{}: no room for this call within the limit", reason.name());
+        let fact = Finished {
+            effect: effect.clone(),
+            attempt: 0,
+            outcome: FinishedAs::Refused,
+            settled: Settled::default(),
+            response: None,
+            error: Some(error.clone()),
+            retry_at: None,
+            counted: false,
+            exhausted: Some(limit),
+            provider_request_id: None,
+        };
+        self.emit(fact, Actor::Platform, now);
+        self.decide(Input::Failed { effect, error: &error }, now);
+    }
+
+    /// An outcome arrives. One that is not awaited (any more) changes nothing: its money was settled
+    /// when the run stopped waiting for it.
+    pub fn outcome(&mut self, effect: &EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked>, now: Timestamp) {
+        match outcome {
+            Outcome::Tool(outcome) => self.tool_outcome(effect, outcome, now),
+            Outcome::Model(result) => {
+                let Some(EffectState::InFlight(flight)) = self.shared.effects.get(effect).cloned() else { return };
+                if flight.attempt != attempt {
+                    return;
+                }
+                match result {
+                    Ok(reply) => self.reply(effect, &flight, reply, now),
+                    Err(error) => self.call_failed(effect, &flight, error, parked, now),
+                }
+            }
+        }
+    }
+
+    fn tool_outcome(&mut self, effect: &EffectId, outcome: ToolOutcome, now: Timestamp) {
+        if self.want(effect).is_some_and(|want| want.inline) {
+            self.decide(Input::Tool { effect, outcome: &outcome }, now);
+        }
+    }
+
+    fn reply(&mut self, effect: &EffectId, flight: &Flight, reply: ModelReply, now: Timestamp) {
+        let price = self.rules().work(&self.shared, effect).and_then(|work| match work {
+            Work::Model(call) => call.model.price,
+            Work::Tool(_) => None,
+        });
+        let usage = reply.usage;
+        let cost = price.map_or(0, |price| price.cost(usage.input, usage.cached, usage.output));
+        let settled = Settled {
+            tokens_in: usage.input,
+            tokens_out: usage.output,
+            tokens_cached: usage.cached,
+            cost_usd: crate::money::Usd(cost),
+            presumed: false,
+            estimated: usage.estimated,
+        };
+        let blob = Blob::new(reply.text.clone());
+        let response = blob.reference();
+        self.draft.blobs.push(blob);
+        self.emit(
+            Finished {
+                effect: effect.clone(),
+                attempt: flight.attempt,
+                outcome: FinishedAs::Ok,
+                settled,
+                response: Some(response),
+                error: None,
+                retry_at: None,
+                counted: false,
+                exhausted: None,
+                provider_request_id: reply.provider_request_id.clone(),
+            },
+            Actor::Platform,
+            now,
+        );
+        self.decide(Input::Reply { effect, reply: &reply, response }, now);
+        self.warn_of_limits(now);
+    }
+
+    fn call_failed(&mut self, effect: &EffectId, flight: &Flight, error: CallError, parked: Option<Parked>, now: Timestamp) {
+        let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
+        let retry = |at| Retry { at, counted: parked.is_none(), error: Some(error.message.clone()) };
+        let wrap_up = self.want(effect).is_some_and(|want| want.wrap_up);
+        match error.failure {
+            CallFailure::Auth | CallFailure::Quota => {
+                self.finish(effect, flight.attempt, FinishedAs::Failed, settled, retry(None), now);
+                let stop_reason = if error.failure == CallFailure::Auth { StopReason::ProviderAuth } else { StopReason::ProviderQuota };
+                if wrap_up {
+                    self.decide(Input::Failed { effect, error: &error.message }, now);
+                } else {
+                    self.fail(stop_reason, error.message, now);
+                }
+            }
+            CallFailure::Rejected => self.give_up(effect, flight, settled, retry(None), now),
+            _ if wrap_up || (parked.is_none() && flight.counted + 1 >= MAX_ATTEMPTS) => {
+                self.give_up(effect, flight, settled, retry(None), now);
+            }
+            CallFailure::Unreachable | CallFailure::RateLimited | CallFailure::Interrupted => {
+                let backoff = now.plus_ms(self.backoff(effect, flight).max(error.retry_after_ms.unwrap_or(0)));
+                let at = parked.as_ref().map_or(backoff, |parked| parked.until.max(backoff));
+                self.finish(effect, flight.attempt, FinishedAs::Transient, settled, retry(Some(at)), now);
+                if let Some(parked) = parked {
+                    self.wait_for_provider(parked, Some(error.message), now);
+                }
+            }
+        }
+    }
+
+    /// The driver found the provider parked before it even tried.
+    pub fn park(&mut self, parked: Parked, now: Timestamp) {
+        let same = |wait: &ProviderWaiting| wait.provider == parked.provider && wait.until >= parked.until;
+        if !self.shared.provider_wait.as_ref().is_some_and(same) {
+            self.wait_for_provider(parked, None, now);
+        }
+    }
+
+    fn wait_for_provider(&mut self, parked: Parked, error: Option<String>, now: Timestamp) {
+        self.emit(ProviderWaiting { provider: parked.provider, until: parked.until, error }, Actor::Platform, now);
+    }
+
+    fn give_up(&mut self, effect: &EffectId, flight: &Flight, settled: Settled, retry: Retry, now: Timestamp) {
+        let error = retry.error.clone().unwrap_or_default();
+        self.finish(effect, flight.attempt, FinishedAs::Failed, settled, retry, now);
+        self.decide(Input::Failed { effect, error: &error }, now);
+    }
+
+    fn finish(&mut self, effect: &EffectId, attempt: u32, outcome: FinishedAs, settled: Settled, retry: Retry, now: Timestamp) {
+        let Retry { at, counted, error } = retry;
+        let fact = Finished {
+            effect: effect.clone(),
+            attempt,
+            outcome,
+            settled,
+            response: None,
+            error,
+            retry_at: at,
+            counted,
+            exhausted: None,
+            provider_request_id: None,
+        };
+        self.emit(fact, Actor::Platform, now);
+    }
+
+    pub(super) fn fail(&mut self, stop_reason: StopReason, error: String, now: Timestamp) {
+        self.abandon_calls(now);
+        let report = crate::projection::bare_report(self, stop_reason, &error);
+        self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
+        self.emit(Failed { stop_reason, error }, Actor::Platform, now);
+    }
+
+    /// Calls that will never be waited for: presumed paid.
+    pub(super) fn abandon_calls(&mut self, now: Timestamp) {
+        let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
+        for (effect, flight) in in_flight {
+            let settled = Settled::presumed(flight.reserve);
+            self.finish(&effect, flight.attempt, FinishedAs::Canceled, settled, Retry::default(), now);
+        }
+    }
+
+    /// Full jitter, derived: the same attempt of the same call always waits the same time.
+    fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
+        let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(LONGEST_BACKOFF_MS);
+        let seed = crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
+        let draw = u64::from_le_bytes([seed.0[0], seed.0[1], seed.0[2], seed.0[3], seed.0[4], seed.0[5], seed.0[6], seed.0[7]]);
+        1 + (draw % ceiling as u64) as i64
+    }
+
+    fn warn_of_limits(&mut self, now: Timestamp) {
+        let shared = &self.shared;
+        let used = [
+            ("max_cost_usd", shared.ledger.spent.cost_usd.dollars(), shared.budgets.max_cost_usd.map(crate::money::Usd::dollars)),
+            ("max_tokens", shared.ledger.spent.tokens as f64, shared.budgets.max_tokens.map(|limit| limit as f64)),
+        ];
+        let near = used.into_iter().filter_map(|(budget, used, limit)| {
+            let limit = limit?;
+            (used >= limit * 0.8 && !shared.warned.iter().any(|known| known == budget)).then(|| BudgetWarning { budget: budget.into(), used, limit })
+        });
+        for warning in near.collect::<Vec<_>>() {
+            self.emit(warning, Actor::Platform, now);
+        }
+    }
+
+    /// Deadlines of questions, and the clock that ran out between calls.
+    pub fn tick(&mut self, now: Timestamp) {
+        let expired: Vec<_> = self
+            .shared
+            .open_questions()
+            .filter(|question| question.deadline_at.is_some_and(|deadline| deadline <= now))
+            .map(|question| (question.id, question.default.clone()))
+            .collect();
+        for (question_id, default) in expired {
+            self.emit(crate::facts::run::QuestionExpired { question_id, default }, Actor::Platform, now);
+        }
+        self.resume_if_answered(now);
+        self.proceed(now);
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Retry {
+    at: Option<Timestamp>,
+    counted: bool,
+    error: Option<String>,
+}
+
+impl Due {
+    fn wake(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
+    }
+}

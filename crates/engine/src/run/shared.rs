@@ -1,0 +1,176 @@
+//! What every kind of run has in common.
+
+use super::effects::EffectState;
+use super::terms::{Lane, Status, StopReason};
+use super::Rules;
+use crate::blob::Hash;
+use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
+use crate::effect::{EffectId, RunContext};
+use crate::event::genesis;
+use crate::facts::run::{ProviderWaiting, Queued};
+use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
+use crate::metrics::Metrics;
+use crate::time::Timestamp;
+use crate::workspace::Scope;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+pub struct Shared {
+    pub id: RunId,
+    pub brief: Queued,
+    /// Without the pause, which is a flag beside it.
+    pub(super) standing: Status,
+    pub paused: bool,
+    pub stop_reason: Option<StopReason>,
+    pub stop_detail: Option<String>,
+    pub budgets: Budgets,
+    pub ledger: Ledger,
+    pub metrics: Metrics,
+    pub effects: BTreeMap<EffectId, EffectState>,
+    pub questions: Vec<Question>,
+    pub messages: Vec<Steering>,
+    pub provider_wait: Option<ProviderWaiting>,
+    /// The limit that had no room for a call; raising limits clears it.
+    pub exhausted: Option<Exhausted>,
+    pub(super) warned: Vec<String>,
+    pub report: Option<Value>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    /// How often the run has ended and was continued: one generation of its ending effects each.
+    pub generation: u32,
+    pub last_seq: u64,
+    pub head: Hash,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Question {
+    pub id: QuestionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+    pub text: String,
+    pub options: Vec<String>,
+    pub deadline_at: Option<Timestamp>,
+    pub default: Option<String>,
+    pub answer: Option<String>,
+    pub asked_at: Timestamp,
+    pub answered_at: Option<Timestamp>,
+}
+
+/// A message from a person to the run, and whether a model has been shown it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Steering {
+    pub id: MessageId,
+    pub text: String,
+    pub node_id: Option<NodeId>,
+    pub lane: Lane,
+    pub delivered: bool,
+}
+
+impl Shared {
+    pub(super) fn new(id: RunId, brief: Queued, at: Timestamp) -> Shared {
+        let metrics = Metrics { cost_known: brief.models.price_known(), ..Metrics::default() };
+        Shared {
+            id,
+            budgets: brief.budgets.clone(),
+            brief,
+            standing: Status::Queued,
+            paused: false,
+            stop_reason: None,
+            stop_detail: None,
+            ledger: Ledger::default(),
+            metrics,
+            effects: BTreeMap::new(),
+            questions: Vec::new(),
+            messages: Vec::new(),
+            provider_wait: None,
+            exhausted: None,
+            warned: Vec::new(),
+            report: None,
+            created_at: at,
+            started_at: None,
+            updated_at: at,
+            ended_at: None,
+            generation: 0,
+            last_seq: 0,
+            head: genesis(id),
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        if self.paused && !self.standing.is_terminal() { Status::Paused } else { self.standing }
+    }
+
+    /// May start new work.
+    pub fn is_moving(&self) -> bool {
+        matches!(self.status(), Status::Queued | Status::Running)
+    }
+
+    pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        self.questions.iter().filter(|question| question.answer.is_none())
+    }
+
+    pub fn unread(&self) -> impl Iterator<Item = &Steering> {
+        self.messages.iter().filter(|message| !message.delivered)
+    }
+
+    /// Where a write without a project goes: the run's one project, else its own workspace project.
+    pub fn home_project(&self) -> ProjectId {
+        match self.brief.project_ids.as_slice() {
+            [only] => *only,
+            _ => self.brief.workspace_project_id,
+        }
+    }
+
+    /// The owner's authority, narrowed to the run's projects and its own workspace.
+    pub fn scope(&self) -> Scope {
+        use super::terms::ScopeKind;
+        match self.brief.scope {
+            ScopeKind::Global => Scope::Actor(self.brief.owner),
+            ScopeKind::Project | ScopeKind::MultiProject => {
+                let mut projects = self.brief.project_ids.clone();
+                if !projects.contains(&self.brief.workspace_project_id) {
+                    projects.push(self.brief.workspace_project_id);
+                }
+                Scope::Within(self.brief.owner, projects)
+            }
+        }
+    }
+
+    pub fn context(&self, now: Timestamp) -> RunContext {
+        RunContext { run_id: self.id, scope: self.scope(), home_project: self.home_project(), now }
+    }
+
+    pub fn wrap_up_reserve(&self) -> Reserve {
+        Reserve::wrap_up(&self.brief.models)
+    }
+
+    /// Working time up to `now`, the current stretch included.
+    pub fn running_ms(&self, now: Timestamp) -> i64 {
+        self.metrics.running_ms + if self.is_working() { now.since(self.updated_at) } else { 0 }
+    }
+
+    /// The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked.
+    pub(super) fn is_working(&self) -> bool {
+        let in_flight = self.effects.values().any(|effect| matches!(effect, EffectState::InFlight(_)));
+        let held_up = self.provider_wait.is_some()
+            || self.effects.values().any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
+        self.status() == Status::Running && (in_flight || !held_up)
+    }
+
+    pub(super) fn activity(&self, rules: &dyn Rules) -> String {
+        match self.status() {
+            Status::Queued => "waiting for a worker".into(),
+            Status::Running if self.provider_wait.is_some() => "waiting: provider".into(),
+            Status::Running => rules.activity(self),
+            Status::WaitingOnUser => match self.open_questions().count() {
+                1 => "waiting for an answer".into(),
+                open => format!("waiting for {open} answers"),
+            },
+            status => status.name().replace('_', " "),
+        }
+    }
+}
