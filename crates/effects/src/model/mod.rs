@@ -24,6 +24,7 @@ pub use secrets::OnDelta;
 
 use endpoint::Endpoint;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
+use engine::homework::prompts;
 use engine::model::{ModelSpec, Role};
 use engine::request::Speaker;
 use habits::Habits;
@@ -131,18 +132,18 @@ impl Gateway {
         Err(ConfigError(format!("no model is chosen for provider {provider:?}; pass --model or set PLEACH_MODEL, e.g. {}", choices.join(", "))))
     }
 
-    /// Makes one call. `schema` is what the role's answer must fit; `on_delta` sees the answer grow.
+    /// Makes one call; `on_delta` sees the answer grow.
     pub async fn call(
         &self,
         call: &ModelCall,
         messages: Vec<(Speaker, String)>,
-        schema: &Value,
         idempotency_key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         match self.provider(&call.model.provider).map_err(rejected)? {
             Provider::Rehearsal => self.rehearse(call.role, &messages, on_delta),
             Provider::Server(_, endpoint) => {
+                let schema = prompts::schema(call.role);
                 let ask = Ask { role: call.role.name(), model: &call.model.model, messages: &messages, schema, max_tokens: call.max_tokens };
                 self.ask(endpoint, &ask, idempotency_key, on_delta).await
             }

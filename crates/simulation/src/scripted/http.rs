@@ -98,7 +98,7 @@ fn events(reply: &Reply, request: &Request) -> VecDeque<Chunk> {
         during.truncate(during.len() / 2);
         after = vec![error];
     }
-    if reply.no_terminator {
+    if reply.no_terminator || reply.endless {
         after.clear();
     }
     let repeat = if reply.twice { 2 } else { 1 };
