@@ -1,6 +1,7 @@
 //! Carries out what runs want: model calls through a `ModelPort`, tools through the registry.
 //! Failures are data here; attempts, backoff and money belong to the driver.
 
+use crate::model::Gateway;
 use crate::tools::Registry;
 use async_trait::async_trait;
 use engine::blob::Hash;
@@ -21,6 +22,18 @@ pub trait ModelPort: Send + Sync + 'static {
         messages: Vec<(Speaker, String)>,
         idempotency_key: &str,
     ) -> Result<ModelReply, CallError>;
+}
+
+#[async_trait]
+impl ModelPort for Gateway {
+    async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        idempotency_key: &str,
+    ) -> Result<ModelReply, CallError> {
+        Gateway::call(self, call, messages, idempotency_key, None).await
+    }
 }
 
 pub struct EffectsPerformer {
@@ -49,7 +62,10 @@ impl EffectsPerformer {
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         let store: &dyn Store = &*self.library;
-        Outcome::Tool(self.registry.call(store, run, call, effect).await)
+        match self.registry.call(store, run, call, effect).await {
+            Ok(outcome) => Outcome::Tool(outcome),
+            Err(error) => Outcome::Away(error.to_string()),
+        }
     }
 }
 
@@ -120,7 +136,7 @@ mod tests {
         };
         match performer.perform(Job { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
             Outcome::Model(answer) => answer,
-            Outcome::Tool(_) => panic!("a model was asked"),
+            Outcome::Tool(_) | Outcome::Away(_) => panic!("a model was asked"),
         }
     }
 

@@ -123,11 +123,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     if !arguments.has_any(&["title", "content", "append", "props"]) {
-        return Err(Refused("nothing to change: give title, content, append or props".into()));
+        return Err(Refused::Request("nothing to change: give title, content, append or props".into()));
     }
     let document = reach.document(arguments.required_id("document_id")).await?;
     if props::is_platform(&document) {
-        return Err(Refused(format!(
+        return Err(Refused::Request(format!(
             "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own \
              instead",
             document.id, document.title
@@ -158,7 +158,7 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, Refused> {
     let content = match (arguments.text("content"), arguments.text("append")) {
         (Some(_), Some(_)) => {
-            return Err(Refused("give content (the whole new text) or append (what to add), not both".into()));
+            return Err(Refused::Request("give content (the whole new text) or append (what to add), not both".into()));
         }
         (Some(content), None) => content.to_owned(),
         (None, Some(added)) => appended(current, added),
@@ -166,7 +166,7 @@ fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, R
     };
     let length = content.chars().count();
     if length > CONTENT_MAX {
-        return Err(Refused(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed")));
+        return Err(Refused::Request(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed")));
     }
     Ok((content != current).then_some(content))
 }

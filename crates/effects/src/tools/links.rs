@@ -36,7 +36,7 @@ async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
     let (src, dst): (Uuid, Uuid) = (arguments.required_id("src_id"), arguments.required_id("dst_id"));
     let rel = arguments.required_text("rel").to_owned();
     if src == dst {
-        return Err(Refused("src_id and dst_id are the same; an edge joins two different things".into()));
+        return Err(Refused::Request("src_id and dst_id are the same; an edge joins two different things".into()));
     }
     let (from, to) = (reach.entity(src).await?, reach.entity(dst).await?);
     let known = reach.library.edges(reach.scope, Some(src), Some(dst), None).await?;
@@ -55,7 +55,7 @@ async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
 async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let edge = reach.edge(arguments.required_id("edge_id")).await?;
     if is_platform(reach, &edge).await? {
-        return Err(Refused(format!("edge {} belongs to the platform's own workspace and stays", edge.id)));
+        return Err(Refused::Request(format!("edge {} belongs to the platform's own workspace and stays", edge.id)));
     }
     Ok(Done::changed(
         json!({"edge_id": edge.id, "src_id": edge.src, "dst_id": edge.dst, "rel": edge.rel, "removed": true}),

@@ -73,18 +73,23 @@ impl Done {
     }
 }
 
-/// Why an action was not carried out, in words that help the caller do better.
-struct Refused(String);
+/// Why an action was not carried out.
+enum Refused {
+    /// In words that help the caller do better.
+    Request(String),
+    /// Nobody's fault: the workspace could not be read.
+    Store(StoreError),
+}
 
 impl From<String> for Refused {
     fn from(reason: String) -> Self {
-        Refused(reason)
+        Refused::Request(reason)
     }
 }
 
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
-        Refused(format!("the workspace could not be read, nothing was changed: {error}"))
+        Refused::Store(error)
     }
 }
 
@@ -118,14 +123,15 @@ impl Registry {
         self.actions.iter().map(spec).collect()
     }
 
-    /// Carry out one call. Whatever is wrong with it comes back as an error result that lists what is valid.
+    /// Carry out one call. Whatever is wrong with it comes back as an error result that lists what is valid;
+    /// an error of the store is nobody's result, and the call is to be made again.
     pub async fn call(
         &self,
         library: &dyn Library,
         run: &RunContext,
         call: &ToolCall,
         effect: &EffectId,
-    ) -> ToolOutcome {
+    ) -> Result<ToolOutcome, StoreError> {
         let done = match self.granted(call) {
             Ok(action) => {
                 let reach = Reach::new(library, run, call, effect);
@@ -135,9 +141,10 @@ impl Registry {
         };
         match done {
             Ok(Done { content, summary, mutations, read }) => {
-                ToolOutcome { result: Ok(ToolOutput { content, summary: one_line(&summary), read }), mutations }
+                Ok(ToolOutcome { result: Ok(ToolOutput { content, summary: one_line(&summary), read }), mutations })
             }
-            Err(Refused(reason)) => ToolOutcome { result: Err(reason), mutations: Vec::new() },
+            Err(Refused::Request(reason)) => Ok(ToolOutcome { result: Err(reason), mutations: Vec::new() }),
+            Err(Refused::Store(error)) => Err(error),
         }
     }
 
@@ -147,11 +154,11 @@ impl Registry {
         let asked: String = call.tool.chars().take(80).collect();
         match self.find(&call.tool) {
             Some(action) if is_granted(action.name) => Ok(action),
-            Some(_) => Err(Refused(format!(
+            Some(_) => Err(Refused::Request(format!(
                 "tool_not_granted: {asked} was not given to this caller; granted tools: {}",
                 valid()
             ))),
-            None => Err(Refused(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid()))),
+            None => Err(Refused::Request(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid()))),
         }
     }
 }

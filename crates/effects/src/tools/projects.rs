@@ -68,7 +68,7 @@ async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> 
 
 async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let Some(owner) = reach.global_owner() else {
-        return Err(Refused("create_project needs a run with global scope; this run is bound to its projects".into()));
+        return Err(Refused::Request("create_project needs a run with global scope; this run is bound to its projects".into()));
     };
     let id: ProjectId = reach.mint(0);
     let title = arguments.line("title").unwrap_or_default();
@@ -82,7 +82,7 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     if !arguments.has_any(&["title", "description"]) {
-        return Err(Refused("nothing to change: give title or description".into()));
+        return Err(Refused::Request("nothing to change: give title or description".into()));
     }
     let project = reach.project(arguments.required_id("project_id")).await?;
     check_version("project", arguments.version(), project.version)?;

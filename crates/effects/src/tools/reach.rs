@@ -73,7 +73,7 @@ impl<'a> Reach<'a> {
             return Ok(project);
         }
         let valid = list(self.library.projects(self.scope, OFFERED).await?.iter().map(|project| project.id));
-        Err(Refused(match self.scope {
+        Err(Refused::Request(match self.scope {
             Scope::Within(_, projects) if !projects.contains(&id) => {
                 format!("project {id} is outside this run's scope; projects in scope: {valid}")
             }
@@ -118,7 +118,7 @@ impl<'a> Reach<'a> {
         if let Some(project) = self.library.project(self.scope, ProjectId(id)).await? {
             return Ok(Entity { title: project.title, project_id: project.id });
         }
-        Err(Refused(format!(
+        Err(Refused::Request(format!(
             "{id} not found among the documents, tasks and projects in this run's scope; \
              list_documents, list_tasks and list_projects give valid ids"
         )))
@@ -144,13 +144,13 @@ impl<'a> Reach<'a> {
 fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> Refused {
     let known = list(known.take(OFFERED));
     let offer = if known.is_empty() { format!("there is no {what} yet") } else { format!("newest valid ids: {known}") };
-    Refused(format!("{what} {id} not found in this run's scope; {offer}"))
+    Refused::Request(format!("{what} {id} not found in this run's scope; {offer}"))
 }
 
 /// Somebody else wrote since the caller looked.
 pub fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(), Refused> {
     match given {
-        Some(version) if version != current => Err(Refused(format!(
+        Some(version) if version != current => Err(Refused::Request(format!(
             "stale version: this {what} is at version {current}, you gave version {version}; read it again and \
              repeat the change on what it says now"
         ))),

@@ -35,7 +35,7 @@ pub const ACTIONS: &[Action] = &[
 async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Result<Done, Refused> {
     let query = arguments.required_text("query").trim();
     if !query.chars().any(char::is_alphanumeric) {
-        return Err(Refused("argument `query` has no letters or digits: expected words to look for".into()));
+        return Err(Refused::Request("argument `query` has no letters or digits: expected words to look for".into()));
     }
     let limit = arguments.limit();
     let project = reach.asked_project(arguments).await?;

@@ -111,7 +111,7 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     if !arguments.has_any(&["title", "description", "state", "props"]) {
-        return Err(Refused("nothing to change: give title, description, state or props".into()));
+        return Err(Refused::Request("nothing to change: give title, description, state or props".into()));
     }
     let task = reach.task(arguments.required_id("task_id")).await?;
     check_version("task", arguments.version(), task.version)?;
