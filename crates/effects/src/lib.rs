@@ -1,1 +1,3 @@
-
+pub mod performer;
+pub mod rehearsal;
+pub mod tools;

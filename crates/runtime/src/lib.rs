@@ -2,13 +2,15 @@
 //! provider and no protocol.
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
-//! `live` tells who is listening what was committed, `breaker` remembers which providers are down.
+//! `live` tells who is listening what was committed, `breaker` remembers which providers are down,
+//! `memory` is the store that the others are measured against.
 
 pub mod breaker;
 pub mod desk;
 mod driver;
 pub mod live;
 mod load;
+pub mod memory;
 pub mod ports;
 pub mod worker;
 
