@@ -64,7 +64,7 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     if data_dir::answers(&socket).await {
         return Ok(Some(Attached { link: Link::to_socket(&socket, actor)?, held: None }));
     }
-    let Some(store) = store::open_read_only(path).await.map_err(|error| unopened(config, &error))? else { return Ok(None) };
+    let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else { return Ok(None) };
     let catalogue = Arc::new(Catalogue::new(config));
     let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
     Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house)), actor), held: None }))
@@ -147,10 +147,11 @@ pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
         Database::Sqlite(path) => format!("sqlite://{}", path.display()),
         Database::Postgres(url) => url.clone(),
     };
-    store::open(&url, options).await.map_err(|error| unopened(config, &error))
+    store::open(&url, options).await.map_err(|error| unusable(config, &error))
 }
 
-fn unopened(config: &Config, error: &StoreError) -> Failure {
+/// What the database refused, where it is, and what to do about it.
+pub fn unusable(config: &Config, error: &StoreError) -> Failure {
     let next = match (&config.database.value, error) {
         (Database::Postgres(_), StoreError::Unavailable(_)) => "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again.",
         (_, StoreError::Full(_)) => "Free some space, then run the command again.",

@@ -79,14 +79,13 @@ impl Catalogue {
     }
 }
 
-/// The gateway as a performer speaks to it: each role's answer is held to that role's schema.
+/// The gateway as a performer speaks to it.
 struct Voices(Arc<Gateway>);
 
 #[async_trait::async_trait]
 impl ModelPort for Voices {
     async fn call(&self, call: &ModelCall, messages: Vec<(Speaker, String)>, idempotency_key: &str) -> Result<ModelReply, CallError> {
-        let schema = engine::homework::prompts::schema(call.role);
-        self.0.call(call, messages, schema, idempotency_key, None).await
+        self.0.call(call, messages, idempotency_key, None).await
     }
 }
 

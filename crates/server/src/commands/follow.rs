@@ -2,6 +2,7 @@
 //! away, this process takes the database over and goes on where it was.
 
 use super::{Session, note, print};
+use crate::api::Workspace;
 use crate::args::Follow;
 use crate::attach::Attached;
 use crate::failure::Failure;
@@ -12,6 +13,7 @@ use crate::render::style::json_line;
 use crate::render::{headline, summary};
 use engine::batch::RunRow;
 use engine::ids::RunId;
+use engine::workspace::Document;
 use futures::StreamExt;
 use serde_json::Value;
 use std::time::Duration;
@@ -94,7 +96,7 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last)
     let path = format!("/api/runs/{}/workspace", row.id);
     let documents = match session.json {
         true => Vec::new(),
-        false => attached.link.get::<crate::api::Workspace>(&path).await.map(|workspace| workspace.documents).unwrap_or_default(),
+        false => attached.link.get::<Workspace>(&path).await.map(made).unwrap_or_default(),
     };
     attached.close().await;
     match (session.json, last) {
@@ -103,6 +105,11 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last)
         (false, _) => summary::lines(&row, &documents, session.style).iter().for_each(|line| print(line)),
     }
     Ok(summary::exit_code(&row))
+}
+
+/// What the run made, without the platform's own documents.
+fn made(workspace: Workspace) -> Vec<Document> {
+    workspace.documents.into_iter().filter(|document| document.props["doc_role"].is_null()).collect()
 }
 
 /// Ctrl-C: stop driving in order; a second one does not wait.

@@ -95,27 +95,15 @@ async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
         Some(pad) => link.get(&format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id)).await?,
         None => Vec::new(),
     };
-    let unknown = unknown_effects(link, id, &run).await?;
-    Ok(show::Parts { run, workspace, entries, unknown })
+    let ledger = ledger(link, id).await?;
+    Ok(show::Parts { run, workspace, entries, ledger })
 }
 
-/// Only the log knows which effects wait for a decision.
-async fn unknown_effects(link: &Link, id: RunId, run: &RunRow) -> Result<Vec<String>, Failure> {
-    let mut unknown: Vec<String> = Vec::new();
-    if run.status.is_terminal() {
-        return Ok(unknown);
-    }
-    each_event(link, id, 0, |json| {
-        let event: Value = serde_json::from_str(json).unwrap_or_default();
-        let effect = event["payload"]["effect"].as_str().unwrap_or_default();
-        match event["type"].as_str() {
-            Some("effect.unknown") => unknown.push(effect.to_owned()),
-            Some("effect.resolved") => unknown.retain(|known| known != effect),
-            _ => {}
-        }
-    })
-    .await?;
-    Ok(unknown)
+/// Only the log knows what verified what, and which effects wait for a decision.
+async fn ledger(link: &Link, id: RunId) -> Result<show::Ledger, Failure> {
+    let mut ledger = show::Ledger::default();
+    each_event(link, id, 0, |json| ledger.see(&serde_json::from_str(json).unwrap_or_default())).await?;
+    Ok(ledger)
 }
 
 async fn each_event(link: &Link, id: RunId, after: u64, mut see: impl FnMut(&str)) -> Result<u64, Failure> {
@@ -156,7 +144,7 @@ fn log_line(json: &str) -> String {
     let text = |name: &str| line(event[name].as_str().unwrap_or_default());
     let headline = headline::of(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
         Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
-        None => String::new(),
+        None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
     });
     format!("{:>6}  {}  {:<30} {}", event["seq"].to_string(), text("timestamp"), text("type"), headline)
 }

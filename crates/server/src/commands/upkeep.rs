@@ -6,10 +6,14 @@ use crate::attach;
 use crate::catalogue::Catalogue;
 use crate::config::Database;
 use crate::data_dir::{DataDir, Hold};
+use crate::drive::SystemClock;
 use crate::failure::Failure;
 use clap::CommandFactory;
+use engine::time::Timestamp;
+use runtime::ports::Clock;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 use store::SqlStore;
 
 pub fn completions(shell: clap_complete::Shell) -> u8 {
@@ -37,6 +41,28 @@ async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failu
         return Err(Failure::usage(format!("{pid} holds the database; nothing was changed. Stop it first, then run the command again.")));
     }
     Ok((attach::open(&session.config).await?, hold))
+}
+
+pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
+    let (store, _hold) = alone(session).await?;
+    let runs = store.rebuild().await.map_err(|error| attach::unusable(&session.config, &error))?;
+    match session.json {
+        true => session.print_json(&json!({"rebuilt": runs})),
+        false => print(&format!("the projections of {runs} runs were computed again from their logs")),
+    }
+    Ok(0)
+}
+
+pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
+    let (store, _hold) = alone(session).await?;
+    let age = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
+    let before = Timestamp(SystemClock.now().0.saturating_sub(age));
+    let pruned = store.prune(before).await.map_err(|error| attach::unusable(&session.config, &error))?;
+    match session.json {
+        true => session.print_json(&json!({"runs": pruned.runs, "documents": pruned.documents, "blobs": pruned.blobs})),
+        false => print(&format!("removed {} runs that ended before {before}, with {} documents and {} texts nobody refers to", pruned.runs, pruned.documents, pruned.blobs)),
+    }
+    Ok(0)
 }
 
 /// One finding of the doctor.

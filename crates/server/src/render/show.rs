@@ -15,19 +15,46 @@ pub struct Parts {
     pub workspace: Workspace,
     /// Newest first.
     pub entries: Vec<Entry>,
+    pub ledger: Ledger,
+}
+
+/// What the events say and the run object does not.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// Criterion, if one was named, and the references that verified it.
+    evidence: Vec<(Option<String>, String)>,
     /// Effects whose outcome nobody knows.
-    pub unknown: Vec<String>,
+    unknown: Vec<String>,
+}
+
+impl Ledger {
+    pub fn see(&mut self, event: &Value) {
+        let payload = &event["payload"];
+        let effect = payload["effect"].as_str().unwrap_or_default();
+        match event["type"].as_str() {
+            Some("homework.iteration_completed") => self.evidence.extend(payload["evidence"].as_array().into_iter().flatten().map(verified)),
+            Some("effect.unknown") => self.unknown.push(effect.to_owned()),
+            Some("effect.resolved") => self.unknown.retain(|known| known != effect),
+            _ => {}
+        }
+    }
+}
+
+fn verified(item: &Value) -> (Option<String>, String) {
+    let refs = item["refs"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line);
+    let text = format!("{}  {}", refs.collect::<Vec<_>>().join(", "), line(item["claim"].as_str().unwrap_or_default()));
+    (item["criterion"].as_str().map(str::to_owned), text)
 }
 
 pub fn lines(parts: &Parts, style: Style) -> Vec<String> {
     let run = &parts.run;
     let mut lines = head(run, style);
     section(&mut lines, "Plan", steps(run).iter().map(|step| step.painted(WIDE, style)), style);
-    section(&mut lines, "Success criteria", criteria(run), style);
+    section(&mut lines, "Criteria and evidence", criteria(run, &parts.ledger), style);
     section(&mut lines, "Workspace", tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}")), style);
     section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
     section(&mut lines, "Questions", questions(run), style);
-    section(&mut lines, "Nobody knows whether these happened", parts.unknown.iter().map(|effect| unknown(run, effect)), style);
+    section(&mut lines, "Nobody knows whether these happened", parts.ledger.unknown.iter().map(|effect| unknown(run, effect)), style);
     lines
 }
 
@@ -63,26 +90,18 @@ fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item
     }
 }
 
-/// The report knows which reference verified which criterion.
-fn criteria(run: &RunRow) -> Vec<String> {
-    let evidence = run.report["evidence"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut shown: Vec<String> = run
-        .success_criteria
-        .iter()
-        .map(|criterion| {
-            let refs = evidence.iter().find(|item| item["criterion"] == criterion.id.as_str()).map(refs).unwrap_or_default();
-            let mark = if refs.is_empty() { "·".to_owned() } else { format!("✓ {refs} ") };
-            format!("  {mark} {} {}", criterion.id, line(&criterion.text))
-        })
-        .collect();
-    let unbound = evidence.iter().filter(|item| item["criterion"].is_null());
-    shown.extend(unbound.map(|item| format!("  ✓ {} {}", refs(item), line(item["claim"].as_str().or(item["text"].as_str()).unwrap_or_default()))));
+/// Each criterion with what verified it; then what was shown without naming one.
+fn criteria(run: &RunRow, ledger: &Ledger) -> Vec<String> {
+    let mut shown = Vec::new();
+    for criterion in &run.success_criteria {
+        let names = |named: &str| named == criterion.id || named == criterion.text;
+        let evidence: Vec<&String> = ledger.evidence.iter().filter(|(named, _)| named.as_deref().is_some_and(names)).map(|(_, text)| text).collect();
+        let mark = if evidence.is_empty() { "·" } else { "✓" };
+        shown.push(format!("  {mark} {} {}", criterion.id, line(&criterion.text)));
+        shown.extend(evidence.iter().map(|text| format!("      {text}")));
+    }
+    shown.extend(ledger.evidence.iter().filter(|(named, _)| named.is_none()).map(|(_, text)| format!("  ✓ {text}")));
     shown
-}
-
-fn refs(item: &Value) -> String {
-    let found = item["verified"]["refs"].as_array().or(item["refs"].as_array());
-    found.into_iter().flatten().filter_map(Value::as_str).map(line).collect::<Vec<_>>().join(", ")
 }
 
 fn entry(entry: &Entry) -> Vec<String> {
