@@ -83,14 +83,14 @@ impl Log for SqlStore {
         distinct.dedup();
         let mut texts: HashMap<Hash, String> = HashMap::new();
         for some in distinct.chunks(TEXTS_AT_ONCE) {
-            let mut query = Query::new("SELECT hash, body FROM blobs WHERE hash IN ");
+            let mut query = Query::new("SELECT body FROM blobs WHERE hash IN ");
             query.bind_list(some.iter().map(|hash| Value::from(hash.0.to_vec())));
             for row in self.backend.read(query.statement()).await? {
-                let text = codec::unpack(row.bytes(1)?)?;
-                texts.extend(row.bytes(0)?.try_into().map(|hash| (Hash(hash), text)));
+                let text = codec::unpack(row.bytes(0)?)?;
+                texts.insert(Hash::of(&[text.as_bytes()]), text);
             }
         }
-        let missing = |hash: &Hash| StoreError::Unusable(format!("the text {hash} is missing; run `pleach doctor`"));
+        let missing = |hash: &Hash| StoreError::Unusable(format!("the text {hash} is missing or was changed; run `pleach doctor`"));
         hashes.iter().map(|hash| texts.get(hash).cloned().ok_or_else(|| missing(hash))).collect()
     }
 

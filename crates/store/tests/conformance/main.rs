@@ -3,7 +3,9 @@
 mod jobs;
 mod log;
 mod maintenance;
+mod postgres;
 mod reading;
+mod sqlite;
 mod workspace;
 mod world;
 
