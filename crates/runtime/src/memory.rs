@@ -158,7 +158,7 @@ impl State {
         for revision in revisions {
             match revision {
                 Revision::ProjectMade(project, owner) => drop(self.members.insert((project.entity.id, owner))),
-                Revision::DocumentChanged { from, .. } => self.superseded.entry(from.entity.id).or_default().push(from),
+                Revision::DocumentChanged { from, .. } => self.superseded.entry(from.entity.id).or_default().push(*from),
                 Revision::Unlinked(id) => drop(self.workspace.edges.remove(&id)),
                 _ => {}
             }
