@@ -1,1 +1,9 @@
+//! Work at the edge of the world: model calls and tools.
+//!
+//! Everything here turns a job into an outcome and nothing else: it never appends, never retries, never
+//! knows what a run will do with the answer.
 
+pub mod model;
+pub mod performer;
+pub mod rehearsal;
+pub mod tools;

@@ -13,7 +13,9 @@ use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome
 use engine::projection;
 use engine::run::{Command, Parked, Run};
 use engine::time::Timestamp;
+use futures::FutureExt;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -165,10 +167,17 @@ impl Driver {
             }
             let outcome = match self.denied.get(&effect) {
                 Some(why) => Outcome::Tool(ToolOutcome { result: Err(why.clone()), mutations: Vec::new() }),
-                None => self.performer.perform(job).await,
+                None => perform(self.performer.as_ref(), job).await,
             };
-            if let Outcome::Tool(ToolOutcome { mutations, .. }) = &outcome {
-                self.drafted.push((effect.clone(), mutations.iter().filter_map(versioned).collect()));
+            match &outcome {
+                Outcome::Tool(ToolOutcome { mutations, .. }) => {
+                    self.drafted.push((effect.clone(), mutations.iter().filter_map(versioned).collect()));
+                }
+                Outcome::Away(error) => {
+                    tracing::warn!(run = %self.lease.run_id, error, "a tool waits for the store");
+                    self.pause_for_store().await?;
+                }
+                Outcome::Model(_) => {}
             }
             let now = self.now();
             // Not remembered: after a conflict the tool itself runs again, on the new version.
@@ -207,10 +216,7 @@ impl Driver {
     }
 
     fn admit(&self, effect: &EffectId) -> Result<(), Parked> {
-        match self.run.inline_job(effect, self.now()).map(|job| job.work) {
-            Some(Work::Model(call)) => self.breaker.admit(&call.model.provider, self.now()),
-            _ => Ok(()),
-        }
+        self.run.provider(effect).map_or(Ok(()), |provider| self.breaker.admit(provider, self.now()))
     }
 
     fn launch(&mut self, job: Job) {
@@ -220,8 +226,7 @@ impl Driver {
         let performer = self.performer.clone();
         self.flights.spawn(async move {
             let (effect, attempt) = (job.effect.clone(), job.attempt);
-            let outcome = performer.perform(job).await;
-            (effect, attempt, outcome)
+            (effect, attempt, perform(performer.as_ref(), job).await)
         });
     }
 
@@ -353,11 +358,8 @@ impl Driver {
     }
 
     fn landed(&mut self, done: Result<(EffectId, u32, Outcome), tokio::task::JoinError>) {
-        let Ok((effect, attempt, outcome)) = done else {
-            // The performer panicked: which call it was is found by the next driver, as a lost one.
-            tracing::error!(run = %self.lease.run_id, "a performer panicked");
-            return;
-        };
+        // A task that was aborted has nothing to tell.
+        let Ok((effect, attempt, outcome)) = done else { return };
         let parked = self.judge_provider(&effect, &outcome);
         self.tell(Happening::Outcome { effect, attempt, outcome, parked });
     }
@@ -372,6 +374,17 @@ impl Driver {
             _ => {}
         }
         None
+    }
+}
+
+/// A performer that panics has failed at this one call; the run learns of it like of any other failure.
+async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
+    let is_model = matches!(job.work, Work::Model(_));
+    let what = format!("the performer of {} panicked", job.effect);
+    match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
+        Ok(outcome) => outcome,
+        Err(_) if is_model => Outcome::Model(Err(CallError { failure: CallFailure::Interrupted, message: what, retry_after_ms: None, maybe_paid: true })),
+        Err(_) => Outcome::Tool(ToolOutcome { result: Err(what), mutations: Vec::new() }),
     }
 }
 

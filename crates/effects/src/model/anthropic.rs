@@ -1,0 +1,121 @@
+//! Anthropic Messages. The role's schema is the input of one tool the model is made to call.
+
+use super::config::SchemaMode;
+use super::draft::{CallDelta, Draft};
+use super::habits::Habits;
+use super::sse::Event;
+use super::usage::Reported;
+use super::wire::{self, Ask, Wire};
+use engine::request::Speaker;
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+pub(super) struct Messages;
+
+const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
+
+impl Wire for Messages {
+    fn path(&self) -> &'static str {
+        "messages"
+    }
+
+    fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>) {
+        headers.insert("anthropic-version", VERSION);
+        if let Some(key) = key {
+            headers.insert("x-api-key", key.clone());
+        }
+    }
+
+    fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value {
+        let mut system = Vec::new();
+        let mut messages = Vec::new();
+        for (speaker, text) in ask.messages {
+            match speaker {
+                Speaker::System => system.push(text.clone()),
+                Speaker::User => messages.push(json!({"role": "user", "content": text})),
+                Speaker::Assistant => messages.push(json!({"role": "assistant", "content": text})),
+            }
+        }
+        system.extend(wire::instruction(ask, habits.format));
+        let mut body = json!({"model": ask.model, "max_tokens": ask.max_tokens, "messages": messages});
+        if !system.is_empty() {
+            body["system"] = json!(system.join("\n\n"));
+        }
+        if habits.stream {
+            body["stream"] = json!(true);
+        }
+        if habits.format == SchemaMode::Schema {
+            body["tools"] = json!([{"name": ask.role, "description": "Gives the answer.", "input_schema": ask.schema}]);
+            body["tool_choice"] = json!({"type": "tool", "name": ask.role});
+        }
+        body
+    }
+
+    fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error> {
+        if event.data.trim().is_empty() {
+            return Ok(false);
+        }
+        let data: Value = serde_json::from_str(&event.data)?;
+        match data["type"].as_str().unwrap_or(&event.name) {
+            "ping" => return Ok(false),
+            "message_start" => {
+                draft.id = data["message"]["id"].as_str().map(str::to_owned);
+                draft.usage.update(Reported::anthropic(&data["message"]["usage"]));
+            }
+            "content_block_start" => block(&data["content_block"], data["index"].as_u64(), draft),
+            "content_block_delta" => delta(&data["delta"], data["index"].as_u64(), draft),
+            "message_delta" => {
+                stop(&data["delta"], draft);
+                draft.usage.update(Reported::anthropic(&data["usage"]));
+            }
+            "message_stop" => draft.ended = true,
+            "error" => draft.error = Some(wire::error_text(&data).unwrap_or_else(|| event.data.clone())),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn whole(&self, answer: &Value, draft: &mut Draft) {
+        draft.error = wire::error_text(answer);
+        draft.id = answer["id"].as_str().map(str::to_owned);
+        draft.usage.update(Reported::anthropic(&answer["usage"]));
+        stop(answer, draft);
+        for (index, content) in (0..).zip(answer["content"].as_array().into_iter().flatten()) {
+            block(content, Some(index), draft);
+        }
+        draft.ended = answer.get("content").is_some();
+    }
+
+    fn finished(&self, draft: &Draft) -> bool {
+        draft.ended
+    }
+}
+
+fn block(block: &Value, index: Option<u64>, draft: &mut Draft) {
+    match block["type"].as_str() {
+        Some("text") => draft.say(block["text"].as_str().unwrap_or("")),
+        Some("thinking") => draft.think(block["thinking"].as_str().unwrap_or("")),
+        Some("tool_use") => {
+            // In a stream the block starts with an empty input, and its text follows in pieces.
+            let input = &block["input"];
+            let whole = input.as_object().is_some_and(|input| !input.is_empty()).then(|| input.to_string());
+            draft.call(CallDelta { index, id: block["id"].as_str(), name: block["name"].as_str(), arguments: whole.as_deref() });
+        }
+        _ => {}
+    }
+}
+
+fn delta(delta: &Value, index: Option<u64>, draft: &mut Draft) {
+    match delta["type"].as_str() {
+        Some("text_delta") => draft.say(delta["text"].as_str().unwrap_or("")),
+        Some("thinking_delta") => draft.think(delta["thinking"].as_str().unwrap_or("")),
+        Some("input_json_delta") => draft.call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() }),
+        _ => {}
+    }
+}
+
+fn stop(holder: &Value, draft: &mut Draft) {
+    if let Some(reason) = holder["stop_reason"].as_str().filter(|reason| !reason.is_empty()) {
+        draft.stop = Some(reason.to_owned());
+    }
+}

@@ -1,0 +1,216 @@
+//! The `[providers.NAME]` tables: what people may write about a model server, and what the well-known
+//! environment variables add. Knows nothing of HTTP.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Every provider by name, as configured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Providers(pub BTreeMap<String, ProviderConfig>);
+
+/// The wire format a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Chat Completions, by whatever server.
+    Openai,
+    /// Messages.
+    Anthropic,
+    /// The built-in model that needs no server.
+    Rehearsal,
+}
+
+/// The rungs of the structured-output ladder; naming one pins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaMode {
+    /// The server is given the schema.
+    #[serde(alias = "strict", alias = "json_schema")]
+    Schema,
+    /// The server promises some JSON object; the schema is in the prompt.
+    JsonObject,
+    /// The server promises nothing.
+    #[serde(alias = "prompt_only")]
+    Text,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// May be left out where the provider is named after its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// With or without `/v1`. Given without a key it names a keyless server, whose price is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The variable that holds the key; the key itself is never configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_mode: Option<SchemaMode>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, ModelTerms>,
+}
+
+/// What the price table does not know, or knows wrongly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelTerms {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_per_mtok: Option<f64>,
+    /// Cached input costs what other input costs unless this says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_per_mtok: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_per_mtok: Option<f64>,
+}
+
+/// A mistake in the configuration, in words that name the value and the next step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub String);
+
+pub const REHEARSAL: &str = "rehearsal";
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Openai => "openai",
+            Kind::Anthropic => "anthropic",
+            Kind::Rehearsal => REHEARSAL,
+        }
+    }
+
+    fn named(name: &str) -> Option<Kind> {
+        [Kind::Openai, Kind::Anthropic, Kind::Rehearsal].into_iter().find(|kind| kind.name() == name)
+    }
+
+    fn key_variable(self) -> Option<&'static str> {
+        match self {
+            Kind::Openai => Some("OPENAI_API_KEY"),
+            Kind::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Kind::Rehearsal => None,
+        }
+    }
+
+    fn url_variable(self) -> Option<&'static str> {
+        match self {
+            Kind::Openai => Some("OPENAI_BASE_URL"),
+            Kind::Anthropic => Some("ANTHROPIC_BASE_URL"),
+            Kind::Rehearsal => None,
+        }
+    }
+
+    fn home(self) -> Option<&'static str> {
+        match self {
+            Kind::Openai => Some("https://api.openai.com"),
+            Kind::Anthropic => Some("https://api.anthropic.com"),
+            Kind::Rehearsal => None,
+        }
+    }
+}
+
+/// One provider with every default filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    pub name: String,
+    pub kind: Kind,
+    /// Absent for rehearsal only.
+    pub base_url: Option<String>,
+    pub key: Option<String>,
+    pub schema_mode: Option<SchemaMode>,
+    pub models: BTreeMap<String, ModelTerms>,
+}
+
+impl Providers {
+    /// The providers that can be used: those written down, those whose variables are set, and rehearsal.
+    pub fn resolve(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Resolved>, ConfigError> {
+        let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let mut providers = self.0.clone();
+        for kind in [Kind::Openai, Kind::Anthropic, Kind::Rehearsal] {
+            let named = [kind.key_variable(), kind.url_variable()].into_iter().flatten().any(|name| env(name).is_some());
+            if named || kind == Kind::Rehearsal {
+                providers.entry(kind.name().to_owned()).or_default();
+            }
+        }
+        providers.into_iter().map(|(name, config)| resolve_one(name, config, &env)).collect()
+    }
+}
+
+fn resolve_one(name: String, config: ProviderConfig, env: &dyn Fn(&str) -> Option<String>) -> Result<Resolved, ConfigError> {
+    let kind = config.kind.or_else(|| Kind::named(&name)).ok_or_else(|| {
+        ConfigError(format!("provider {name:?} has no kind; write kind = \"openai\", \"anthropic\" or \"rehearsal\" under [providers.{name}]"))
+    })?;
+    // The well-known variables describe the vendor's own provider, not every server that speaks its format.
+    let vendor = kind.name() == name || config.base_url.is_none();
+    let base_url = config.base_url.clone().or_else(|| vendor.then(|| env(kind.url_variable()?)).flatten());
+    let key = match &config.api_key_env {
+        Some(variable) => Some(env(variable).ok_or_else(|| {
+            ConfigError(format!("provider {name:?} takes its key from {variable}, which is not set; export {variable}=… or remove api_key_env"))
+        })?),
+        None if vendor => kind.key_variable().and_then(env),
+        None => None,
+    };
+    if base_url.is_none() && key.is_none()
+        && let Some(variable) = kind.key_variable()
+    {
+        let home = kind.home().unwrap_or_default();
+        return Err(ConfigError(format!(
+            "provider {name:?} has neither a key nor a base_url; export {variable}=… to use {home}, or set base_url to a keyless server"
+        )));
+    }
+    let base_url = base_url.or_else(|| kind.home().map(str::to_owned));
+    Ok(Resolved { name, kind, base_url, key, schema_mode: config.schema_mode, models: config.models })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(providers: &Providers, variables: &[(&str, &str)]) -> Result<Vec<Resolved>, ConfigError> {
+        let variables: BTreeMap<String, String> = variables.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        providers.resolve(&|name| variables.get(name).cloned())
+    }
+
+    fn names(resolved: &[Resolved]) -> Vec<&str> {
+        resolved.iter().map(|provider| provider.name.as_str()).collect()
+    }
+
+    #[test]
+    fn with_nothing_set_only_rehearsal_is_there() {
+        assert_eq!(names(&resolve(&Providers::default(), &[]).unwrap()), ["rehearsal"]);
+    }
+
+    #[test]
+    fn e3_a_base_url_without_a_key_is_a_keyless_server() {
+        let resolved = resolve(&Providers::default(), &[("OPENAI_BASE_URL", "http://127.0.0.1:1")]).unwrap();
+        assert_eq!(names(&resolved), ["openai", "rehearsal"]);
+        assert_eq!((resolved[0].base_url.as_deref(), resolved[0].key.as_deref()), (Some("http://127.0.0.1:1"), None));
+    }
+
+    #[test]
+    fn the_vendors_key_is_not_sent_to_another_server_of_the_same_kind() {
+        let local = ProviderConfig { kind: Some(Kind::Openai), base_url: Some("http://127.0.0.1:9".into()), ..Default::default() };
+        let providers = Providers([("local".to_owned(), local)].into());
+        let resolved = resolve(&providers, &[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")]).unwrap();
+        assert_eq!(names(&resolved), ["anthropic", "local", "openai", "rehearsal"]);
+        assert_eq!(resolved[1].key, None);
+        assert_eq!(resolved[2].base_url.as_deref(), Some("https://api.openai.com"));
+    }
+
+    #[test]
+    fn a_missing_key_variable_is_named() {
+        let own = ProviderConfig { kind: Some(Kind::Openai), api_key_env: Some("MY_KEY".into()), ..Default::default() };
+        let error = resolve(&Providers([("own".to_owned(), own)].into()), &[]).unwrap_err();
+        assert!(error.0.contains("MY_KEY") && error.0.contains("own"), "{error}");
+        let error = resolve(&Providers([("openai".to_owned(), ProviderConfig::default())].into()), &[]).unwrap_err();
+        assert!(error.0.contains("OPENAI_API_KEY"), "{error}");
+        let error = resolve(&Providers([("odd".to_owned(), ProviderConfig::default())].into()), &[]).unwrap_err();
+        assert!(error.0.contains("kind"), "{error}");
+    }
+}

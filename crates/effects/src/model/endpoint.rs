@@ -1,0 +1,135 @@
+//! One provider's server: its address, its key and the client that talks to it.
+
+use super::config::{ConfigError, ModelTerms, Resolved, SchemaMode};
+use super::prices::Billing;
+use super::wire::{self, Wire};
+use super::Timeouts;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderValue};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub(super) struct Endpoint {
+    pub name: String,
+    /// For people: without user name, password or query.
+    pub address: String,
+    base: Url,
+    key: Option<HeaderValue>,
+    pub client: reqwest::Client,
+    pub wire: &'static dyn Wire,
+    pub schema_mode: Option<SchemaMode>,
+    pub models: BTreeMap<String, ModelTerms>,
+}
+
+/// Shorter than what common servers allow, so that we rarely send into a connection they are closing.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+
+impl Endpoint {
+    /// `None` for a provider that has no server.
+    pub fn new(provider: &Resolved, timeouts: &Timeouts) -> Result<Option<Endpoint>, ConfigError> {
+        let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else { return Ok(None) };
+        let wrong = |what: String| ConfigError(format!("provider {:?}: {what}", provider.name));
+        let base = base(base_url).ok_or_else(|| wrong(format!("base_url {base_url:?} is not an http or https address")))?;
+        let key = provider.key.as_deref().map(|key| {
+            let mut value = HeaderValue::from_str(key).map_err(|_| wrong("its key holds characters that cannot be sent".into()))?;
+            value.set_sensitive(true);
+            Ok(value)
+        });
+        let client = client(&base, timeouts).map_err(|error| wrong(format!("no HTTP client for {base_url}: {error}")))?;
+        Ok(Some(Endpoint {
+            name: provider.name.clone(),
+            address: address(&base),
+            base,
+            key: key.transpose()?,
+            client,
+            wire,
+            schema_mode: provider.schema_mode,
+            models: provider.models.clone(),
+        }))
+    }
+
+    pub fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
+        url
+    }
+
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        self.wire.authorize(&mut headers, self.key.as_ref());
+        headers
+    }
+
+    pub fn billing(&self) -> Billing {
+        if self.key.is_some() { Billing::Metered } else { Billing::Free }
+    }
+}
+
+/// The address below which the API lies. Some write it with its version, some without, some paste the route.
+fn base(base_url: &str) -> Option<Url> {
+    let mut url = Url::parse(base_url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())?;
+    let path = url.path().trim_end_matches('/');
+    let path = ["/chat/completions", "/messages"].iter().find_map(|route| path.strip_suffix(route)).unwrap_or(path).to_owned();
+    let versioned = path.split('/').any(|part| part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    url.set_path(&if versioned { path } else { format!("{path}/v1") });
+    Some(url)
+}
+
+fn address(base: &Url) -> String {
+    let mut shown = base.clone();
+    let _ = (shown.set_username(""), shown.set_password(None));
+    shown.set_query(None);
+    shown.to_string()
+}
+
+/// One retry layer only, and that is the run's: the client neither retries nor follows redirects.
+fn client(base: &Url, timeouts: &Timeouts) -> Result<reqwest::Client, reqwest::Error> {
+    // Fails when a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(timeouts.connect)
+        .pool_idle_timeout(POOL_IDLE)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never());
+    if base.scheme() == "http" {
+        // A plain server must work on a machine that has no certificates installed.
+        builder = builder.tls_certs_only([]);
+    }
+    if is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    builder.build()
+}
+
+fn is_loopback(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_may_or_may_not_name_its_version() {
+        for (written, used) in [
+            ("http://127.0.0.1:4010", "http://127.0.0.1:4010/v1"),
+            ("http://127.0.0.1:4010/", "http://127.0.0.1:4010/v1"),
+            ("http://127.0.0.1:4010/v1/", "http://127.0.0.1:4010/v1"),
+            ("https://openrouter.ai/api/v1", "https://openrouter.ai/api/v1"),
+            ("https://g.example/v1beta/openai", "https://g.example/v1beta/openai"),
+            ("https://proxy.example/llm", "https://proxy.example/llm/v1"),
+            ("http://h/v1/chat/completions", "http://h/v1"),
+        ] {
+            assert_eq!(base(written).unwrap().as_str(), used);
+        }
+        assert_eq!(base("127.0.0.1:4010"), None);
+        assert_eq!(base("ftp://h"), None);
+    }
+
+    #[test]
+    fn an_address_for_people_has_no_password() {
+        assert_eq!(address(&base("http://ann:pw@h:1/v1?key=k").unwrap()), "http://h:1/v1");
+    }
+}

@@ -1,0 +1,236 @@
+//! One request and its answer, under deadlines and caps. Says what happened on the wire; what that means
+//! for the call is decided in `trouble`.
+
+use super::Timeouts;
+use super::draft::{Draft, MOST_TEXT};
+use super::secrets::Watcher;
+use super::sse;
+use super::trouble::Trouble;
+use super::wire::Wire;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::Response;
+use serde_json::Value;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// A stream spends some hundred bytes of framing on each token.
+const MOST_RAW: usize = 32 * 1024 * 1024;
+const MOST_ERROR: usize = 64 * 1024;
+
+/// What arrived, and the id the provider gave it.
+pub(super) struct Arrived {
+    pub draft: Draft,
+    pub request_id: Option<String>,
+}
+
+pub(super) async fn exchange(
+    request: reqwest::RequestBuilder,
+    wire: &dyn Wire,
+    role: &str,
+    streaming: bool,
+    timeouts: &Timeouts,
+    watcher: &mut Watcher<'_>,
+) -> Result<Arrived, Trouble> {
+    let whole = async {
+        // Without a stream nothing is sent before the answer is complete, so only the total can limit that wait.
+        let patience = if streaming { timeouts.first_byte } else { timeouts.total };
+        let response = timeout(patience, request.send()).await.map_err(|_| stalled(patience))?.map_err(not_sent)?;
+        if !response.status().is_success() {
+            return Err(refusal(response, timeouts.idle).await);
+        }
+        let request_id = request_id(response.headers());
+        let draft = Reading { wire, role, draft: Draft::default(), shown: 0, watcher }.all(response, streaming, patience, timeouts.idle).await?;
+        Ok(Arrived { draft, request_id })
+    };
+    timeout(timeouts.total, whole).await.map_err(|_| Trouble::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
+}
+
+struct Reading<'a, 'w> {
+    wire: &'a dyn Wire,
+    role: &'a str,
+    draft: Draft,
+    shown: usize,
+    watcher: &'a mut Watcher<'w>,
+}
+
+impl Reading<'_, '_> {
+    async fn all(mut self, mut response: Response, asked: bool, patience: Duration, idle: Duration) -> Result<Draft, Trouble> {
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        if kind.contains("event-stream") || (asked && !kind.contains("json")) {
+            self.stream(&mut response, patience, idle).await?;
+        } else {
+            self.piece(&mut response, idle).await?;
+        }
+        self.judge()
+    }
+
+    /// Only what belongs to the answer keeps the stream alive: a server that sends nothing but pings has stalled.
+    async fn stream(&mut self, response: &mut Response, patience: Duration, idle: Duration) -> Result<(), Trouble> {
+        let mut parser = sse::Parser::default();
+        let (mut limit, mut raw) = (patience, 0);
+        let mut until = Instant::now() + limit;
+        while !self.draft.ended {
+            let chunk = timeout_at(until, response.chunk()).await.map_err(|_| stalled(limit))?.map_err(cut)?;
+            let Some(chunk) = chunk else { break };
+            raw += chunk.len();
+            let mut events = Vec::new();
+            parser.push(&chunk, |event| events.push(event));
+            if self.take(&events)? {
+                (limit, until) = (idle, Instant::now() + idle);
+            }
+            if raw > MOST_RAW || self.draft.bytes() > MOST_TEXT {
+                return Err(Trouble::Broke(format!("the answer did not end within {} MiB and was cut off", MOST_TEXT >> 20)));
+            }
+        }
+        let mut rest = Vec::new();
+        parser.finish(|event| rest.push(event));
+        if !self.draft.ended {
+            self.take(&rest)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, events: &[sse::Event]) -> Result<bool, Trouble> {
+        let mut moved = false;
+        for event in events {
+            moved |= self.wire.event(event, &mut self.draft).map_err(|error| Trouble::Broke(format!("an event of the stream is not JSON: {error}")))?;
+            if let Some(error) = &self.draft.error {
+                return Err(Trouble::Broke(format!("it reported an error in the middle of the answer: {error}")));
+            }
+            if self.draft.ended {
+                break;
+            }
+        }
+        self.show();
+        Ok(moved)
+    }
+
+    fn show(&mut self) {
+        let fresh = self.draft.answer(self.role).get(self.shown..).unwrap_or_default();
+        self.shown += fresh.len();
+        self.watcher.see(fresh);
+    }
+
+    async fn piece(&mut self, response: &mut Response, idle: Duration) -> Result<(), Trouble> {
+        let body = body(response, MOST_RAW, idle).await?;
+        let text = String::from_utf8_lossy(&body);
+        let answer: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+            .map_err(|error| Trouble::Broke(format!("the answer is not JSON ({error}): {text}")))?;
+        self.wire.whole(&answer, &mut self.draft);
+        self.show();
+        Ok(())
+    }
+
+    fn judge(self) -> Result<Draft, Trouble> {
+        let Reading { draft, wire, role, .. } = self;
+        if let Some(error) = draft.error {
+            return Err(Trouble::Broke(format!("it answered with an error: {error}")));
+        }
+        if !wire.finished(&draft) {
+            return Err(Trouble::Broke("the answer ended without its terminator".into()));
+        }
+        if draft.answer(role).trim().is_empty() {
+            let stop = draft.stop.as_deref().unwrap_or("none given");
+            return Err(Trouble::Broke(format!("the answer is empty (reason to stop: {stop})")));
+        }
+        if draft.bytes() > MOST_TEXT {
+            return Err(Trouble::Broke(format!("the answer is longer than {} MiB", MOST_TEXT >> 20)));
+        }
+        Ok(draft)
+    }
+}
+
+/// A body of at most `most` bytes, none of which is waited for longer than `patience`.
+pub(super) async fn body(response: &mut Response, most: usize, patience: Duration) -> Result<Vec<u8>, Trouble> {
+    let mut body = Vec::new();
+    while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| stalled(patience))?.map_err(cut)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > most {
+            return Err(Trouble::Broke(format!("the answer is larger than {} KiB", most >> 10)));
+        }
+    }
+    Ok(body)
+}
+
+/// What a server that says no has to say, as far as it can be had.
+pub(super) async fn refusal(mut response: Response, patience: Duration) -> Trouble {
+    let status = response.status().as_u16();
+    let retry_after_ms = retry_after(response.headers(), SystemTime::now());
+    let body = body(&mut response, MOST_ERROR, patience).await.unwrap_or_default();
+    Trouble::Refused { status, body: String::from_utf8_lossy(&body).into_owned(), retry_after_ms }
+}
+
+/// Seconds, or a date, which is read against the server's own clock where it tells it.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<i64> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
+        return Some(milliseconds(ms));
+    }
+    let wait = text("retry-after")?;
+    if let Ok(seconds) = wait.parse::<f64>() {
+        return Some(milliseconds(seconds * 1000.0));
+    }
+    let until = httpdate::parse_http_date(wait).ok()?;
+    let now = text("date").and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
+    Some(until.duration_since(now).map_or(0, |wait| milliseconds(wait.as_millis() as f64)))
+}
+
+/// A day is the longest wait that is believed.
+fn milliseconds(ms: f64) -> i64 {
+    ms.clamp(0.0, 86_400_000.0).ceil() as i64
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = ["x-request-id", "request-id"].iter().find_map(|name| headers.get(*name))?;
+    id.to_str().ok().filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned)
+}
+
+/// Before the request was written nothing can have been paid; after that, nobody knows.
+pub(super) fn not_sent(error: reqwest::Error) -> Trouble {
+    let reason = chain(&error);
+    if error.is_connect() || error.is_dns() || error.is_builder() {
+        Trouble::Unreached(reason)
+    } else {
+        Trouble::Broke(format!("the connection was lost before an answer came: {reason}"))
+    }
+}
+
+fn cut(error: reqwest::Error) -> Trouble {
+    Trouble::Broke(format!("the answer broke off: {}", chain(&error)))
+}
+
+fn stalled(limit: Duration) -> Trouble {
+    Trouble::Broke(format!("nothing came for {}", seconds(limit)))
+}
+
+fn seconds(limit: Duration) -> String {
+    format!("{} s", limit.as_secs_f64())
+}
+
+/// reqwest's own message names the URL, which may hold a password; its causes say what went wrong.
+fn chain(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    if causes.is_empty() { "the request could not be made".into() } else { causes.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let wait = |pairs: &[(&'static str, &str)]| {
+            let headers = pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+            retry_after(&headers, httpdate::parse_http_date("Sun, 15 Nov 2026 07:00:00 GMT").unwrap())
+        };
+        assert_eq!(wait(&[("retry-after", "2")]), Some(2_000));
+        assert_eq!(wait(&[("retry-after", "0.5")]), Some(500));
+        assert_eq!(wait(&[("retry-after", "-3")]), Some(0));
+        assert_eq!(wait(&[("retry-after", "1e12")]), Some(86_400_000));
+        assert_eq!(wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT")]), Some(30_000));
+        assert_eq!(wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT"), ("date", "Sun, 15 Nov 2026 07:00:20 GMT")]), Some(10_000));
+        assert_eq!(wait(&[("retry-after", "soon")]), None);
+        assert_eq!(wait(&[]), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a server was found to accept, remembered per provider and model for as long as the process lives.
+//!
+//! The ladder only ever descends, and only when the server said no to the shape of a request: each rung
+//! is worse, and a server that is merely unwell must not lose its schema for good.
+
+use super::config::SchemaMode;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// How this model is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Habits {
+    pub format: SchemaMode,
+    pinned: bool,
+    pub tokens: TokenField,
+    pub stream: bool,
+}
+
+impl Habits {
+    pub fn new(pinned: Option<SchemaMode>) -> Habits {
+        let format = pinned.unwrap_or(SchemaMode::Schema);
+        Habits { format, pinned: pinned.is_some(), tokens: TokenField::MaxTokens, stream: true }
+    }
+
+    /// How to ask instead, when this refusal is about the shape of the request and there is another shape.
+    pub fn after(self, status: u16, said: &str) -> Option<Habits> {
+        if !matches!(status, 400 | 422 | 501) {
+            return None;
+        }
+        let said = said.to_lowercase();
+        let words: Vec<&str> = said.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let about = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+        let wants_other_field = about(&["max_completion_tokens"]) || (about(&["max_tokens"]) && about(UNKNOWN_FIELD));
+        if wants_other_field && self.tokens == TokenField::MaxTokens {
+            return Some(Habits { tokens: TokenField::MaxCompletionTokens, ..self });
+        }
+        if about(STREAM) && self.stream {
+            return Some(Habits { stream: false, ..self });
+        }
+        if about(FORMAT) && !self.pinned {
+            return self.rung_below().map(|format| Habits { format, ..self });
+        }
+        None
+    }
+
+    fn rung_below(self) -> Option<SchemaMode> {
+        match self.format {
+            SchemaMode::Schema => Some(SchemaMode::JsonObject),
+            SchemaMode::JsonObject => Some(SchemaMode::Text),
+            SchemaMode::Text => None,
+        }
+    }
+}
+
+const UNKNOWN_FIELD: &[&str] =
+    &["unsupported", "supported", "unknown", "unrecognized", "unexpected", "extra", "extra_forbidden", "permitted", "allowed"];
+const STREAM: &[&str] = &["stream", "streaming", "stream_options", "include_usage"];
+const FORMAT: &[&str] = &[
+    "response_format", "json_schema", "json_object", "schema", "schemas", "structured", "grammar", "guided_json", "strict",
+    "tools", "tool", "tool_choice", "input_schema", "function", "functions",
+];
+
+#[derive(Default)]
+pub(super) struct Memory(Mutex<HashMap<(String, String), Habits>>);
+
+impl Memory {
+    pub fn of(&self, provider: &str, model: &str, pinned: Option<SchemaMode>) -> Habits {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(provider.to_owned(), model.to_owned())).copied().unwrap_or_else(|| Habits::new(pinned))
+    }
+
+    pub fn learn(&self, provider: &str, model: &str, habits: Habits) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert((provider.to_owned(), model.to_owned()), habits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(habits: Habits, said: &str) -> Option<Habits> {
+        habits.after(400, said)
+    }
+
+    #[test]
+    fn each_refusal_changes_the_one_thing_it_is_about() {
+        let start = Habits::new(None);
+        let tokens = after(start, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.").unwrap();
+        assert_eq!(tokens, Habits { tokens: TokenField::MaxCompletionTokens, ..start });
+        assert_eq!(after(start, "Unknown field stream_options"), Some(Habits { stream: false, ..start }));
+        assert_eq!(after(start, "response_format: json_schema is not supported").unwrap().format, SchemaMode::JsonObject);
+    }
+
+    #[test]
+    fn the_ladder_ends_and_other_refusals_do_not_touch_it() {
+        let text = Habits { format: SchemaMode::Text, ..Habits::new(None) };
+        assert_eq!(after(text, "no response_format"), None);
+        assert_eq!(after(Habits::new(Some(SchemaMode::Schema)), "no response_format"), None);
+        assert_eq!(after(Habits::new(None), "upstream: max_tokens is too large: 9000"), None);
+        assert_eq!(Habits::new(None).after(500, "response_format"), None);
+    }
+}

@@ -1,0 +1,258 @@
+//! The model gateway: one call in, one whole answer or one honest failure out.
+//!
+//! It speaks OpenAI Chat Completions and Anthropic Messages, and hands rehearsal calls to the built-in
+//! model. It never retries (the run does), never judges an answer (the run does), and counts an answer as
+//! arrived only when the server said it was finished.
+
+mod anthropic;
+mod config;
+mod draft;
+mod endpoint;
+mod exchange;
+mod habits;
+mod openai;
+mod prices;
+mod secrets;
+mod sse;
+mod trouble;
+mod usage;
+mod wire;
+
+pub use config::{ConfigError, Kind, ModelTerms, ProviderConfig, Providers, REHEARSAL, Resolved, SchemaMode};
+pub use prices::{date as prices_date, examples};
+pub use secrets::OnDelta;
+
+use endpoint::Endpoint;
+use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
+use engine::homework::prompts;
+use engine::model::{ModelSpec, Role};
+use engine::request::Speaker;
+use habits::Habits;
+use secrets::{Secrets, Watcher};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use trouble::Trouble;
+use usage::Reported;
+use wire::Ask;
+
+/// The built-in model: what it answers to these messages in this role.
+pub type Rehearsal = Arc<dyn Fn(Role, &[(Speaker, String)]) -> String + Send + Sync>;
+
+/// How long each part of a call may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    pub connect: Duration,
+    /// Until the first piece of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub idle: Duration,
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        let seconds = Duration::from_secs;
+        Timeouts { connect: seconds(10), first_byte: seconds(120), idle: seconds(60), total: seconds(600) }
+    }
+}
+
+/// All configured providers, and what was learned of them.
+pub struct Gateway {
+    providers: BTreeMap<String, Provider>,
+    rehearsal: Option<Rehearsal>,
+    timeouts: Timeouts,
+    memory: habits::Memory,
+    secrets: Secrets,
+}
+
+enum Provider {
+    Rehearsal,
+    Server(Kind, Endpoint),
+}
+
+impl Gateway {
+    /// `env` looks variables up; keys are read here once and kept nowhere else.
+    pub fn new(
+        providers: &Providers,
+        env: &dyn Fn(&str) -> Option<String>,
+        rehearsal: Option<Rehearsal>,
+        timeouts: Timeouts,
+    ) -> Result<Gateway, ConfigError> {
+        let resolved = providers.resolve(env)?;
+        let secrets = Secrets::new(resolved.iter().filter_map(|provider| provider.key.clone()));
+        let mut providers = BTreeMap::new();
+        for one in resolved {
+            let server = Endpoint::new(&one, &timeouts)?;
+            let provider = server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, endpoint));
+            providers.insert(one.name, provider);
+        }
+        Ok(Gateway { providers, rehearsal, timeouts, memory: habits::Memory::default(), secrets })
+    }
+
+    /// The names of the providers that can be asked, with their kinds.
+    pub fn providers(&self) -> impl Iterator<Item = (&str, Kind)> {
+        self.providers.iter().map(|(name, provider)| {
+            (name.as_str(), if let Provider::Server(kind, _) = provider { *kind } else { Kind::Rehearsal })
+        })
+    }
+
+    /// What is known of a model: the table, the configuration, or the stated defaults. Any id is accepted.
+    pub fn spec(&self, provider: &str, model: &str) -> Result<ModelSpec, ConfigError> {
+        let (billing, terms) = match self.provider(provider)? {
+            Provider::Rehearsal => (prices::Billing::Free, None),
+            Provider::Server(_, endpoint) => (endpoint.billing(), endpoint.models.get(model)),
+        };
+        Ok(prices::spec(provider, model, billing, terms))
+    }
+
+    /// The models a provider offers, in its own order.
+    pub async fn list_models(&self, provider: &str) -> Result<Vec<String>, CallError> {
+        match self.provider(provider).map_err(rejected)? {
+            Provider::Rehearsal => Ok(vec!["default".into()]),
+            Provider::Server(_, endpoint) => {
+                self.offered(endpoint).await.map_err(|trouble| trouble.report(&who(endpoint), "", &self.secrets))
+            }
+        }
+    }
+
+    /// The model to use when nobody chose one: the only one there is, or an error that names three.
+    pub async fn only_model(&self, provider: &str) -> Result<String, ConfigError> {
+        let kind = self.providers().find(|(name, _)| *name == provider).map(|(_, kind)| kind);
+        let listed = self.list_models(provider).await.unwrap_or_default();
+        if let [only] = &listed[..] {
+            return Ok(only.clone());
+        }
+        let mut named: Vec<String> = listed.into_iter().take(3).collect();
+        if named.is_empty() {
+            named = kind.map(examples).into_iter().flatten().map(str::to_owned).collect();
+        }
+        let choices: Vec<String> = named.iter().map(|model| format!("{provider}/{model}")).collect();
+        Err(ConfigError(format!("no model is chosen for provider {provider:?}; pass --model or set PLEACH_MODEL, e.g. {}", choices.join(", "))))
+    }
+
+    /// Makes one call; `on_delta` sees the answer grow.
+    pub async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        idempotency_key: &str,
+        on_delta: Option<OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
+        match self.provider(&call.model.provider).map_err(rejected)? {
+            Provider::Rehearsal => self.rehearse(call.role, &messages, on_delta),
+            Provider::Server(_, endpoint) => {
+                let schema = prompts::schema(call.role);
+                let ask = Ask { role: call.role.name(), model: &call.model.model, messages: &messages, schema, max_tokens: call.max_tokens };
+                self.ask(endpoint, &ask, idempotency_key, on_delta).await
+            }
+        }
+    }
+
+    fn provider(&self, name: &str) -> Result<&Provider, ConfigError> {
+        self.providers.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+            ConfigError(format!("provider {name:?} is not configured here; configured: {}. Add [providers.{name}] or set its key", known.join(", ")))
+        })
+    }
+
+    fn rehearse(&self, role: Role, messages: &[(Speaker, String)], on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, CallError> {
+        let Some(rehearsal) = &self.rehearsal else { return Err(rejected(ConfigError("rehearsal is not part of this process".into()))) };
+        let text = rehearsal(role, messages);
+        if let Some(tell) = on_delta {
+            tell(&text);
+        }
+        let usage = Reported::default().settle(spoken(messages), text.len());
+        Ok(ModelReply { text, usage, truncated: false, provider_request_id: None })
+    }
+
+    /// Asks until the server has nothing more to say against the shape of the request. A refused shape is
+    /// never billed, so this is one call; the shape that worked is remembered.
+    async fn ask(&self, endpoint: &Endpoint, ask: &Ask<'_>, key: &str, on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, CallError> {
+        let usual = self.memory.of(&endpoint.name, ask.model, endpoint.schema_mode);
+        let mut habits = usual;
+        loop {
+            match self.once(endpoint, ask, habits, key, on_delta).await {
+                Ok(reply) => {
+                    if habits != usual {
+                        self.memory.learn(&endpoint.name, ask.model, habits);
+                    }
+                    return Ok(reply);
+                }
+                Err(trouble) => match other_shape(&trouble, habits) {
+                    Some(next) => habits = next,
+                    None => return Err(self.explain(endpoint, ask.model, trouble).await),
+                },
+            }
+        }
+    }
+
+    async fn once(&self, endpoint: &Endpoint, ask: &Ask<'_>, habits: Habits, key: &str, on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, Trouble> {
+        let body = endpoint.wire.body(ask, habits);
+        let request = endpoint
+            .client
+            .post(endpoint.url(endpoint.wire.path()))
+            .headers(endpoint.headers())
+            .header("x-pleach-role", ask.role)
+            .header("idempotency-key", key)
+            .json(&body);
+        let mut watcher = Watcher::new(&self.secrets, on_delta);
+        let arrived = exchange::exchange(request, endpoint.wire, ask.role, habits.stream, &self.timeouts, &mut watcher).await?;
+        watcher.finish();
+        let draft = arrived.draft;
+        Ok(ModelReply {
+            text: self.secrets.redact(draft.answer(ask.role)),
+            usage: draft.usage.settle(spoken(ask.messages) + ask.schema.to_string().len(), draft.bytes()),
+            truncated: draft.truncated(),
+            provider_request_id: arrived.request_id.or(draft.id),
+        })
+    }
+
+    /// A model that is not there is the commonest mistake, so that refusal says what there is.
+    async fn explain(&self, endpoint: &Endpoint, model: &str, trouble: Trouble) -> CallError {
+        let missing = matches!(trouble, Trouble::Refused { status: 404, .. });
+        let mut error = trouble.report(&who(endpoint), model, &self.secrets);
+        if missing
+            && let Ok(offered) = self.offered(endpoint).await
+            && !offered.is_empty()
+        {
+            let shown = &offered[..offered.len().min(10)];
+            error.message = self.secrets.redact(&format!("{} It offers: {}", error.message, shown.join(", ")));
+        }
+        error
+    }
+
+    async fn offered(&self, endpoint: &Endpoint) -> Result<Vec<String>, Trouble> {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        const MOST_LIST: usize = 4 * 1024 * 1024;
+        let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(PATIENCE);
+        let mut response = request.send().await.map_err(exchange::not_sent)?;
+        if !response.status().is_success() {
+            return Err(exchange::refusal(response, PATIENCE).await);
+        }
+        let body = exchange::body(&mut response, MOST_LIST, PATIENCE).await?;
+        let answer: Value = serde_json::from_slice(&body).map_err(|_| Trouble::Broke("its list of models is not JSON".into()))?;
+        let listed = answer["data"].as_array().into_iter().flatten();
+        Ok(listed.filter_map(|model| model["id"].as_str().map(str::to_owned)).collect())
+    }
+}
+
+fn other_shape(trouble: &Trouble, habits: Habits) -> Option<Habits> {
+    match trouble {
+        Trouble::Refused { status, body, .. } if !trouble::is_too_long(body) => habits.after(*status, body),
+        _ => None,
+    }
+}
+
+fn who(endpoint: &Endpoint) -> String {
+    format!("{} at {}", endpoint.name, endpoint.address)
+}
+
+fn spoken(messages: &[(Speaker, String)]) -> usize {
+    messages.iter().map(|(_, text)| text.len()).sum()
+}
+
+fn rejected(error: ConfigError) -> CallError {
+    CallError { failure: CallFailure::Rejected, message: error.0, retry_after_ms: None, maybe_paid: false }
+}

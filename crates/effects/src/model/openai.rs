@@ -1,0 +1,132 @@
+//! OpenAI Chat Completions, as OpenAI and everyone who imitates it speaks it.
+
+use super::config::SchemaMode;
+use super::draft::{CallDelta, Draft};
+use super::habits::{Habits, TokenField};
+use super::sse::Event;
+use super::usage::Reported;
+use super::wire::{self, Ask, Wire};
+use engine::request::Speaker;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+pub(super) struct Chat;
+
+impl Wire for Chat {
+    fn path(&self) -> &'static str {
+        "chat/completions"
+    }
+
+    fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>) {
+        let bearer = key.and_then(|key| HeaderValue::from_bytes(&[b"Bearer ", key.as_bytes()].concat()).ok());
+        if let Some(mut bearer) = bearer {
+            bearer.set_sensitive(true);
+            headers.insert(AUTHORIZATION, bearer);
+        }
+    }
+
+    fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value {
+        let mut messages: Vec<Value> = ask.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
+        if let Some(instruction) = wire::instruction(ask, habits.format) {
+            messages.insert(0, json!({"role": "system", "content": instruction}));
+        }
+        let mut body = json!({"model": ask.model, "messages": messages});
+        body[match habits.tokens {
+            TokenField::MaxTokens => "max_tokens",
+            TokenField::MaxCompletionTokens => "max_completion_tokens",
+        }] = json!(ask.max_tokens);
+        if habits.stream {
+            body["stream"] = json!(true);
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        match habits.format {
+            SchemaMode::Schema => {
+                let strict = wire::is_closed(ask.schema);
+                body["response_format"] =
+                    json!({"type": "json_schema", "json_schema": {"name": ask.role, "schema": ask.schema, "strict": strict}});
+            }
+            SchemaMode::JsonObject => body["response_format"] = json!({"type": "json_object"}),
+            SchemaMode::Text => {}
+        }
+        body
+    }
+
+    fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            draft.ended = true;
+            return Ok(true);
+        }
+        if data.is_empty() {
+            return Ok(false);
+        }
+        let chunk: Value = serde_json::from_str(data)?;
+        draft.error = wire::error_text(&chunk).or_else(|| (event.name == "error").then(|| data.to_owned()));
+        read(&chunk, "delta", draft);
+        Ok(true)
+    }
+
+    fn whole(&self, answer: &Value, draft: &mut Draft) {
+        draft.error = wire::error_text(answer);
+        read(answer, "message", draft);
+        draft.ended = answer.get("choices").is_some();
+    }
+
+    /// Some compatible servers never send `[DONE]`: a reason to stop and a clean close will do.
+    fn finished(&self, draft: &Draft) -> bool {
+        draft.ended || draft.stop.is_some()
+    }
+}
+
+fn role(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+    }
+}
+
+/// A chunk and a whole answer differ only in what a choice calls its content.
+fn read(answer: &Value, content: &str, draft: &mut Draft) {
+    if let Some(id) = answer["id"].as_str().filter(|id| !id.is_empty()) {
+        draft.id.get_or_insert_with(|| id.to_owned());
+    }
+    draft.usage.update(Reported::openai(&answer["usage"]));
+    for choice in answer["choices"].as_array().into_iter().flatten() {
+        if choice["index"].as_u64().unwrap_or(0) == 0 {
+            read_message(&choice[content], draft);
+            read_stop(choice, draft);
+        }
+    }
+}
+
+fn read_message(message: &Value, draft: &mut Draft) {
+    match &message["content"] {
+        Value::String(text) => draft.say(text),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).for_each(|text| draft.say(text)),
+        _ => {}
+    }
+    // A refusal is what the model had to say; the run judges it like any other answer.
+    if let Some(refusal) = message["refusal"].as_str() {
+        draft.say(refusal);
+    }
+    for field in ["reasoning_content", "reasoning"] {
+        draft.think(message[field].as_str().unwrap_or(""));
+    }
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        draft.call(CallDelta {
+            index: call["index"].as_u64(),
+            id: call["id"].as_str(),
+            name: call["function"]["name"].as_str(),
+            arguments: call["function"]["arguments"].as_str(),
+        });
+    }
+}
+
+fn read_stop(choice: &Value, draft: &mut Draft) {
+    match choice["finish_reason"].as_str() {
+        None | Some("") => {}
+        Some("error") => draft.error = wire::error_text(choice).or(Some("finish_reason \"error\"".into())),
+        Some(reason) => draft.stop = Some(reason.to_owned()),
+    }
+}

@@ -1,0 +1,122 @@
+//! Server-sent events from bytes, however they are cut. Pure; bounded by the caps of its caller.
+//!
+//! Lines end in LF, CRLF or CR; a leading BOM, comments and unknown fields are skipped; bytes that are not
+//! UTF-8 become replacement characters, since one bad byte should not lose a paid answer.
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// The `event:` field; empty when the server does not use it.
+    pub name: String,
+    pub data: String,
+}
+
+#[derive(Default)]
+pub(super) struct Parser {
+    line: Vec<u8>,
+    after_cr: bool,
+    begun: bool,
+    name: String,
+    data: Option<String>,
+}
+
+impl Parser {
+    pub fn push(&mut self, bytes: &[u8], mut emit: impl FnMut(Event)) {
+        for &byte in bytes {
+            let follows_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
+            match byte {
+                b'\n' if follows_cr => {}
+                b'\n' | b'\r' => {
+                    let line = std::mem::take(&mut self.line);
+                    self.take_line(&line).map(&mut emit);
+                }
+                _ => self.line.push(byte),
+            }
+        }
+    }
+
+    /// The stream ended: a last event without its blank line still counts; the terminator decides about wholeness.
+    pub fn finish(mut self, mut emit: impl FnMut(Event)) {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line).map(&mut emit);
+        }
+        self.dispatch().map(emit);
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+        let line = String::from_utf8_lossy(line);
+        let first = !std::mem::replace(&mut self.begun, true);
+        let line = if first { line.strip_prefix('\u{feff}').unwrap_or(&line) } else { &line };
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => self.name = value.to_owned(),
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            _ => {}
+        }
+        None
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        let name = std::mem::take(&mut self.name);
+        self.data.take().map(|data| Event { name, data })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut parser = Parser::default();
+        for chunk in chunks {
+            parser.push(chunk, |event| events.push(event));
+        }
+        parser.finish(|event| events.push(event));
+        events
+    }
+
+    fn event(name: &str, data: &str) -> Event {
+        Event { name: name.into(), data: data.into() }
+    }
+
+    #[test]
+    fn every_line_ending_comments_and_a_bom() {
+        let bytes = "\u{feff}: hi\r\nevent: a\r\ndata: 1\r\ndata:2\r\n\r\ndata: x\rid: 7\r\rdata: y\n\nretry: 3\n\ndata: z";
+        assert_eq!(parse([bytes.as_bytes()]), [event("a", "1\n2"), event("", "x"), event("", "y"), event("", "z")]);
+    }
+
+    #[test]
+    fn a_byte_that_is_not_utf_8_is_replaced() {
+        assert_eq!(parse([&b"data: a\xffb\n\n"[..]]), [event("", "a\u{fffd}b")]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_cut_anywhere_give_the_same_events(
+            bytes in prop::collection::vec(prop::sample::select(b"data: event\r\n\n\xc3\xa9{}\xff".to_vec()), 0..200),
+            cuts in prop::collection::vec(1usize..9, 1..40),
+        ) {
+            let mut rest = &bytes[..];
+            let mut chunks = Vec::new();
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (head, tail) = rest.split_at((*cut).min(rest.len()));
+                chunks.push(head);
+                rest = tail;
+            }
+            prop_assert_eq!(parse(chunks), parse([&bytes[..]]));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a call used, in one meaning for every provider: input counts all input tokens, cached ones included.
+
+use engine::effect::Usage;
+use serde_json::Value;
+
+/// Above this a figure is nonsense, whatever the model.
+const ABSURD: u64 = 100_000_000;
+
+/// Figures as a server reported them; absent where it did not, or where they are no count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reported {
+    pub input: Option<u64>,
+    pub cached: Option<u64>,
+    pub output: Option<u64>,
+}
+
+impl Reported {
+    /// `prompt_tokens` already includes what came from the cache.
+    pub fn openai(usage: &Value) -> Reported {
+        Reported {
+            input: count(&usage["prompt_tokens"]),
+            cached: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+            output: count(&usage["completion_tokens"]),
+        }
+    }
+
+    /// `input_tokens` leaves out what was written to or read from the cache.
+    pub fn anthropic(usage: &Value) -> Reported {
+        let read = count(&usage["cache_read_input_tokens"]);
+        let written = count(&usage["cache_creation_input_tokens"]);
+        let fresh = count(&usage["input_tokens"]);
+        Reported {
+            input: fresh.map(|fresh| fresh.saturating_add(written.unwrap_or(0)).saturating_add(read.unwrap_or(0))),
+            cached: read,
+            output: count(&usage["output_tokens"]),
+        }
+    }
+
+    /// Later figures win; a later report may leave some out.
+    pub fn update(&mut self, later: Reported) {
+        self.input = later.input.or(self.input);
+        self.cached = later.cached.or(self.cached);
+        self.output = later.output.or(self.output);
+    }
+
+    /// Usable figures, or our own from the bytes that went each way: never zero, or a budget would never trip.
+    pub fn settle(self, bytes_in: usize, bytes_out: usize) -> Usage {
+        let usable = |figure: &u64| (1..=ABSURD).contains(figure);
+        match (self.input.filter(usable), self.output.filter(usable)) {
+            (Some(input), Some(output)) => {
+                Usage { input, cached: self.cached.unwrap_or(0).min(input), output, estimated: false }
+            }
+            _ => Usage { input: estimate(bytes_in), cached: 0, output: estimate(bytes_out), estimated: true },
+        }
+    }
+}
+
+fn estimate(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4).max(1)
+}
+
+fn count(value: &Value) -> Option<u64> {
+    value.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn e3_cached_tokens_count_once_with_either_provider() {
+        let openai = json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}});
+        let anthropic = json!({"input_tokens": 50, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 40, "output_tokens": 7});
+        let expected = Usage { input: 100, cached: 40, output: 7, estimated: false };
+        assert_eq!(Reported::openai(&openai).settle(1, 1), expected);
+        assert_eq!(Reported::anthropic(&anthropic).settle(1, 1), expected);
+    }
+
+    #[test]
+    fn figures_that_lie_are_replaced_by_our_own() {
+        let ours = Usage { input: 100, cached: 0, output: 3, estimated: true };
+        for (input, output) in [(json!(0), json!(0)), (json!(-5), json!(9)), (json!(1_000_000_000), json!(9)), (json!("x"), json!(1.5)), (json!(null), json!(9)), (json!(9), json!(0))] {
+            let usage = json!({"prompt_tokens": input, "completion_tokens": output});
+            assert_eq!(Reported::openai(&usage).settle(400, 10), ours, "{usage}");
+        }
+        assert_eq!(Reported::default().settle(0, 0).output, 1);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the two wire formats have in common: how a call is asked, and how an answer is read.
+
+use super::config::{Kind, SchemaMode};
+use super::draft::Draft;
+use super::habits::Habits;
+use super::sse::Event;
+use super::{anthropic, openai};
+use engine::request::Speaker;
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::Value;
+
+/// One call, before it takes a provider's shape.
+pub(super) struct Ask<'a> {
+    pub role: &'static str,
+    pub model: &'a str,
+    pub messages: &'a [(Speaker, String)],
+    pub schema: &'a Value,
+    pub max_tokens: u32,
+}
+
+pub(super) trait Wire: Sync {
+    /// Below the base URL.
+    fn path(&self) -> &'static str;
+    fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>);
+    fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value;
+    /// Reads one event of a stream; true when it carried something of the answer.
+    fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error>;
+    /// Reads an answer that came in one piece.
+    fn whole(&self, answer: &Value, draft: &mut Draft);
+    /// Whether an answer counts as finished when the connection closed cleanly.
+    fn finished(&self, draft: &Draft) -> bool;
+}
+
+pub(super) fn of(kind: Kind) -> Option<&'static dyn Wire> {
+    match kind {
+        Kind::Openai => Some(&openai::Chat),
+        Kind::Anthropic => Some(&anthropic::Messages),
+        Kind::Rehearsal => None,
+    }
+}
+
+/// The schema in words, for servers that do not enforce it.
+pub(super) fn instruction(ask: &Ask<'_>, format: SchemaMode) -> Option<String> {
+    (format != SchemaMode::Schema).then(|| {
+        format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", ask.schema)
+    })
+}
+
+/// An error a server reports inside an answer, in its own words.
+pub(super) fn error_text(answer: &Value) -> Option<String> {
+    let error = answer.get("error").filter(|error| !error.is_null())?;
+    let said = error.get("message").and_then(Value::as_str).or(error.as_str());
+    let class = error.get("code").and_then(Value::as_str).or(error.get("type").and_then(Value::as_str));
+    Some(match (class, said) {
+        (Some(class), Some(said)) => format!("{class}: {said}"),
+        (None, Some(said)) => said.to_owned(),
+        _ => error.to_string(),
+    })
+}
+
+/// Strict decoding needs every object closed and every property required; roles with open objects
+/// (`arguments`, `params`, `json`) are checked by us alone.
+pub(super) fn is_closed(schema: &Value) -> bool {
+    let Value::Object(map) = schema else {
+        return schema.as_array().is_none_or(|items| items.iter().all(is_closed));
+    };
+    let object = map.get("type").is_some_and(|kind| kind == "object" || kind.as_array().is_some_and(|kinds| kinds.contains(&"object".into())));
+    let properties = map.get("properties").and_then(Value::as_object);
+    let required = map.get("required").and_then(Value::as_array);
+    let all_required = properties.is_none_or(|properties| {
+        properties.keys().all(|name| required.is_some_and(|required| required.iter().any(|item| item == name.as_str())))
+    });
+    let closed = !object || (map.get("additionalProperties") == Some(&Value::Bool(false)) && all_required);
+    closed && map.values().all(is_closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_schemas_closed_all_the_way_down_are_strict() {
+        let closed = json!({"type": "object", "additionalProperties": false, "required": ["a"], "properties": {"a": {"type": "string"}}});
+        assert!(is_closed(&closed));
+        assert!(!is_closed(&json!({"type": "object"})));
+        let optional = json!({"type": "object", "additionalProperties": false, "required": [], "properties": {"a": {"type": "string"}}});
+        assert!(!is_closed(&optional));
+        let nested = json!({"type": "object", "additionalProperties": false, "required": ["a"],
+            "properties": {"a": {"type": "array", "items": {"type": ["object", "null"]}}}});
+        assert!(!is_closed(&nested));
+    }
+}

@@ -1,0 +1,177 @@
+//! The faults of real providers, one by one, on both wires.
+
+use crate::harness::{Asked, Setup, WIRES, fails, quick};
+use effects::model::{Kind, Timeouts};
+use engine::effect::{CallError, CallFailure};
+use serde_json::json;
+use simulation::scripted::{Reply, Scripted};
+use std::time::{Duration, Instant};
+
+async fn fault(kind: Kind, reply: Reply, failure: CallFailure) -> CallError {
+    fault_within(kind, reply, quick(), failure).await
+}
+
+async fn fault_within(kind: Kind, reply: Reply, timeouts: Timeouts, failure: CallFailure) -> CallError {
+    let server = Scripted::start().await;
+    server.on("homework_planner", vec![reply]);
+    let asked = Asked::with(kind, &server.url(), Setup { timeouts, ..Setup::default() });
+    fails(asked.ask().await, failure)
+}
+
+fn answer() -> Reply {
+    Reply::json(json!({"progress_summary": "x".repeat(200)}))
+}
+
+#[tokio::test]
+async fn refusals_are_classified_and_quoted() {
+    use CallFailure::*;
+    for kind in WIRES {
+        for (status, body, failure) in [
+            (401, r#"{"error":{"message":"bad key"}}"#, Auth),
+            (403, r#"{"error":{"message":"no access"}}"#, Auth),
+            (402, r#"{"error":{"message":"pay first"}}"#, Quota),
+            (429, r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#, Quota),
+            (400, r#"{"type":"error","error":{"message":"Your credit balance is too low"}}"#, Quota),
+            (429, r#"{"error":{"message":"slow down"}}"#, RateLimited),
+            (408, "", Unreachable),
+            (500, "<html><body>Internal error</body></html>", Unreachable),
+            (502, "", Unreachable),
+            (503, r#"{"detail":"loading"}"#, Unreachable),
+            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Unreachable),
+            (400, r#"{"error":{"message":"messages: too odd"}}"#, Rejected),
+            (413, "", Rejected),
+            (307, "", Rejected),
+        ] {
+            let error = fault(kind, Reply::status(status, body), failure).await;
+            assert!(error.message.contains(&status.to_string()), "{}", error.message);
+            assert!(error.message.len() < 500, "{}", error.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn invariant_40_retry_after_is_passed_on() {
+    let in_an_hour = Reply::status(429, "").header("retry-after", "Sun, 15 Nov 2099 01:00:00 GMT").header("date", "Sun, 15 Nov 2099 00:59:00 GMT");
+    let error = fault(Kind::Openai, in_an_hour, CallFailure::RateLimited).await;
+    assert_eq!(error.retry_after_ms, Some(60_000));
+    let error = fault(Kind::Anthropic, Reply::status(529, "").header("retry-after", "3"), CallFailure::Unreachable).await;
+    assert_eq!(error.retry_after_ms, Some(3_000));
+    assert_eq!(fault(Kind::Openai, Reply::status(429, ""), CallFailure::RateLimited).await.retry_after_ms, None);
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_rejected_in_clear_words() {
+    for body in [
+        r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded","param":"messages"}}"#,
+        r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+    ] {
+        let server = Scripted::start().await;
+        server.on("homework_planner", vec![Reply::status(400, body)]);
+        let error = fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::Rejected);
+        assert!(error.message.contains("context_window") && error.message.contains("scripted"), "{}", error.message);
+        assert_eq!(server.ledger().len(), 1, "no rung of the ladder helps");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_model_is_named_with_what_there_is() {
+    let server = Scripted::start().await;
+    server.on("homework_planner", vec![Reply::status(404, r#"{"error":{"message":"model not found","code":"model_not_found"}}"#)]);
+    let error = fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::Rejected);
+    assert!(error.message.contains("\"scripted\"") && error.message.contains("It offers: scripted"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn invariant_41_streams_that_break_off_are_interrupted() {
+    for kind in WIRES {
+        for cut in [1, 60, 400] {
+            let error = fault(kind, answer().cut_after(cut), CallFailure::Interrupted).await;
+            assert!(error.maybe_paid);
+        }
+        fault(kind, answer().never_stream().cut_after(50), CallFailure::Interrupted).await;
+        fault(kind, answer().no_terminator(), CallFailure::Interrupted).await;
+        let error = fault(kind, answer().error_midway("Overloaded"), CallFailure::Interrupted).await;
+        assert!(error.message.contains("Overloaded"), "{}", error.message);
+        fault(kind, answer().never_stream().error_midway("Overloaded"), CallFailure::Interrupted).await;
+    }
+}
+
+#[tokio::test]
+async fn invariant_41_an_empty_success_is_interrupted() {
+    for kind in WIRES {
+        fault(kind, Reply::text(""), CallFailure::Interrupted).await;
+        fault(kind, Reply::text("  \n").never_stream(), CallFailure::Interrupted).await;
+        fault(kind, Reply::status(200, ""), CallFailure::Interrupted).await;
+        fault(kind, Reply::status(200, "<html>log in</html>").header("content-type", "text/html"), CallFailure::Interrupted).await;
+    }
+}
+
+#[tokio::test]
+async fn events_that_are_no_json_or_too_deep_are_interrupted() {
+    let deep = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(10_000));
+    for body in ["data: {\"choices\":[{\"delta\":{\"content\":\"{NaN\n\ndata: [DONE]\n\n".to_owned(), "data: {\"x\":NaN}\n\ndata: [DONE]\n\n".to_owned(), deep] {
+        fault(Kind::Openai, Reply::raw_stream(body.clone()), CallFailure::Interrupted).await;
+        fault(Kind::Anthropic, Reply::raw_stream(body), CallFailure::Interrupted).await;
+    }
+}
+
+fn impatient() -> Timeouts {
+    let ms = Duration::from_millis;
+    Timeouts { connect: ms(2_000), first_byte: ms(400), idle: ms(300), total: ms(2_500) }
+}
+
+#[tokio::test]
+async fn silence_is_noticed_before_and_within_the_answer() {
+    for kind in WIRES {
+        let error = fault_within(kind, answer().delay_ms(5_000), impatient(), CallFailure::Interrupted).await;
+        assert!(error.message.contains("0.4 s") && error.maybe_paid, "{}", error.message);
+        let error = fault_within(kind, answer().stall_after(400, 5_000), impatient(), CallFailure::Interrupted).await;
+        assert!(error.message.contains("0.3 s") && error.maybe_paid, "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_stalled_stream_alive() {
+    for kind in WIRES {
+        let begun = Instant::now();
+        fault_within(kind, answer().pings(500), impatient(), CallFailure::Interrupted).await;
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_never_ends_is_cut_off() {
+    for kind in WIRES {
+        let endless = Reply::text("x".repeat(1 << 20)).endless();
+        let error = fault(kind, endless, CallFailure::Interrupted).await;
+        assert!(error.message.contains("MiB"), "{}", error.message);
+        fault(kind, Reply::text("x".repeat(5 << 20)), CallFailure::Interrupted).await;
+    }
+}
+
+#[tokio::test]
+async fn invariant_52_one_endless_line_is_bounded() {
+    let line = format!("data: {}", "x".repeat(50 << 20));
+    let begun = Instant::now();
+    fault(Kind::Openai, Reply::raw_stream(line), CallFailure::Interrupted).await;
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+}
+
+/// Nothing on the wire tells a repeated piece from a piece; the run's own check of the answer catches it.
+#[tokio::test]
+async fn p7_repeated_pieces_arrive_as_sent_and_are_no_valid_answer() {
+    for kind in WIRES {
+        let server = Scripted::start().await;
+        server.on("homework_planner", vec![answer().twice()]);
+        let reply = Asked::at(kind, &server.url()).ask().await.unwrap();
+        assert!(serde_json::from_str::<serde_json::Value>(&reply.text).is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_is_gone_from_the_configuration_is_named() {
+    let asked = Asked::at(Kind::Openai, "http://127.0.0.1:9");
+    let error = asked.gateway.list_models("acme").await.unwrap_err();
+    assert_eq!(error.failure, CallFailure::Rejected);
+    assert!(error.message.contains("acme") && error.message.contains("openai"), "{}", error.message);
+}

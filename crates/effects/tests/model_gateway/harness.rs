@@ -1,0 +1,92 @@
+//! A gateway in front of one server, and the shortest way to ask it something.
+
+use effects::model::{Gateway, Kind, ModelTerms, ProviderConfig, Providers, SchemaMode, Timeouts};
+use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
+use engine::model::Role;
+use engine::request::{Request, Speaker};
+use std::time::Duration;
+
+pub const KEY: &str = "sk-canary-0123456789abcdef";
+pub const MODEL: &str = "scripted";
+pub const WIRES: [Kind; 2] = [Kind::Openai, Kind::Anthropic];
+
+/// What a test may want different.
+pub struct Setup {
+    pub key: Option<&'static str>,
+    pub schema_mode: Option<SchemaMode>,
+    pub timeouts: Timeouts,
+    pub model: &'static str,
+    pub terms: Option<ModelTerms>,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup { key: Some(KEY), schema_mode: None, timeouts: quick(), model: MODEL, terms: None }
+    }
+}
+
+/// Short enough for tests, long enough for a busy machine.
+pub fn quick() -> Timeouts {
+    let ms = Duration::from_millis;
+    Timeouts { connect: ms(2_000), first_byte: ms(10_000), idle: ms(5_000), total: ms(20_000) }
+}
+
+pub struct Asked {
+    pub gateway: Gateway,
+    kind: Kind,
+    model: String,
+}
+
+impl Asked {
+    pub fn at(kind: Kind, url: &str) -> Asked {
+        Asked::with(kind, url, Setup::default())
+    }
+
+    pub fn with(kind: Kind, url: &str, setup: Setup) -> Asked {
+        let config = ProviderConfig {
+            kind: Some(kind),
+            base_url: Some(url.to_owned()),
+            api_key_env: setup.key.map(|_| "TEST_KEY".to_owned()),
+            schema_mode: setup.schema_mode,
+            models: setup.terms.map(|terms| (setup.model.to_owned(), terms)).into_iter().collect(),
+        };
+        let providers = Providers([(kind.name().to_owned(), config)].into());
+        let env = |name: &str| (name == "TEST_KEY").then(|| setup.key.map(str::to_owned)).flatten();
+        let gateway = Gateway::new(&providers, &env, None, setup.timeouts).expect("a valid configuration");
+        Asked { gateway, kind, model: setup.model.to_owned() }
+    }
+
+    pub async fn ask(&self) -> Result<ModelReply, CallError> {
+        self.ask_as(Role::HomeworkPlanner, "i1.plan:1", None).await
+    }
+
+    pub async fn ask_as(&self, role: Role, key: &str, on_delta: Option<effects::model::OnDelta<'_>>) -> Result<ModelReply, CallError> {
+        let messages = vec![
+            (Speaker::System, "You plan.".to_owned()),
+            (Speaker::User, "## objective\n\"héllo\"\n".to_owned()),
+        ];
+        self.say(role, messages, key, on_delta).await
+    }
+
+    pub async fn say(
+        &self,
+        role: Role,
+        messages: Vec<(Speaker, String)>,
+        key: &str,
+        on_delta: Option<effects::model::OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
+        let model = self.gateway.spec(self.kind.name(), &self.model).expect("a configured provider");
+        let call = ModelCall { role, model, request: Request::default(), max_tokens: 500 };
+        self.gateway.call(&call, messages, key, on_delta).await
+    }
+}
+
+/// A failure of the expected class that names the provider and shows no key.
+#[track_caller]
+pub fn fails(result: Result<ModelReply, CallError>, failure: CallFailure) -> CallError {
+    let error = result.map(|reply| reply.text.len()).expect_err("this must not count as an answer");
+    assert_eq!(error.failure, failure, "{}", error.message);
+    assert!(!error.message.contains("sk-canary"), "the key is shown: {}", error.message);
+    assert!(error.message.contains(" at http://127.0.0.1:"), "no address: {}", error.message);
+    error
+}

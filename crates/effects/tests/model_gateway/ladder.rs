@@ -1,0 +1,134 @@
+//! Schema, then JSON object, then text: only when the server refuses the shape, and remembered.
+
+use crate::harness::{Asked, Setup, fails};
+use effects::model::{Kind, SchemaMode};
+use engine::effect::CallFailure;
+use engine::model::Role;
+use serde_json::{Value, json};
+use simulation::scripted::{Reply, Request, Scripted};
+
+fn refuse(field: &str) -> Reply {
+    Reply::status(400, json!({"error": {"message": format!("Unsupported parameter: '{field}'"), "param": field}}).to_string())
+}
+
+fn ok() -> Reply {
+    Reply::json(json!({"ok": true}))
+}
+
+async fn server(answer: impl Fn(&Request) -> Reply + Send + Sync + Clone + 'static) -> Scripted {
+    let server = Scripted::start().await;
+    for role in Role::ALL {
+        server.answer(role.name(), answer.clone());
+    }
+    server
+}
+
+fn formats(server: &Scripted) -> Vec<Value> {
+    server.ledger().iter().map(|entry| entry.body["response_format"]["type"].clone()).collect()
+}
+
+#[tokio::test]
+async fn e3_the_ladder_descends_on_refusal_and_the_rung_is_remembered() {
+    let server = server(|request| match request.body["response_format"]["type"].as_str() {
+        Some("json_schema") => refuse("response_format.json_schema"),
+        Some(_) => refuse("response_format"),
+        None => ok(),
+    })
+    .await;
+    let asked = Asked::at(Kind::Openai, &server.url());
+    asked.ask().await.unwrap();
+    asked.ask_as(Role::HomeworkReport, "i1.report:1", None).await.unwrap();
+    assert_eq!(formats(&server), [json!("json_schema"), json!("json_object"), Value::Null, Value::Null]);
+    for entry in server.ledger() {
+        assert!(["i1.plan:1", "i1.report:1"].contains(&entry.key.as_str()));
+        assert_eq!(entry.role, if entry.key == "i1.plan:1" { "homework_planner" } else { "homework_report" }, "the header stays on every rung");
+    }
+    let last = &server.ledger()[3].body["messages"][0]["content"];
+    assert!(last.as_str().unwrap().contains("JSON Schema"), "lower rungs carry the schema in the prompt");
+}
+
+#[tokio::test]
+async fn the_rung_belongs_to_one_model() {
+    let server = server(|request| if request.model() == "old" && request.named_role().is_some() { refuse("json_schema") } else { ok() }).await;
+    Asked::with(Kind::Openai, &server.url(), Setup { model: "old", ..Setup::default() }).ask().await.unwrap();
+    Asked::with(Kind::Openai, &server.url(), Setup { model: "new", ..Setup::default() }).ask().await.unwrap();
+    assert_eq!(formats(&server), ["json_schema", "json_object", "json_schema"]);
+}
+
+#[tokio::test]
+async fn e3_anthropic_without_tools_is_asked_in_words() {
+    let server = server(|request| if request.named_role().is_some() { refuse("tool_choice") } else { ok() }).await;
+    let asked = Asked::at(Kind::Anthropic, &server.url());
+    assert_eq!(asked.ask().await.unwrap().text, "{\"ok\":true}");
+    asked.ask().await.unwrap();
+    assert_eq!(server.ledger().len(), 3);
+    assert!(server.ledger()[2].body["system"].as_str().unwrap().contains("JSON Schema"));
+}
+
+#[tokio::test]
+async fn an_unwell_server_does_not_lose_its_schema() {
+    let server = Scripted::start().await;
+    let unwell = || Reply::status(500, "response_format worker crashed");
+    let busy = || Reply::status(429, "json_schema queue is full");
+    let odd = || Reply::status(400, "the tool result is odd");
+    server.on("homework_planner", vec![unwell(), busy(), odd(), odd(), odd(), ok()]);
+    let asked = Asked::at(Kind::Openai, &server.url());
+    for _ in 0..3 {
+        asked.ask().await.unwrap_err();
+    }
+    asked.ask().await.unwrap();
+    assert_eq!(formats(&server).last().unwrap(), "json_schema", "what never worked is not remembered");
+}
+
+#[tokio::test]
+async fn max_completion_tokens_is_learned() {
+    let server = server(|request| {
+        if request.body.get("max_tokens").is_some() {
+            return Reply::status(400, r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}"#);
+        }
+        ok()
+    })
+    .await;
+    let asked = Asked::at(Kind::Openai, &server.url());
+    asked.ask().await.unwrap();
+    asked.ask().await.unwrap();
+    let ledger = server.ledger();
+    assert_eq!(ledger.len(), 3);
+    assert!(ledger[1..].iter().all(|entry| entry.body["max_completion_tokens"] == 500 && entry.named_role.is_some()));
+}
+
+#[tokio::test]
+async fn a_server_without_streaming_is_asked_without() {
+    for kind in [Kind::Openai, Kind::Anthropic] {
+        let server = server(|request| if request.streaming() { refuse("stream") } else { ok() }).await;
+        let asked = Asked::at(kind, &server.url());
+        asked.ask().await.unwrap();
+        asked.ask().await.unwrap();
+        assert_eq!(server.ledger().len(), 3);
+        assert!(server.ledger()[2].named_role.is_some(), "the schema is kept");
+    }
+}
+
+#[tokio::test]
+async fn everything_at_once_is_still_one_call() {
+    let server = server(|request| {
+        let body = &request.body;
+        match () {
+            _ if body.get("max_tokens").is_some() => refuse("max_tokens"),
+            _ if request.streaming() => Reply::status(422, r#"{"detail":[{"loc":["body","stream_options"],"type":"extra_forbidden"}]}"#),
+            _ if body.get("response_format").is_some() => Reply::status(422, r#"{"detail":[{"loc":["body","response_format"],"type":"literal_error"}]}"#),
+            _ => ok(),
+        }
+    })
+    .await;
+    assert_eq!(Asked::at(Kind::Openai, &server.url()).ask().await.unwrap().text, "{\"ok\":true}");
+    assert_eq!(server.ledger().len(), 5);
+}
+
+#[tokio::test]
+async fn a_pinned_rung_stays() {
+    let server = server(|_| refuse("response_format")).await;
+    let asked = Asked::with(Kind::Openai, &server.url(), Setup { schema_mode: Some(SchemaMode::JsonObject), ..Setup::default() });
+    fails(asked.ask().await, CallFailure::Rejected);
+    assert_eq!(formats(&server), ["json_object"]);
+}

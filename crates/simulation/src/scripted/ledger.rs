@@ -1,0 +1,66 @@
+//! What the server was asked, from its own side: the oracle for "no call was paid twice".
+
+use super::request::Request;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Milliseconds since 1970.
+    pub at: u64,
+    pub role: String,
+    /// The role as the body names it, where it does.
+    pub named_role: Option<String>,
+    pub key: String,
+    pub model: String,
+    pub status: u16,
+    pub body: Value,
+    /// The whole answer was handed to the connection.
+    pub delivered: bool,
+    /// What an honest provider would charge for: input and output tokens, when it answered.
+    pub tokens: (u64, u64),
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Ledger(Arc<Mutex<Vec<Entry>>>);
+
+impl Ledger {
+    pub fn entries(&self) -> Vec<Entry> {
+        self.lock().clone()
+    }
+
+    /// Counts the request among those of its role, and writes it down.
+    pub fn enter(&self, request: &mut Request) -> usize {
+        let mut entries = self.lock();
+        request.nth = entries.iter().filter(|entry| entry.role == request.role).count();
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        entries.push(Entry {
+            at,
+            role: request.role.clone(),
+            named_role: request.named_role().map(str::to_owned),
+            key: request.key.clone(),
+            model: request.model().to_owned(),
+            status: 0,
+            body: request.body.clone(),
+            delivered: false,
+            tokens: (0, 0),
+        });
+        entries.len() - 1
+    }
+
+    pub fn answered(&self, at: usize, status: u16, tokens: (u64, u64)) {
+        let mut entries = self.lock();
+        entries[at].status = status;
+        entries[at].tokens = tokens;
+    }
+
+    pub fn delivered(&self, at: usize) {
+        self.lock()[at].delivered = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
