@@ -44,7 +44,9 @@ impl SqlStore {
             let mut statements = truth(append);
             match self.revised(append, &touched).await {
                 Ok(revisions) => statements.extend(revisions),
-                Err(AppendError::Conflict(entity)) => return Err(self.refusal(append).await?.unwrap_or(AppendError::Conflict(entity))),
+                Err(AppendError::Conflict(entity)) => {
+                    return Err(self.refusal(append).await?.unwrap_or(AppendError::Conflict(entity)));
+                }
                 Err(error) => return Err(error),
             }
             match self.backend.write(statements).await {
@@ -119,7 +121,10 @@ fn head(append: &Append) -> Statement {
         let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
         let kind = Value::from(run.kind.name());
         let owner = Value::from(append.claim_for.clone());
-        return Statement::new(BORN, vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)]);
+        return Statement::new(
+            BORN,
+            vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
+        );
     }
     let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
     let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
@@ -136,7 +141,10 @@ fn blobs(append: &Append) -> Vec<Statement> {
     let references = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), id(append.batch.run_id)]);
     vec![
         Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
-        Statement::many("INSERT INTO blob_refs (hash, run_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", references.collect()),
+        Statement::many(
+            "INSERT INTO blob_refs (hash, run_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            references.collect(),
+        ),
     ]
 }
 
@@ -209,7 +217,12 @@ mod tests {
         let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory").await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();
-        run.command(Command::Say { text: "hello".into(), node: None, lane: Lane::Queue }, Actor::Platform, Timestamp(2)).unwrap();
+        run.command(
+            Command::Say { text: "hello".into(), node: None, lane: Lane::Queue },
+            Actor::Platform,
+            Timestamp(2),
+        )
+        .unwrap();
         switch.store(fault, Ordering::SeqCst);
         store.append(drafted(&mut run)).await.unwrap();
         assert_eq!(store.events(run.shared.id, 0, 10).await.unwrap().len(), 2);

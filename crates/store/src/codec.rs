@@ -14,7 +14,9 @@ const LONGEST: usize = 256 << 20;
 pub fn pack(text: &str) -> Vec<u8> {
     let compressed = (text.len() >= WORTH_COMPRESSING).then(|| lz4_flex::compress(text.as_bytes()));
     match (compressed, u32::try_from(text.len())) {
-        (Some(compressed), Ok(length)) if compressed.len() + 4 < text.len() => [&[LZ4], length.to_le_bytes().as_slice(), &compressed].concat(),
+        (Some(compressed), Ok(length)) if compressed.len() + 4 < text.len() => {
+            [&[LZ4], length.to_le_bytes().as_slice(), &compressed].concat()
+        }
         _ => [&[PLAIN], text.as_bytes()].concat(),
     }
 }
@@ -22,7 +24,9 @@ pub fn pack(text: &str) -> Vec<u8> {
 pub fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
     let text = match bytes.split_first() {
         Some((&PLAIN, text)) => Some(text.to_vec()),
-        Some((&LZ4, body)) => body.split_first_chunk().and_then(|(length, body)| inflate(u32::from_le_bytes(*length) as usize, body)),
+        Some((&LZ4, body)) => {
+            body.split_first_chunk().and_then(|(length, body)| inflate(u32::from_le_bytes(*length) as usize, body))
+        }
         _ => None,
     };
     let damaged = || StoreError::Unusable("a stored text is damaged; run `pleach doctor`".into());

@@ -70,8 +70,12 @@ impl Touched {
         let mut touched = Touched::default();
         for change in changes {
             match &change.mutation {
-                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => drop(touched.projects.insert(*id)),
-                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => drop(touched.documents.insert(*id)),
+                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => {
+                    drop(touched.projects.insert(*id))
+                }
+                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => {
+                    drop(touched.documents.insert(*id))
+                }
                 Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => drop(touched.tasks.insert(*id)),
                 Mutation::Link { id, .. } | Mutation::Unlink { id } => drop(touched.edges.insert(*id)),
             }
@@ -105,8 +109,12 @@ impl Workspace {
     pub fn apply(&mut self, change: &Change, run: Option<RunId>, at: Timestamp) -> Result<Option<Revision>, Conflict> {
         let stamp = Stamp { origin: Origin::of(run, change.seq), actor: change.actor, at };
         match &change.mutation {
-            Mutation::CreateProject { .. } | Mutation::UpdateProject { .. } => self.apply_to_project(&change.mutation, &stamp),
-            Mutation::CreateDocument { .. } | Mutation::UpdateDocument { .. } => self.apply_to_document(&change.mutation, &stamp),
+            Mutation::CreateProject { .. } | Mutation::UpdateProject { .. } => {
+                self.apply_to_project(&change.mutation, &stamp)
+            }
+            Mutation::CreateDocument { .. } | Mutation::UpdateDocument { .. } => {
+                self.apply_to_document(&change.mutation, &stamp)
+            }
             Mutation::CreateTask { .. } | Mutation::UpdateTask { .. } => self.apply_to_task(&change.mutation, &stamp),
             Mutation::Link { id, project_id, src, dst, rel, props } => {
                 let (rel, props) = (rel.clone(), props.clone());
@@ -121,7 +129,8 @@ impl Workspace {
         match mutation {
             Mutation::CreateProject { id, title, description, owner } => {
                 let (title, description) = (title.clone(), description.clone());
-                let made = Project { id: *id, title, description, version: 1, created_at: stamp.at, updated_at: stamp.at };
+                let made =
+                    Project { id: *id, title, description, version: 1, created_at: stamp.at, updated_at: stamp.at };
                 let made = stamp.make(&mut self.projects, *id, id.0, made)?;
                 Ok(made.map(|project| Revision::ProjectMade(project, *owner)))
             }
@@ -208,7 +217,13 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn make<K: Ord, T: Clone>(&self, kept: &mut BTreeMap<K, Kept<T>>, key: K, id: Uuid, entity: T) -> Result<Option<Kept<T>>, Conflict> {
+    fn make<K: Ord, T: Clone>(
+        &self,
+        kept: &mut BTreeMap<K, Kept<T>>,
+        key: K,
+        id: Uuid,
+        entity: T,
+    ) -> Result<Option<Kept<T>>, Conflict> {
         match kept.get(&key) {
             Some(known) if self.origin.run_id.is_some() && known.made == self.origin => Ok(None),
             Some(_) => Err(Conflict(id)),
@@ -272,7 +287,13 @@ mod tests {
     }
 
     fn update(expected_version: Option<i64>, props: Value) -> Mutation {
-        Mutation::UpdateDocument { id: id().into(), expected_version, title: None, content: Some("two".into()), props: Some(props) }
+        Mutation::UpdateDocument {
+            id: id().into(),
+            expected_version,
+            title: None,
+            content: Some("two".into()),
+            props: Some(props),
+        }
     }
 
     #[test]

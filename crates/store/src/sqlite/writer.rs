@@ -99,12 +99,15 @@ impl Work {
                 }
             }
             Err(Failed::Flush(error)) => {
-                let error = StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart to recover"));
+                let error =
+                    StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart to recover"));
                 self.broken = Some(error.clone());
                 answer_all(group, &error);
             }
             // One of them is at fault: each on its own, so that the others are not.
-            Err(Failed::Store(_)) if group.len() > 1 => group.into_iter().for_each(|request| self.commit(vec![request])),
+            Err(Failed::Store(_)) if group.len() > 1 => {
+                group.into_iter().for_each(|request| self.commit(vec![request]))
+            }
             Err(Failed::Store(error)) => answer_all(group, &error),
         }
     }
@@ -161,7 +164,8 @@ mod tests {
     async fn a_guard_that_sees_nothing_rolls_back_its_own_batch_only() {
         let (_directory, writer) = writer(10_000);
         let guarded = Statement::new("UPDATE t SET v = 'z' WHERE k = 99", vec![]).guarded(Guard::Head);
-        let (refused, accepted) = futures::join!(writer.write(vec![put(1, "x"), guarded]), writer.write(vec![put(2, "y")]));
+        let (refused, accepted) =
+            futures::join!(writer.write(vec![put(1, "x"), guarded]), writer.write(vec![put(2, "y")]));
         assert_eq!(refused, Err(WriteError::Refused(Guard::Head)));
         accepted.unwrap();
         assert_eq!(count(&writer).await, 1);

@@ -89,7 +89,8 @@ async fn a_lapsed_driver_that_nobody_replaced_may_go_on(world: World) {
 
 async fn renewing_prolongs_and_names_what_was_lost(world: World) {
     let (kept, given_up) = (world.queued(&[]).await, world.queued(&[]).await);
-    let leases: Vec<_> = world.store.claim("one", 2, SHORT, None).await.unwrap().into_iter().map(|claimed| claimed.lease).collect();
+    let leases: Vec<_> =
+        world.store.claim("one", 2, SHORT, None).await.unwrap().into_iter().map(|claimed| claimed.lease).collect();
     let lost = leases.iter().find(|lease| lease.run_id == run_id(&given_up)).unwrap();
     world.store.release(std::slice::from_ref(lost)).await.unwrap();
     assert_eq!(world.store.renew(&leases, LONG).await.unwrap(), vec![run_id(&given_up)]);
@@ -167,9 +168,16 @@ async fn many_claims_at_once_never_share_a_run(world: World) {
         let store = world.store.clone();
         tokio::spawn(async move { store.claim(&format!("worker-{n}"), 5, LONG, None).await.unwrap() })
     });
-    let mut runs: Vec<_> = futures::future::join_all(claims).await.into_iter().flat_map(|claimed| claimed.unwrap()).map(|c| c.lease.run_id).collect();
+    let mut runs: Vec<_> = futures::future::join_all(claims)
+        .await
+        .into_iter()
+        .flat_map(|claimed| claimed.unwrap())
+        .map(|c| c.lease.run_id)
+        .collect();
     // Rows that another claim had locked were skipped: whoever comes next gets them.
-    runs.extend(world.store.claim("last", 20, LONG, None).await.unwrap().into_iter().map(|claimed| claimed.lease.run_id));
+    runs.extend(
+        world.store.claim("last", 20, LONG, None).await.unwrap().into_iter().map(|claimed| claimed.lease.run_id),
+    );
     let claimed = runs.len();
     runs.sort();
     runs.dedup();

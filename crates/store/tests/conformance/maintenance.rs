@@ -22,7 +22,8 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     invariant_28_pruning_leaves_young_and_unfinished_runs_alone,
 ]);
 
-const PROJECTIONS: [&str; 5] = ["homework_runs", "homework_run_iterations", "run_projects", "notifications", "onto_document_entries"];
+const PROJECTIONS: [&str; 5] =
+    ["homework_runs", "homework_run_iterations", "run_projects", "notifications", "onto_document_entries"];
 
 async fn raw(world: &World, sql: &str) {
     match &world.place {
@@ -39,11 +40,13 @@ async fn dump(world: &World, table: &str) -> Vec<String> {
             let connection = rusqlite::Connection::open(path).unwrap();
             let mut statement = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
             let columns = statement.column_count();
-            let row = |row: &rusqlite::Row<'_>| Ok((0..columns).map(|n| format!("{:?}|", row.get_ref(n).unwrap())).collect());
+            let row =
+                |row: &rusqlite::Row<'_>| Ok((0..columns).map(|n| format!("{:?}|", row.get_ref(n).unwrap())).collect());
             statement.query_map([], row).unwrap().map(Result::unwrap).collect()
         }
         Place::Database(url) => {
-            let rows = client(url).await.query(&format!("SELECT row_to_json(t)::text FROM {table} t"), &[]).await.unwrap();
+            let rows =
+                client(url).await.query(&format!("SELECT row_to_json(t)::text FROM {table} t"), &[]).await.unwrap();
             rows.iter().map(|row| row.get(0)).collect()
         }
         Place::Nowhere => panic!("this store has no rows to look at"),
@@ -168,11 +171,21 @@ async fn pruning_removes_whole_ended_runs_and_the_texts_nobody_needs(world: Worl
     let pruned = sql(&world).prune(LATER).await.unwrap();
     assert_eq!((pruned.runs, pruned.events), (1, run.shared.last_seq));
     assert!(pruned.documents > 0 && pruned.blobs > 0, "{pruned:?}");
-    for table in PROJECTIONS.into_iter().chain(["homework_run_events", "jobs", "blobs", "blob_refs", "onto_document_versions"]) {
+    for table in
+        PROJECTIONS.into_iter().chain(["homework_run_events", "jobs", "blobs", "blob_refs", "onto_document_versions"])
+    {
         assert!(dump(&world, table).await.is_empty(), "{table} is empty");
     }
-    let left = world.store.documents(&Scope::Platform, DocumentFilter { type_key: Some("document.note".into()), ..Default::default() }).await.unwrap();
-    assert_eq!(left.iter().map(|doc| doc.title.as_str()).collect::<Vec<_>>(), vec!["Prices of oak"], "what was made for people stays");
+    let left = world
+        .store
+        .documents(&Scope::Platform, DocumentFilter { type_key: Some("document.note".into()), ..Default::default() })
+        .await
+        .unwrap();
+    assert_eq!(
+        left.iter().map(|doc| doc.title.as_str()).collect::<Vec<_>>(),
+        vec!["Prices of oak"],
+        "what was made for people stays"
+    );
 }
 
 async fn pruning_keeps_what_people_edited_or_refer_to(world: World) {
@@ -182,7 +195,14 @@ async fn pruning_keeps_what_people_edited_or_refer_to(world: World) {
     let mut own = made.iter().filter(|doc| doc.props.get("doc_role").is_some());
     let (edited, linked) = (own.next().unwrap(), own.next().unwrap());
     world.change(rewrite(edited.id, Some(edited.version), "a person's words")).await.unwrap();
-    let edge = Mutation::Link { id: fresh(), project_id: linked.project_id, src: edited.project_id.0, dst: linked.id.0, rel: "cites".into(), props: json!({}) };
+    let edge = Mutation::Link {
+        id: fresh(),
+        project_id: linked.project_id,
+        src: edited.project_id.0,
+        dst: linked.id.0,
+        rel: "cites".into(),
+        props: json!({}),
+    };
     world.change(edge).await.unwrap();
     sql(&world).prune(LATER).await.unwrap();
     for kept in [edited, linked] {

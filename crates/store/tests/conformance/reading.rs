@@ -28,7 +28,13 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
 
 async fn stranger(world: &World) -> ActorId {
     let id: ActorId = fresh();
-    let record = ActorRecord { id, kind: ActorKind::Person, handle: format!("p-{id}"), name: "Stranger".into(), created_at: Timestamp(1) };
+    let record = ActorRecord {
+        id,
+        kind: ActorKind::Person,
+        handle: format!("p-{id}"),
+        name: "Stranger".into(),
+        created_at: Timestamp(1),
+    };
     world.store.create_actor(record).await.unwrap();
     id
 }
@@ -101,13 +107,18 @@ async fn runs_are_listed_newest_first_and_filtered(world: World) {
     world.store.append(append).await.unwrap();
     let listed = |filter: RunFilter| {
         let world = world.clone();
-        async move { world.store.runs(&world.mine(), filter).await.unwrap().into_iter().map(|run| run.id).collect::<Vec<_>>() }
+        async move {
+            world.store.runs(&world.mine(), filter).await.unwrap().into_iter().map(|run| run.id).collect::<Vec<_>>()
+        }
     };
     let (first, second, third) = (run_id(&first), run_id(&second), run_id(&third));
     assert_eq!(listed(RunFilter::default()).await, vec![third, second, first]);
     assert_eq!(listed(RunFilter { limit: 2, ..RunFilter::default() }).await, vec![third, second]);
     assert_eq!(listed(RunFilter { before: Some(second), ..RunFilter::default() }).await, vec![first]);
-    assert_eq!(listed(RunFilter { status: Some(Status::Queued), kind: Some(Kind::Homework), ..RunFilter::default() }).await, vec![third, first]);
+    assert_eq!(
+        listed(RunFilter { status: Some(Status::Queued), kind: Some(Kind::Homework), ..RunFilter::default() }).await,
+        vec![third, first]
+    );
     assert_eq!(listed(RunFilter { text: Some("SUPPLIERS oa".into()), ..RunFilter::default() }).await.len(), 3);
     assert!(listed(RunFilter { text: Some("walnut".into()), ..RunFilter::default() }).await.is_empty());
 }
@@ -126,12 +137,17 @@ async fn documents_are_listed_without_their_text_and_without_the_platforms_own(w
         async move { world.store.documents(&world.mine(), filter).await.unwrap() }
     };
     let all = listed(DocumentFilter::default()).await;
-    assert_eq!(all.iter().map(|doc| (doc.id, doc.content.as_str())).collect::<Vec<_>>(), vec![(second, ""), (first, "")]);
+    assert_eq!(
+        all.iter().map(|doc| (doc.id, doc.content.as_str())).collect::<Vec<_>>(),
+        vec![(second, ""), (first, "")]
+    );
     let of_run = listed(DocumentFilter { run_id: Some(run_id(&run)), ..DocumentFilter::default() }).await;
     assert_eq!(of_run.iter().map(|doc| doc.id).collect::<Vec<_>>(), vec![plan, second]);
     let by_type = listed(DocumentFilter { type_key: Some("document.note".into()), ..DocumentFilter::default() }).await;
     assert_eq!(by_type.len(), 3, "asking by type shows the platform's own");
-    assert!(listed(DocumentFilter { project_id: Some(fresh::<ProjectId>()), ..DocumentFilter::default() }).await.is_empty());
+    assert!(
+        listed(DocumentFilter { project_id: Some(fresh::<ProjectId>()), ..DocumentFilter::default() }).await.is_empty()
+    );
 }
 
 async fn tasks_are_filtered(world: World) {
@@ -147,7 +163,10 @@ async fn tasks_are_filtered(world: World) {
     let done = TaskFilter { state: Some(TaskState::Done), ..TaskFilter::default() };
     assert!(world.store.tasks(&mine, done).await.unwrap().is_empty());
     let of_run = TaskFilter { run_id: Some(run_id(&run)), ..TaskFilter::default() };
-    assert_eq!(world.store.tasks(&mine, of_run).await.unwrap().iter().map(|task| task.id).collect::<Vec<_>>(), vec![by_run]);
+    assert_eq!(
+        world.store.tasks(&mine, of_run).await.unwrap().iter().map(|task| task.id).collect::<Vec<_>>(),
+        vec![by_run]
+    );
 }
 
 async fn notifications_are_their_owners(world: World) {
@@ -155,7 +174,10 @@ async fn notifications_are_their_owners(world: World) {
     let append = world.commanded(&mut run, Command::Cancel);
     world.store.append(append).await.unwrap();
     let mine = world.store.notifications(&world.mine(), 10).await.unwrap();
-    assert_eq!(mine.iter().map(|note| (note.run_id, note.kind.as_str())).collect::<Vec<_>>(), vec![(run_id(&run), "canceled")]);
+    assert_eq!(
+        mine.iter().map(|note| (note.run_id, note.kind.as_str())).collect::<Vec<_>>(),
+        vec![(run_id(&run), "canceled")]
+    );
     assert!(world.store.notifications(&Scope::Actor(fresh()), 10).await.unwrap().is_empty());
 }
 
@@ -167,7 +189,8 @@ async fn search_wants_every_term_and_takes_the_last_as_a_prefix(world: World) {
     let project = world.project("Project").await;
     let (doc, make) = document(project, "Quarterly-report: Q3", "Наличие дуба, préséance of OAK_planks");
     world.change(make).await.unwrap();
-    for query in ["report", "REPORT quarterly", "q3 oak plan", "дуба", "Наличие ду", "préséance", "planks oak"] {
+    for query in ["report", "REPORT quarterly", "q3 oak plan", "дуба", "Наличие ду", "préséance", "planks oak"]
+    {
         assert_eq!(found(&world, query).await, vec![doc.0], "{query}");
     }
     for query in ["reports", "quarter oak", "q3 walnut", "дубы", "presence", ""] {
@@ -177,7 +200,8 @@ async fn search_wants_every_term_and_takes_the_last_as_a_prefix(world: World) {
 
 async fn search_sees_title_and_text_of_documents_tasks_and_projects(world: World) {
     let project = world.project("Birch forest").await;
-    let ((doc, make_doc), (todo, make_task)) = (document(project, "Prices", "birch is cheap"), task(project, "Fell", "one birch"));
+    let ((doc, make_doc), (todo, make_task)) =
+        (document(project, "Prices", "birch is cheap"), task(project, "Fell", "one birch"));
     world.change(make_doc).await.unwrap();
     world.change(make_task).await.unwrap();
     assert_eq!(found(&world, "birch").await, vec![todo.0, doc.0, project.0]);

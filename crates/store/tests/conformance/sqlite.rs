@@ -116,7 +116,9 @@ async fn a_newer_schema_is_refused_by_name_and_version() {
     drop(opened(&path).await);
     let sql = "INSERT INTO schema_migrations VALUES (99, 'future', 'x', 0)";
     rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
-    for refused in [store::open(path.to_str().unwrap(), Options::default()).await.err(), store::open_read_only(&path).await.err()] {
+    for refused in
+        [store::open(path.to_str().unwrap(), Options::default()).await.err(), store::open_read_only(&path).await.err()]
+    {
         let Some(StoreError::Unusable(message)) = refused else { panic!("{refused:?}") };
         assert!(message.contains("99") && message.contains("pleach.db") && message.contains("up to 1"), "{message}");
     }
@@ -146,7 +148,10 @@ async fn claiming_never_scans_the_jobs() {
     let path = directory.path().join("pleach.db");
     drop(opened(&path).await);
     let connection = rusqlite::Connection::open(&path).unwrap();
-    for range in ["lease_owner IS NULL ORDER BY due, run_id", "lease_owner IS NOT NULL AND lease_until <= 5 ORDER BY lease_until"] {
+    for range in [
+        "lease_owner IS NULL ORDER BY due, run_id",
+        "lease_owner IS NOT NULL AND lease_until <= 5 ORDER BY lease_until",
+    ] {
         let sql = format!("EXPLAIN QUERY PLAN SELECT run_id, due FROM jobs WHERE state = 'live' AND {range} LIMIT 5");
         let mut statement = connection.prepare(&sql).unwrap();
         let plan: Vec<String> = statement.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect();

@@ -27,7 +27,8 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
 async fn changes_commit_with_the_events_that_made_them(world: World) {
     let project = world.project("Oak").await;
     let mut run = world.queued(&[project]).await;
-    let ((doc, make_doc), (todo, make_task)) = (document(project, "Prices", "oak: 12"), task(project, "Call", "the mill"));
+    let ((doc, make_doc), (todo, make_task)) =
+        (document(project, "Prices", "oak: 12"), task(project, "Call", "the mill"));
     let append = world.with(&mut run, vec![make_doc, make_task]);
     world.store.append(append).await.unwrap();
     let found = world.store.document(&world.mine(), doc).await.unwrap().unwrap();
@@ -59,7 +60,10 @@ async fn of_many_edits_of_one_version_one_wins(world: World) {
     });
     let outcomes = futures::future::join_all(edits).await;
     assert_eq!(outcomes.iter().filter(|outcome| matches!(outcome, Ok(Ok(())))).count(), 1);
-    assert_eq!(outcomes.iter().filter(|outcome| matches!(outcome, Ok(Err(AppendError::Conflict(id))) if *id == doc.0)).count(), 7);
+    assert_eq!(
+        outcomes.iter().filter(|outcome| matches!(outcome, Ok(Err(AppendError::Conflict(id))) if *id == doc.0)).count(),
+        7
+    );
 }
 
 async fn props_are_merged_and_never_replaced(world: World) {
@@ -67,7 +71,10 @@ async fn props_are_merged_and_never_replaced(world: World) {
     let doc: DocumentId = fresh();
     world.change(document_as(doc, project, "P", "", json!({"homework_run_id": "r1", "tags": ["a"]}))).await.unwrap();
     let props = Some(json!({"tags": ["b"], "note": null}));
-    world.change(Mutation::UpdateDocument { id: doc, expected_version: Some(1), title: None, content: None, props }).await.unwrap();
+    world
+        .change(Mutation::UpdateDocument { id: doc, expected_version: Some(1), title: None, content: None, props })
+        .await
+        .unwrap();
     let found = world.store.document(&world.mine(), doc).await.unwrap().unwrap();
     assert_eq!(found.props, json!({"homework_run_id": "r1", "tags": ["b"], "note": null}));
 }
@@ -143,7 +150,12 @@ async fn tasks_and_projects_are_compared_and_swapped_too(world: World) {
     assert_eq!(world.change(done(1)).await, Err(AppendError::Conflict(todo.0)));
     let found = world.store.task(&world.mine(), todo).await.unwrap().unwrap();
     assert_eq!((found.state, found.version, found.props), (TaskState::Done, 2, json!({"by": "phone"})));
-    let rename = |expected_version| Mutation::UpdateProject { id: project, expected_version, title: Some("Ash".into()), description: None };
+    let rename = |expected_version| Mutation::UpdateProject {
+        id: project,
+        expected_version,
+        title: Some("Ash".into()),
+        description: None,
+    };
     world.change(rename(1)).await.unwrap();
     assert_eq!(world.change(rename(1)).await, Err(AppendError::Conflict(project.0)));
     assert_eq!(world.store.project(&world.mine(), project).await.unwrap().unwrap().title, "Ash");
@@ -154,7 +166,14 @@ async fn edges_come_and_go(world: World) {
     let mut run = world.queued(&[project]).await;
     let ((a, make_a), (b, make_b)) = (document(project, "A", ""), document(project, "B", ""));
     let edge: EdgeId = fresh();
-    let link = Mutation::Link { id: edge, project_id: project, src: a.0, dst: b.0, rel: "document_has_document".into(), props: json!({}) };
+    let link = Mutation::Link {
+        id: edge,
+        project_id: project,
+        src: a.0,
+        dst: b.0,
+        rel: "document_has_document".into(),
+        props: json!({}),
+    };
     let append = world.with(&mut run, vec![make_a, make_b, link]);
     world.store.append(append).await.unwrap();
     let mine = world.mine();
@@ -168,7 +187,14 @@ async fn edges_come_and_go(world: World) {
 }
 
 fn entry(world_run: &engine::run::Run, document_id: DocumentId, key: &str, markdown: &str) -> EntryRow {
-    EntryRow { document_id, key: key.into(), markdown: markdown.into(), run_id: run_id(world_run), seq: world_run.shared.last_seq, at: now() }
+    EntryRow {
+        document_id,
+        key: key.into(),
+        markdown: markdown.into(),
+        run_id: run_id(world_run),
+        seq: world_run.shared.last_seq,
+        at: now(),
+    }
 }
 
 /// A run with an empty scratchpad.
@@ -176,7 +202,8 @@ async fn with_pad(world: &World) -> (engine::run::Run, DocumentId) {
     let project = world.project("Oak").await;
     let mut run = world.queued(&[project]).await;
     let pad: DocumentId = fresh();
-    let append = world.with(&mut run, vec![document_as(pad, project, "Pad", "", json!({"doc_role": "scratchpad_root"}))]);
+    let append =
+        world.with(&mut run, vec![document_as(pad, project, "Pad", "", json!({"doc_role": "scratchpad_root"}))]);
     world.store.append(append).await.unwrap();
     (run, pad)
 }

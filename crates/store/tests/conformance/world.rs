@@ -10,7 +10,7 @@ use engine::run::{Command, Kind, Lane, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
 use runtime::memory::Memory;
-use runtime::ports::{Append, AppendError, Clock, Lease, LOCAL_HANDLE, Store};
+use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::PathBuf;
@@ -58,9 +58,12 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise:
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("pleach.db");
     match kept {
-        Kept::Memory => promise(World::around(Arc::new(Memory::new(clock.clone())), None, Place::Nowhere, Some(clock)).await).await,
+        Kept::Memory => {
+            promise(World::around(Arc::new(Memory::new(clock.clone())), None, Place::Nowhere, Some(clock)).await).await
+        }
         Kept::Sqlite => {
-            let sql = store::open(&format!("sqlite://{}", file.display()), Options::default()).await.expect("SQLite opens");
+            let sql =
+                store::open(&format!("sqlite://{}", file.display()), Options::default()).await.expect("SQLite opens");
             promise(World::around(sql.clone(), Some(sql), Place::File(file), None).await).await;
         }
         Kept::Inline => {
@@ -69,7 +72,9 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise:
         }
         Kept::Postgres => {
             let database = Database::create().await;
-            let sql = store::open(&database.url, Options { direct_url: Some(database.url.clone()) }).await.expect("PostgreSQL opens");
+            let sql = store::open(&database.url, Options { direct_url: Some(database.url.clone()) })
+                .await
+                .expect("PostgreSQL opens");
             let world = World::around(sql.clone(), Some(sql), Place::Database(database.url.clone()), None).await;
             let outcome = tokio::spawn(promise(world)).await;
             database.drop().await;
@@ -88,8 +93,9 @@ pub struct Database {
 impl Database {
     pub async fn create() -> Database {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let server = std::env::var("PLEACH_TEST_POSTGRES")
-            .expect("PLEACH_TEST_POSTGRES must name a PostgreSQL server for these tests; `./test` starts one and sets it");
+        let server = std::env::var("PLEACH_TEST_POSTGRES").expect(
+            "PLEACH_TEST_POSTGRES must name a PostgreSQL server for these tests; `./test` starts one and sets it",
+        );
         let name = format!("pleach_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         execute(&server, &format!("CREATE DATABASE {name}")).await;
         let (base, _) = server.rsplit_once('/').expect("a URL with a database");
@@ -112,7 +118,12 @@ pub async fn execute(url: &str, sql: &str) {
 }
 
 impl World {
-    async fn around(store: Arc<dyn Store>, sql: Option<Arc<SqlStore>>, place: Place, clock: Option<Arc<TestClock>>) -> World {
+    async fn around(
+        store: Arc<dyn Store>,
+        sql: Option<Arc<SqlStore>>,
+        place: Place,
+        clock: Option<Arc<TestClock>>,
+    ) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
         World { store, sql, place, clock, me }
     }
@@ -161,7 +172,8 @@ impl World {
 
     /// One more event, given from outside the driver.
     pub fn said(&self, run: &mut Run, text: &str) -> Append {
-        run.command(Command::Say { text: text.into(), node: None, lane: Lane::Queue }, self.actor(), now()).expect("said");
+        run.command(Command::Say { text: text.into(), node: None, lane: Lane::Queue }, self.actor(), now())
+            .expect("said");
         drafted(run, None)
     }
 
@@ -174,7 +186,8 @@ impl World {
     pub fn with(&self, run: &mut Run, mutations: Vec<Mutation>) -> Append {
         let mut append = self.said(run, "with changes");
         let seq = append.batch.events.last().expect("an event").seq;
-        append.batch.changes = mutations.into_iter().map(|mutation| Change { mutation, actor: Actor::Platform, seq }).collect();
+        append.batch.changes =
+            mutations.into_iter().map(|mutation| Change { mutation, actor: Actor::Platform, seq }).collect();
         append
     }
 
@@ -212,7 +225,13 @@ pub fn fresh<T: From<uuid::Uuid>>() -> T {
 
 pub fn brief(owner: ActorId, projects: &[ProjectId]) -> Queued {
     let price = Some(Price::FREE);
-    let spec = ModelSpec { provider: "rehearsal".into(), model: "default".into(), context_window: 128_000, max_output: 8_192, price };
+    let spec = ModelSpec {
+        provider: "rehearsal".into(),
+        model: "default".into(),
+        context_window: 128_000,
+        max_output: 8_192,
+        price,
+    };
     let value = json!({
         "kind": Kind::Homework,
         "objective": "Compare three suppliers of oak",
@@ -234,7 +253,14 @@ pub fn document(project_id: ProjectId, title: &str, content: &str) -> (DocumentI
 }
 
 pub fn document_as(id: DocumentId, project_id: ProjectId, title: &str, content: &str, props: Value) -> Mutation {
-    Mutation::CreateDocument { id, project_id, title: title.into(), type_key: "document.note".into(), content: content.into(), props }
+    Mutation::CreateDocument {
+        id,
+        project_id,
+        title: title.into(),
+        type_key: "document.note".into(),
+        content: content.into(),
+        props,
+    }
 }
 
 pub fn rewrite(id: DocumentId, expected_version: Option<i64>, content: &str) -> Mutation {
@@ -244,7 +270,17 @@ pub fn rewrite(id: DocumentId, expected_version: Option<i64>, content: &str) -> 
 pub fn task(project_id: ProjectId, title: &str, description: &str) -> (TaskId, Mutation) {
     let id = fresh();
     let state = engine::workspace::TaskState::Todo;
-    (id, Mutation::CreateTask { id, project_id, title: title.into(), description: description.into(), state, props: json!({}) })
+    (
+        id,
+        Mutation::CreateTask {
+            id,
+            project_id,
+            title: title.into(),
+            description: description.into(),
+            state,
+            props: json!({}),
+        },
+    )
 }
 
 pub fn run_id(run: &Run) -> RunId {
