@@ -49,6 +49,9 @@ pub struct ProviderConfig {
     pub api_key_env: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_mode: Option<SchemaMode>,
+    /// `false` for servers whose streaming cannot be trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<bool>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, ModelTerms>,
 }
@@ -124,6 +127,7 @@ pub struct Resolved {
     pub base_url: Option<String>,
     pub key: Option<String>,
     pub schema_mode: Option<SchemaMode>,
+    pub stream: bool,
     pub models: BTreeMap<String, ModelTerms>,
 }
 
@@ -165,7 +169,7 @@ fn resolve_one(name: String, config: ProviderConfig, env: &dyn Fn(&str) -> Optio
         )));
     }
     let base_url = base_url.or_else(|| kind.home().map(str::to_owned));
-    Ok(Resolved { name, kind, base_url, key, schema_mode: config.schema_mode, models: config.models })
+    Ok(Resolved { name, kind, base_url, key, schema_mode: config.schema_mode, stream: config.stream.unwrap_or(true), models: config.models })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One provider's server: its address, its key and the client that talks to it.
 
-use super::config::{ConfigError, ModelTerms, Resolved, SchemaMode};
+use super::config::{ConfigError, ModelTerms, Resolved};
+use super::habits::Habits;
 use super::prices::Billing;
 use super::wire::{self, Wire};
 use super::Timeouts;
@@ -17,7 +18,8 @@ pub(super) struct Endpoint {
     key: Option<HeaderValue>,
     pub client: reqwest::Client,
     pub wire: &'static dyn Wire,
-    pub schema_mode: Option<SchemaMode>,
+    /// How a model is asked before anything was learned about it.
+    pub habits: Habits,
     pub models: BTreeMap<String, ModelTerms>,
 }
 
@@ -43,7 +45,7 @@ impl Endpoint {
             key: key.transpose()?,
             client,
             wire,
-            schema_mode: provider.schema_mode,
+            habits: Habits::new(provider.schema_mode, provider.stream),
             models: provider.models.clone(),
         }))
     }

@@ -69,7 +69,7 @@ pub struct Gateway {
 
 enum Provider {
     Rehearsal,
-    Server(Kind, Endpoint),
+    Server(Kind, Box<Endpoint>),
 }
 
 impl Gateway {
@@ -85,7 +85,7 @@ impl Gateway {
         let mut providers = BTreeMap::new();
         for one in resolved {
             let server = Endpoint::new(&one, &timeouts)?;
-            let provider = server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, endpoint));
+            let provider = server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, Box::new(endpoint)));
             providers.insert(one.name, provider);
         }
         Ok(Gateway { providers, rehearsal, timeouts, memory: habits::Memory::default(), secrets })
@@ -170,7 +170,7 @@ impl Gateway {
     /// Asks until the server has nothing more to say against the shape of the request. A refused shape is
     /// never billed, so this is one call; the shape that worked is remembered.
     async fn ask(&self, endpoint: &Endpoint, ask: &Ask<'_>, key: &str, on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, CallError> {
-        let usual = self.memory.of(&endpoint.name, ask.model, endpoint.schema_mode);
+        let usual = self.memory.of(&endpoint.name, ask.model).unwrap_or(endpoint.habits);
         let mut habits = usual;
         loop {
             match self.once(endpoint, ask, habits, key, on_delta).await {

@@ -110,6 +110,13 @@ async fn a_server_without_streaming_is_asked_without() {
 }
 
 #[tokio::test]
+async fn a_server_whose_streaming_is_not_trusted_is_never_asked_for_it() {
+    let server = server(|_| ok()).await;
+    Asked::with(Kind::Openai, &server.url(), Setup { stream: Some(false), ..Setup::default() }).ask().await.unwrap();
+    assert_eq!(server.ledger()[0].body.get("stream"), None);
+}
+
+#[tokio::test]
 async fn everything_at_once_is_still_one_call() {
     let server = server(|request| {
         let body = &request.body;
