@@ -4,3 +4,6 @@
 //! knows what a run will do with the answer.
 
 pub mod model;
+pub mod performer;
+pub mod rehearsal;
+pub mod tools;

@@ -26,16 +26,15 @@ impl From<String> for EffectId {
     }
 }
 
-/// How a call that was interrupted may be treated.
+/// What an action does to the world, and so how one that was interrupted may be treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Built into the store: its changes commit with its outcome, so it needs no intent.
-    Inline,
-    /// A paid model call: tried again as attempt+1, the lost one presumed paid.
-    Model,
+    /// Changes nothing: done again.
     ReadOnly,
+    /// Done again with the same key.
     Idempotent,
+    /// Never silently done again: its outcome is unknown until someone decides.
     Once,
 }
 
@@ -101,6 +100,8 @@ pub struct ToolCall {
 pub enum Outcome {
     Model(Result<ModelReply, CallError>),
     Tool(ToolOutcome),
+    /// The workspace could not be read: nothing happened, and the work is to be done again.
+    Away(String),
 }
 
 /// A whole answer: only a stream that reached its terminator gets here.

@@ -32,6 +32,10 @@ impl Role {
         }
     }
 
+    pub fn parse(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+
     /// People's messages are shown to this role, and counted as delivered.
     pub fn hears_messages(self) -> bool {
         matches!(self, Role::HomeworkPlanner)

@@ -173,3 +173,46 @@ fn criterion_line(item: &Value) -> String {
         None => format!("{} {text}: not verified", item["criterion"].as_str().unwrap_or_default()),
     }
 }
+
+/// The batch that marks a run failed when its log cannot be folded: built from its row alone.
+pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (crate::batch::Batch, Rows) {
+    let now = now.max(row.updated_at);
+    let fact: Fact = crate::facts::run::Failed { stop_reason: StopReason::Error, error: why.to_owned() }.into();
+    let payload = fact.encode().unwrap_or_else(|| "{}".into());
+    let mut event = Event {
+        run_id: row.id,
+        seq: row.last_seq + 1,
+        node_id: None,
+        parent_node_id: None,
+        at: now,
+        actor: crate::actor::Actor::Platform,
+        hash: row.head,
+        fact,
+        payload: payload.into(),
+    };
+    event.hash = event.link(row.head);
+    let mut batch = crate::batch::Batch::after(row.id, row.last_seq);
+    let run = RunRow {
+        status: crate::run::Status::Failed,
+        activity: "failed".into(),
+        stop_reason: Some(StopReason::Error),
+        stop_detail: Some(why.to_owned()),
+        updated_at: now,
+        ended_at: Some(now),
+        last_seq: event.seq,
+        head: event.hash,
+        ..row
+    };
+    let notification = NotificationRow {
+        run_id: run.id,
+        seq: event.seq,
+        owner: run.owner,
+        kind: "failed".into(),
+        title: run.objective.chars().take(120).collect(),
+        body: why.to_owned(),
+        question_id: None,
+        at: now,
+    };
+    batch.events.push(event);
+    (batch, Rows { run, iterations: Vec::new(), entries: Vec::new(), notifications: vec![notification] })
+}

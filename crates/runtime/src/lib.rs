@@ -1,3 +1,18 @@
-//! The loop between the pure engine and the world: it owns its ports and knows no database, no provider, no protocol.
+//! The loop between the pure engine and the world: it owns its ports and knows no database, no
+//! provider and no protocol.
+//!
+//! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
+//! `live` tells who is listening what was committed, `breaker` remembers which providers are down,
+//! `memory` is the store that the others are measured against.
 
+pub mod breaker;
+pub mod desk;
+mod driver;
+pub mod live;
+mod load;
+pub mod memory;
 pub mod ports;
+pub mod worker;
+
+pub use desk::{CommandError, Desk};
+pub use worker::{Duty, Worker, WorkerConfig};

@@ -1,1 +1,42 @@
-fn main() {}
+//! `pleach`: the binary. Reads the command line, runs one command, ends with its exit code.
+
+mod api;
+mod args;
+mod attach;
+mod catalogue;
+mod commands;
+mod config;
+mod data_dir;
+mod drive;
+mod failure;
+mod link;
+mod render;
+
+use clap::Parser;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let filter = EnvFilter::try_from_env("PLEACH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // The only cryptography in the tree; a second call would find it installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return ended(Err(failure::Failure::failed(format!("the process cannot start: {error}")))),
+    };
+    let result = runtime.block_on(commands::execute(cli));
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    ended(result)
+}
+
+fn ended(result: Result<u8, failure::Failure>) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("error: {}", render::style::plain(&failure.message));
+            ExitCode::from(failure.code)
+        }
+    }
+}

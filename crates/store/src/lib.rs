@@ -1,1 +1,125 @@
+//! The store on SQL: the loop's `Log` and `Library`, written once and run by SQLite or PostgreSQL.
+//!
+//! Everything is statements in guarded batches (`sql`), and a backend runs a batch in one transaction
+//! (`backend`). Only `sqlite`, `postgres` and `sql::dialect` know that there are two databases.
 
+mod append;
+mod backend;
+mod changes;
+mod codec;
+mod library;
+mod log;
+mod maintenance;
+mod migrate;
+mod postgres;
+mod records;
+mod rows;
+mod scope;
+mod sql;
+mod sqlite;
+mod tables;
+
+pub use maintenance::{Pruned, Verdict};
+pub use runtime::ports::StoreError;
+
+use backend::Backend;
+use engine::ids;
+use engine::time::Timestamp;
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, local_person};
+use sql::Statement;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
+
+pub struct SqlStore {
+    backend: Box<dyn Backend>,
+    news: Notify,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// PostgreSQL without a pooler in between: the only kind of connection that can listen.
+    pub direct_url: Option<String>,
+}
+
+struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// `postgres://…`, `sqlite://path` or a path. Creates, migrates, and makes sure that there is a local person.
+///
+/// On SQLite the caller must hold the data directory: every lease found is taken to have lapsed.
+pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreError> {
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        let backend = postgres::Postgres::open(url, options.direct_url.as_deref()).await?;
+        return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database").await;
+    }
+    let path = sqlite::path_of(url);
+    let backend = sqlite::Sqlite::open(&path, Arc::new(WallClock))?;
+    SqlStore::ready(Box::new(backend), Engine::Sqlite, &path.display().to_string()).await
+}
+
+/// Look, never touch: `None` when there is no database at that path yet.
+pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
+    let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(WallClock))? else { return Ok(None) };
+    migrate::require_current(&backend, &path.display().to_string()).await?;
+    Ok(Some(Arc::new(SqlStore { backend: Box::new(backend), news: Notify::new() })))
+}
+
+/// SQLite in the calling task, on the given clock, in a file or in memory: every answer is there when it is
+/// asked for, so a simulation stays in control of order and time.
+pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Arc<SqlStore>, StoreError> {
+    let place = path.map_or_else(|| "memory".into(), |path| path.display().to_string());
+    let backend = sqlite::Sqlite::inline(path, clock)?;
+    SqlStore::ready(Box::new(backend), Engine::Sqlite, &place).await
+}
+
+impl SqlStore {
+    async fn ready(backend: Box<dyn Backend>, engine: Engine, place: &str) -> Result<Arc<SqlStore>, StoreError> {
+        migrate::migrate(backend.as_ref(), engine, place).await?;
+        let store = SqlStore { backend, news: Notify::new() };
+        if engine == Engine::Sqlite {
+            store.lapse_all().await?;
+        }
+        if store.actor(LOCAL_HANDLE).await?.is_none() {
+            store.create_local().await?;
+        }
+        Ok(Arc::new(store))
+    }
+
+    /// Whoever holds the file is alone: nobody else's lease can be alive.
+    async fn lapse_all(&self) -> Result<(), StoreError> {
+        let sql = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
+        self.backend.write(vec![Statement::new(sql, vec![])]).await.map_err(log::unguarded)?;
+        Ok(())
+    }
+
+    async fn create_local(&self) -> Result<(), StoreError> {
+        let now = self.now().await?;
+        let local = local_person(now, ids::derive(now, &[LOCAL_HANDLE.as_bytes()]).into());
+        match self.create_actor(local).await {
+            // Another process was first.
+            Err(StoreError::Unusable(_)) if self.actor(LOCAL_HANDLE).await?.is_some() => Ok(()),
+            created => created,
+        }
+    }
+
+    /// The database's clock.
+    pub(crate) async fn now(&self) -> Result<Timestamp, StoreError> {
+        let rows = self.backend.read(Statement::new("SELECT now_ms()", vec![])).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Unusable("the database has no clock".into()))?;
+        row.int(0).map(Timestamp)
+    }
+}

@@ -2,27 +2,28 @@
 
 use super::place::Place;
 use super::state::{Call, Executor, Phase, State};
+use crate::model::Role;
 use crate::run::{Shared, Want};
 
 impl State {
     pub(super) fn wanted(&self, _shared: &Shared) -> Vec<Want> {
         match self.phase {
             Phase::NotStarted | Phase::Waiting | Phase::Ended => Vec::new(),
-            Phase::Reporting => vec![self.want(Place::Report, false, true)],
+            Phase::Reporting => vec![self.want(Place::Report, Role::HomeworkReport, true)],
             Phase::Iterating => self.wanted_in_iteration(),
         }
     }
 
     fn wanted_in_iteration(&self) -> Vec<Want> {
         if self.now.planned.is_none() {
-            return self.model_want(|fix| Place::Plan { fix }).into_iter().collect();
+            return self.model_want(Role::HomeworkPlanner, |fix| Place::Plan { fix }).into_iter().collect();
         }
         let open: Vec<Want> = open_calls(&self.now.calls).map(|call| self.inline(call)).collect();
         if !open.is_empty() {
             return open;
         }
         if self.wants_repair() {
-            return self.model_want(|fix| Place::Repair { fix }).into_iter().collect();
+            return self.model_want(Role::HomeworkRepair, |fix| Place::Repair { fix }).into_iter().collect();
         }
         self.now.executors.iter().enumerate().filter(|(_, executor)| executor.finished.is_none()).flat_map(|(index, executor)| self.wanted_by(index, executor)).collect()
     }
@@ -33,15 +34,15 @@ impl State {
             return open;
         }
         let round = executor.round;
-        self.model_want(|fix| Place::Round { executor: index, round, fix }).into_iter().collect()
+        self.model_want(Role::HomeworkExecutor, |fix| Place::Round { executor: index, round, fix }).into_iter().collect()
     }
 
     /// The call itself, or its one correction; nothing once that was rejected too.
-    fn model_want(&self, place: impl Fn(bool) -> Place) -> Option<Want> {
+    fn model_want(&self, role: Role, place: impl Fn(bool) -> Place) -> Option<Want> {
         let rejected = |fix| self.now.rejected.contains_key(&place(fix).id(self.iteration));
         match (rejected(false), rejected(true)) {
-            (false, _) => Some(self.want(place(false), false, false)),
-            (true, false) => Some(self.want(place(true), false, false)),
+            (false, _) => Some(self.want(place(false), role, false)),
+            (true, false) => Some(self.want(place(true), role, false)),
             (true, true) => None,
         }
     }
@@ -58,11 +59,11 @@ impl State {
     }
 
     fn inline(&self, call: &Call) -> Want {
-        Want { effect: call.id.clone(), inline: true, wrap_up: false }
+        Want { effect: call.id.clone(), role: None, inline: true, wrap_up: false }
     }
 
-    fn want(&self, place: Place, inline: bool, wrap_up: bool) -> Want {
-        Want { effect: place.id(self.iteration), inline, wrap_up }
+    fn want(&self, place: Place, role: Role, wrap_up: bool) -> Want {
+        Want { effect: place.id(self.iteration), role: Some(role), inline: false, wrap_up }
     }
 }
 

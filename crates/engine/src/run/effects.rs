@@ -5,9 +5,10 @@ use super::{Input, Run, Want};
 use crate::actor::Actor;
 use crate::blob::Blob;
 use crate::budget::{Exhausted, Reserve, Room, Settled};
-use crate::effect::{CallError, CallFailure, Class, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
+use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
 use crate::facts::effect::{Finished, FinishedAs, Started, Unknown};
 use crate::facts::run::{BudgetWarning, Failed, MessageDelivered, ProviderWaiting, Recovered};
+use crate::model::Role;
 use crate::time::Timestamp;
 
 /// Attempts that count, crashes of our own and parked providers left out.
@@ -31,6 +32,13 @@ pub struct Flight {
     pub reserve: Reserve,
     pub what: String,
     pub model: Option<String>,
+}
+
+impl Flight {
+    /// `None` for a call that is not a model's: one that may have happened, and must not happen twice.
+    fn role(&self) -> Option<Role> {
+        Role::parse(&self.what)
+    }
 }
 
 impl EffectState {
@@ -100,7 +108,7 @@ impl Run {
         let active_until = active_until.clamp(self.shared.updated_at, now.max(self.shared.updated_at));
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
         for (effect, flight) in in_flight {
-            if self.class(&effect) == Class::Once {
+            if flight.role().is_none() {
                 self.emit(Unknown { effect, attempt: flight.attempt, what: flight.what }, Actor::Platform, now);
             } else {
                 let settled = Settled::presumed(flight.reserve);
@@ -116,12 +124,10 @@ impl Run {
         })
     }
 
-    /// Model calls are the only outside work of this version; tools from elsewhere bring their own class.
-    fn class(&self, effect: &EffectId) -> Class {
-        match self.rules().work(&self.shared, effect) {
-            Some(Work::Tool(_)) => Class::Once,
-            Some(Work::Model(_)) | None => Class::Model,
-        }
+    /// Who would be asked, for a call that is wanted.
+    pub fn provider(&self, effect: &EffectId) -> Option<&str> {
+        let role = self.want(effect)?.role?;
+        Some(&self.shared.brief.models.for_role(role).provider)
     }
 
     pub fn due(&self, now: Timestamp) -> Due {
@@ -251,6 +257,7 @@ impl Run {
     pub fn outcome(&mut self, effect: &EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked>, now: Timestamp) {
         match outcome {
             Outcome::Tool(outcome) => self.tool_outcome(effect, outcome, now),
+            Outcome::Away(_) => {}
             Outcome::Model(result) => {
                 let Some(EffectState::InFlight(flight)) = self.shared.effects.get(effect).cloned() else { return };
                 if flight.attempt != attempt {
@@ -271,10 +278,7 @@ impl Run {
     }
 
     fn reply(&mut self, effect: &EffectId, flight: &Flight, reply: ModelReply, now: Timestamp) {
-        let price = self.rules().work(&self.shared, effect).and_then(|work| match work {
-            Work::Model(call) => call.model.price,
-            Work::Tool(_) => None,
-        });
+        let price = flight.role().and_then(|role| self.shared.brief.models.for_role(role).price);
         let usage = reply.usage;
         let cost = price.map_or(0, |price| price.cost(usage.input, usage.cached, usage.output));
         let settled = Settled {

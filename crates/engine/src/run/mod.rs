@@ -23,6 +23,7 @@ use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::homework;
 use crate::ids::{self, RunId};
+use crate::model::Role;
 use crate::time::Timestamp;
 use crate::workspace::{Change, Mutation};
 use std::sync::Arc;
@@ -57,6 +58,9 @@ pub trait Rules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     pub effect: EffectId,
+    /// The role of a model call; a tool call has none.
+    pub role: Option<Role>,
+    /// Built in: performed without an intent.
     pub inline: bool,
     /// May use the wrap-up reserve, once, without retries.
     pub wrap_up: bool,

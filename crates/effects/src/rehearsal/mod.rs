@@ -1,0 +1,42 @@
+//! The built-in model: deterministic, free, offline. It reads the sections of a request as any model
+//! would and plays the planner, the executor, the repairer and the reporter, so that the product runs,
+//! demos and tests without a key. Equal requests get equal answers; it knows nothing of runs or stores.
+
+mod angles;
+mod executor;
+mod models;
+mod moves;
+mod planner;
+mod prose;
+mod repair;
+mod report;
+mod sections;
+mod theme;
+
+pub use models::{PROVIDER, RehearsalModels};
+
+use engine::model::Role;
+use engine::request::Speaker;
+use sections::Sections;
+
+/// The answer to one request, as JSON text in the shape its role asks for.
+pub fn answer(role: Role, messages: &[(Speaker, String)]) -> String {
+    let sections = Sections::of(messages);
+    let answer = match role {
+        Role::HomeworkPlanner => planner::answer(&sections),
+        Role::HomeworkExecutor => executor::answer(&sections),
+        Role::HomeworkRepair => repair::answer(&sections),
+        Role::HomeworkReport => report::answer(&sections),
+    };
+    answer.to_string()
+}
+
+/// Somebody's words on one line, cut where they go on for long.
+fn said(text: &str) -> String {
+    const SAID_MAX: usize = 300;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SAID_MAX) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}

@@ -1,0 +1,245 @@
+//! Pages about a theme: the outline, a note from one angle, the synthesis, the addendum. Every page is
+//! at least 150 words, speaks in the words of the objective, and ends by saying who wrote it.
+
+use super::angles::{ANGLES, Angle};
+use super::theme::Theme;
+use std::fmt::Write;
+
+pub const SIGNATURE: &str =
+    "*Written by the built-in rehearsal model: a stand-in that plays its part without knowing any facts.*";
+
+/// What a page takes into account besides the objective.
+#[derive(Default)]
+pub struct Context {
+    /// Answers and messages of people, word for word.
+    pub directions: Vec<String>,
+    /// Titles of what was read before writing.
+    pub readings: Vec<String>,
+    pub criteria: Vec<String>,
+}
+
+/// The two sides from which this objective is looked at.
+pub fn angles(theme: &Theme) -> [&'static Angle; 2] {
+    let first = theme.choose("first angle", ANGLES.len());
+    let step = 1 + theme.choose("second angle", ANGLES.len() - 1);
+    [&ANGLES[first], &ANGLES[(first + step) % ANGLES.len()]]
+}
+
+/// Which angle a page of this title takes: its own, or one drawn for a title somebody else gave.
+pub fn angle_of(theme: &Theme, title: &str) -> &'static Angle {
+    let own = ANGLES.iter().find(|angle| title.starts_with(angle.title));
+    own.unwrap_or_else(|| &ANGLES[theme.choose(title, ANGLES.len())])
+}
+
+pub fn outline_title(theme: &Theme) -> String {
+    format!("Outline: {}", theme.topic)
+}
+
+pub fn note_title(theme: &Theme, angle: &Angle) -> String {
+    format!("{}: {}", angle.title, theme.topic)
+}
+
+pub fn synthesis_title(theme: &Theme) -> String {
+    format!("Synthesis: {}", theme.topic)
+}
+
+pub fn addendum_title(theme: &Theme) -> String {
+    format!("Addendum: {}", theme.topic)
+}
+
+/// Put phrases into a sentence, starting from the `offset`th; what is put in is never looked at again.
+pub fn fill(theme: &Theme, template: &str, offset: usize) -> String {
+    let mut out = String::with_capacity(template.len() + 80);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let (slot, after) = after.split_once('}').unwrap_or((after, ""));
+        out.push_str(match slot {
+            "t" => &theme.topic,
+            "b" => theme.phrase(offset + 1),
+            "c" => theme.phrase(offset + 2),
+            "d" => theme.phrase(offset + 3),
+            _ => theme.phrase(offset),
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+pub fn outline(theme: &Theme, context: &Context) -> String {
+    let opening = theme.pick(
+        "outline",
+        &[
+            "The objective is “{t}”. This page sets out how the work is divided, what each part has to answer, and how \
+         to tell that it is done. It is meant to be read first and to be corrected early.",
+            "Before anything is written about “{t}”, this page fixes the ground: the words that matter, the sides to \
+         look from, and the point at which the work ends. A reader should be able to object to it in five minutes.",
+            "This page is the map for “{t}”. It names the parts, gives each of them one question, and keeps the whole \
+         small enough to finish. Whoever joins later can start here.",
+            "What follows is a plan on one page for “{t}”. It says what is looked at, from which sides, and in which \
+         order, so that the parts can be worked on apart and still fit together.",
+        ],
+    );
+    let mut page = fill(theme, opening, 0);
+    page.push_str("\n\n## What it is about\n\n");
+    for (nth, phrase) in theme.phrases.iter().enumerate() {
+        let duty = [
+            "what is meant by it here, in one sentence",
+            "what is known already and where it is written",
+            "what would change if it were left out",
+            "who can say whether it came out right",
+        ];
+        let _ = writeln!(page, "- {phrase}: {}.", duty[nth % duty.len()]);
+    }
+    page.push_str("\n## From which sides\n");
+    for angle in angles(theme) {
+        let _ = write!(page, "\n**{}.** {} ", angle.title, angle.question);
+        page.push_str(&fill(
+            theme,
+            "This part stays close to {a} and {b}, and leaves the rest to its neighbour.\n",
+            angle.title.len(),
+        ));
+    }
+    page.push_str("\n## How the parts are worked on\n\n");
+    page.push_str(&fill(
+        theme,
+        "Each part is read against this page before it is written and after. What it finds out about {a} that \
+         belongs to the other part is handed over in a sentence, not worked out twice. A question about {b} that \
+         nobody here can answer is written down as a question.\n",
+        0,
+    ));
+    page.push_str("\n## When it is done\n\n");
+    page.push_str(&fill(
+        theme,
+        "The parts are joined into one page that can be read without the others. It must \
+                                say something definite about {a}, be open about what it leaves out, and point to \
+                                the notes it rests on.\n",
+        0,
+    ));
+    finish(page, context)
+}
+
+pub fn note(theme: &Theme, angle: &Angle, context: &Context) -> String {
+    let opening = theme.pick(
+        angle.title,
+        &[
+            "This note looks at “{t}” from one side. It asks a single question:",
+            "Of the sides from which “{t}” can be seen, this note takes one. The question it follows is this:",
+            "This is one of two notes on “{t}”. It keeps to one question and leaves the others to its neighbour:",
+            "A reader who wants to know about “{t}” will sooner or later ask what this note tries to answer:",
+        ],
+    );
+    let mut page = format!("{} {}\n", fill(theme, opening, 0), angle.question);
+    let offset = theme.choose(angle.step, theme.phrases.len());
+    for (nth, (heading, paragraph)) in angle.paragraphs.iter().enumerate() {
+        let _ = write!(page, "\n## {heading}\n\n{}\n", fill(theme, paragraph, offset + nth));
+    }
+    if !context.readings.is_empty() {
+        let titles: Vec<String> = context.readings.iter().take(3).map(|title| format!("“{title}”")).collect();
+        let _ = write!(
+            page,
+            "\n## What was read first\n\n{}. The note builds on it and does not repeat it.\n",
+            titles.join(", ")
+        );
+    }
+    finish(page, context)
+}
+
+/// `notes` are the pages it rests on, with what each of them came to.
+pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -> String {
+    let opening = theme.pick(
+        "synthesis",
+        &[
+            "This page brings together what the notes on “{t}” came to. It can be read alone; the notes below hold the \
+         longer argument.",
+            "Two notes looked at “{t}” from different sides. Here is what they say together, and what follows from it.",
+            "What began as an outline of “{t}” is brought to a close here: first the result, then what it rests on, \
+         then what stays open.",
+            "This is the page to hand on. It says what the work on “{t}” amounts to and where each part of it can be \
+         found.",
+        ],
+    );
+    let mut page = fill(theme, opening, 0);
+    page.push_str("\n\n## In short\n\n");
+    page.push_str(&fill(
+        theme,
+        "Begin with {a}, because the rest leans on it. Treat {b} as a question with an \
+                                owner and not as a given. Keep {c} in view while choosing, and let {d} be the \
+                                test: a reader should be able to look at it and say whether the objective was \
+                                met.\n",
+        0,
+    ));
+    page.push_str("\n## What it rests on\n\n");
+    for (title, came_to) in notes {
+        let _ = writeln!(page, "- **{title}**: {came_to}");
+    }
+    page.push_str(&fill(
+        theme,
+        "\nRead side by side, the parts agree on the order: first make {a} visible, then \
+                                decide, then widen. Where they differ, it is about how much has to be known about \
+                                {b} before the first step; the smaller step is the safer answer, since it can be \
+                                taken back.\n",
+        0,
+    ));
+    page.push_str("\n## What follows\n\n");
+    page.push_str(&fill(
+        theme,
+        "1. Settle what is meant by {a}, in one sentence that two people would write alike.\n\
+         2. Take the smallest step that shows something about {b}, and look at it together.\n\
+         3. Come back to {c} with what was learned, and only then plan further.\n",
+        0,
+    ));
+    if !context.criteria.is_empty() {
+        page.push_str("\n## Against the criteria\n\n");
+        for criterion in &context.criteria {
+            let _ = writeln!(page, "- {criterion}: answered by this page together with the notes it rests on.");
+        }
+    }
+    finish(page, context)
+}
+
+pub fn addendum(theme: &Theme, reasons: &[&str], context: &Context) -> String {
+    let mut page = fill(
+        theme,
+        "The work on “{t}” was held to be finished and was not accepted as such. This page answers the objections \
+         one by one, so that the next reading starts from them and not from the beginning.\n\n## What was \
+         objected\n\n",
+        0,
+    );
+    for reason in reasons {
+        let _ = writeln!(page, "- {reason}");
+    }
+    page.push_str("\n## What is said to it\n");
+    let [angle, _] = angles(theme);
+    for (nth, (heading, paragraph)) in angle.paragraphs.iter().enumerate() {
+        let _ = write!(page, "\n**{heading}.** {}\n", fill(theme, paragraph, nth));
+    }
+    finish(page, context)
+}
+
+/// What is added to a page when people say something after it was written.
+pub fn amendment(theme: &Theme, directions: &[String]) -> String {
+    let mut text = String::from("\n## Taken up afterwards\n\n");
+    for direction in directions {
+        let _ = writeln!(text, "- “{direction}”");
+    }
+    text.push_str(&fill(
+        theme,
+        "\nWith this in mind, the order above changes in one point: {a} is looked at in its \
+                                light first, and what it says about {b} goes before what the notes say.\n",
+        0,
+    ));
+    format!("{text}\n{SIGNATURE}\n")
+}
+
+fn finish(mut page: String, context: &Context) -> String {
+    if !context.directions.is_empty() {
+        page.push_str("\n## What people said\n\n");
+        for direction in &context.directions {
+            let _ = writeln!(page, "- “{direction}”: taken as given in what is written here.");
+        }
+    }
+    let _ = write!(page, "\n{SIGNATURE}\n");
+    page
+}

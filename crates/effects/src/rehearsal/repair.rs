@@ -1,0 +1,64 @@
+//! The repairer's part: give failed calls a second chance by what their tools say they take.
+
+use super::sections::Sections;
+use serde_json::{Map, Value, json};
+
+const CORRECTIONS_MAX: usize = 2;
+/// Optional arguments that name something which may not be there; the call works without them.
+const DOUBTFUL: [&str; 3] = ["project_id", "parent_document_id", "version"];
+
+pub fn answer(sections: &Sections) -> Value {
+    let corrected = sections.items("failed_calls").into_iter().filter_map(|call| corrected(sections, call));
+    json!({"corrected_calls": corrected.take(CORRECTIONS_MAX).collect::<Vec<_>>()})
+}
+
+/// `None` when nothing about the call can be bettered.
+fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
+    let asked = call["tool"].as_str()?;
+    let tools = sections.items("tools");
+    let tool = tools.iter().find(|tool| tool["name"] == asked).or_else(|| nearest(&tools, asked))?;
+    let takes: Vec<&str> = tool["arguments"].as_str()?.split(", ").collect();
+    let given = call["arguments"].as_object().cloned().unwrap_or_default();
+    let kept = |name: &str| {
+        takes.iter().any(|taken| *taken == name || taken.strip_suffix('?') == Some(name) && !DOUBTFUL.contains(&name))
+    };
+    let mut arguments: Map<String, Value> = given.clone().into_iter().filter(|(name, _)| kept(name)).collect();
+    for name in ["title", "content", "query"].into_iter().filter(|name| takes.contains(name)) {
+        arguments.entry(name).or_insert_with(|| json!("To be named"));
+    }
+    let changed = tool["name"] != asked || arguments != given;
+    changed.then(|| json!({"for_call_id": call["call_id"], "tool": tool["name"], "arguments": arguments}))
+}
+
+/// The tool whose name shares the longest beginning with what was asked for.
+fn nearest<'a, 'b>(tools: &'b [&'a Value], asked: &str) -> Option<&'b &'a Value> {
+    let shared = |tool: &Value| {
+        let name = tool["name"].as_str().unwrap_or_default();
+        name.bytes().zip(asked.bytes()).take_while(|(ours, theirs)| ours == theirs).count()
+    };
+    tools.iter().filter(|tool| shared(tool) >= 4).max_by_key(|tool| shared(tool))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::request::Speaker;
+
+    fn repaired(call: Value) -> Value {
+        let tools = json!([{"name": "create_document", "arguments": "title, content, project_id?"}, {"name": "get_task", "arguments": "task_id"}]);
+        answer(&Sections::of(&[(Speaker::User, format!("## tools\n{tools}\n## failed_calls\n{call}\n"))]))
+    }
+
+    #[test]
+    fn a_misspelt_tool_and_unknown_arguments_are_put_right() {
+        let call = json!({"call_id": "i1.t0", "tool": "create_doc", "arguments": {"title": "T", "body": "x", "project_id": "p"}, "error": "…"});
+        let corrected = json!({"for_call_id": "i1.t0", "tool": "create_document", "arguments": {"title": "T", "content": "To be named"}});
+        assert_eq!(repaired(call), json!({"corrected_calls": [corrected]}));
+    }
+
+    #[test]
+    fn what_cannot_be_bettered_is_left_alone() {
+        let call = json!({"call_id": "i1.t0", "tool": "get_task", "arguments": {"task_id": "t"}, "error": "not found"});
+        assert_eq!(repaired(call), json!({"corrected_calls": []}));
+    }
+}

@@ -1,0 +1,171 @@
+//! What an objective is about: a headline, its key phrases, and a seed for every choice made for it.
+
+use engine::blob::Hash;
+use std::collections::BTreeSet;
+
+/// How much of a long objective is read.
+const READ_MAX: usize = 2_000;
+const TOPIC_MAX: usize = 70;
+const PHRASE_MAX: usize = 40;
+const PHRASES_MAX: usize = 6;
+const PHRASES_MIN: usize = 2;
+
+/// Used where an objective has fewer phrases of its own than a page needs.
+const FACETS: [&str; 4] =
+    ["the work around it", "the question behind it", "the first usable result", "the material at hand"];
+
+/// Words that carry no subject: grammar, and the verbs of asking.
+const PASSED_OVER: &str = "a about above after again against all also am an and any are as ask at be because been \
+                           before being below between both brief but by can compare could create decide describe \
+                           did do does doing done down draft during each every explain few find first for from \
+                           further get give go had has have having help her here hers him his how i if in into is \
+                           it its just keep let like list long look make me more most my need no nor not now of \
+                           off on once only or other our out over own please plan prepare produce report research \
+                           review same say see short should show so some state study such suggest summarise \
+                           summarize take takes than that the their them then there these they this those through \
+                           to too under until up us use using very want was we were what when where which while \
+                           who whom why will with would write you your";
+
+/// What stands before a noun, and at the beginning after a verb.
+const DETERMINERS: [&str; 9] = ["a", "an", "the", "our", "my", "your", "their", "this", "these"];
+
+/// A number alone is no subject.
+const NUMBERS: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+const LEAD_INS: [&str; 8] =
+    ["please ", "can you ", "could you ", "i want you to ", "i want to ", "i need you to ", "i need ", "help me "];
+
+pub struct Theme {
+    pub topic: String,
+    pub phrases: Vec<String>,
+    seed: Hash,
+}
+
+impl Theme {
+    pub fn of(objective: &str) -> Theme {
+        let seed = Hash::of(&[objective.as_bytes()]);
+        let read: String = objective.chars().take(READ_MAX).collect();
+        let mut theme = Theme { topic: topic(&read), phrases: phrases(&read), seed };
+        let start = theme.choose("facets", FACETS.len());
+        let facets = FACETS.iter().cycle().skip(start).map(|facet| (*facet).to_owned());
+        let missing = PHRASES_MIN.saturating_sub(theme.phrases.len());
+        theme.phrases.extend(facets.take(missing));
+        theme
+    }
+
+    /// A number below `count`, the same for the same objective and occasion.
+    pub fn choose(&self, occasion: &str, count: usize) -> usize {
+        let drawn = Hash::of(&[&self.seed.0, occasion.as_bytes()]).0;
+        let number = u32::from_le_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]) as usize;
+        number.checked_rem(count).unwrap_or_default()
+    }
+
+    pub fn pick<'a, T>(&self, occasion: &str, items: &'a [T; 4]) -> &'a T {
+        &items[self.choose(occasion, items.len())]
+    }
+
+    /// The words to look for when one wants to know what is there already.
+    pub fn query(&self) -> &str {
+        bare(self.phrase(0))
+    }
+
+    /// Key phrases go round, so that every page can ask for as many as it likes.
+    pub fn phrase(&self, nth: usize) -> &str {
+        self.phrases.get(nth.checked_rem(self.phrases.len()).unwrap_or_default()).map_or(&self.topic, |phrase| phrase)
+    }
+}
+
+/// The first sentence without courtesies, cut between words.
+fn topic(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = line.split_inclusive(['.', '!', '?', ';']).find(|part| part.chars().any(char::is_alphanumeric));
+    let mut rest = sentence.unwrap_or(&line).trim();
+    while let Some(lead) =
+        LEAD_INS.iter().find(|lead| rest.get(..lead.len()).is_some_and(|start| start.eq_ignore_ascii_case(lead)))
+    {
+        rest = rest.get(lead.len()..).unwrap_or_default().trim_start();
+    }
+    let rest = rest.trim_end_matches(|c: char| c.is_ascii_punctuation() && !")\"'".contains(c)).trim();
+    let cut = cut_at_word(rest, TOPIC_MAX);
+    let mut letters = cut.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => "The task at hand".into(),
+    }
+}
+
+fn cut_at_word(text: &str, max: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(max) else { return text.to_owned() };
+    let head = text.get(..end).unwrap_or_default();
+    let whole = head.rsplit_once(' ').map_or(head, |(whole, _)| whole);
+    format!("{}…", whole.trim_end_matches([',', ':', ';', '-', ' ']))
+}
+
+/// Runs of up to three words that carry a subject, in the order they come, each with its article.
+fn phrases(text: &str) -> Vec<String> {
+    let passed_over: BTreeSet<&str> = PASSED_OVER.split_whitespace().collect();
+    let mut found: Vec<String> = Vec::new();
+    let mut run: Vec<&str> = Vec::new();
+    let mut tokens = text.split_whitespace().enumerate().peekable();
+    while let Some((place, token)) = tokens.next() {
+        let word = token.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_verb = place == 0 && tokens.peek().is_some_and(|(_, next)| is_determiner(next));
+        let carries = !word.is_empty() && !is_verb && !passed_over.contains(word.to_lowercase().as_str());
+        if carries {
+            run.push(word);
+        }
+        let full = run.iter().filter(|word| **word != "the").count() == 3;
+        if !carries || full || token.ends_with(|c: char| ".,;:!?)".contains(c)) {
+            keep(&mut found, &mut run);
+        }
+        if is_determiner(word) {
+            run.push("the");
+        }
+    }
+    keep(&mut found, &mut run);
+    found
+}
+
+fn is_determiner(word: &str) -> bool {
+    DETERMINERS.contains(&word.to_lowercase().as_str())
+}
+
+/// A phrase without its article.
+fn bare(phrase: &str) -> &str {
+    phrase
+        .strip_prefix("the")
+        .map_or(phrase, |rest| if rest.is_empty() || rest.starts_with(' ') { rest } else { phrase })
+        .trim()
+}
+
+fn keep(found: &mut Vec<String>, run: &mut Vec<&str>) {
+    let phrase: String = run.join(" ").chars().take(PHRASE_MAX).collect();
+    run.clear();
+    let known = found.iter().any(|other| bare(other).to_lowercase() == bare(&phrase).to_lowercase());
+    let says_something = !bare(&phrase).is_empty() && !NUMBERS.contains(&bare(&phrase));
+    if says_something && !known && found.len() < PHRASES_MAX {
+        found.push(phrase);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_objective_is_known_by_its_own_words() {
+        let theme = Theme::of("Please compare SQLite and PostgreSQL for a small bookkeeping team. Keep it short.");
+        assert_eq!(theme.topic, "Compare SQLite and PostgreSQL for a small bookkeeping team");
+        assert_eq!(theme.phrases, ["SQLite", "PostgreSQL", "the small bookkeeping team"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_objective_has_a_topic_and_enough_phrases(objective in any::<String>()) {
+            let theme = Theme::of(&objective);
+            prop_assert!(!theme.topic.is_empty() && theme.topic.chars().count() <= TOPIC_MAX + 4);
+            prop_assert!(theme.phrases.len() >= PHRASES_MIN && theme.phrases.iter().all(|phrase| !phrase.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What a tool may be given. One declaration per argument makes the JSON schema that models read, the
+//! check of what they send, and the error that lists what is valid. Knows nothing of the workspace.
+
+use serde_json::{Map, Value, json};
+use std::fmt::Display;
+use uuid::Uuid;
+
+pub const TITLE_MAX: usize = 500;
+pub const CONTENT_MAX: usize = 1_000_000;
+pub const QUERY_MAX: usize = 500;
+pub const LIMIT_DEFAULT: usize = 20;
+pub const LIMIT_MAX: usize = 50;
+const TYPE_KEY_MAX: usize = 100;
+const REL_MAX: usize = 64;
+const PROPS_MAX: usize = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A UUID, written in full.
+    Id,
+    /// One line that says something: not blank.
+    Line {
+        max: usize,
+    },
+    Text {
+        max: usize,
+    },
+    /// `[a-z_]{1,64}`.
+    Relation,
+    /// Dotted lower-case words.
+    TypeKey,
+    OneOf(&'static [&'static str]),
+    /// How many at most; more than the cap is the cap.
+    Limit,
+    Version,
+    Object,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub required: bool,
+    pub about: &'static str,
+}
+
+pub const fn required(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, required: true, about }
+}
+
+pub const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, required: false, about }
+}
+
+/// The JSON schema of a whole call.
+pub fn schema(fields: &[Field]) -> Value {
+    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+impl Field {
+    fn schema(&self) -> Value {
+        let mut schema = match self.kind {
+            Kind::Id => json!({"type": "string", "format": "uuid"}),
+            Kind::Line { max } => json!({"type": "string", "minLength": 1, "maxLength": max}),
+            Kind::Text { max } => json!({"type": "string", "maxLength": max}),
+            Kind::Relation => json!({"type": "string", "pattern": "^[a-z_]{1,64}$"}),
+            Kind::TypeKey => json!({"type": "string", "pattern": "^[a-z0-9_.]{1,100}$"}),
+            Kind::OneOf(words) => json!({"type": "string", "enum": words}),
+            Kind::Limit => json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}),
+            Kind::Version => json!({"type": "integer", "minimum": 1}),
+            Kind::Object => json!({"type": "object"}),
+        };
+        schema["description"] = json!(self.about);
+        schema
+    }
+
+    fn accepts(&self, value: &Value) -> bool {
+        let text = value.as_str();
+        match self.kind {
+            Kind::Id => text.is_some_and(|text| Uuid::parse_str(text.trim()).is_ok()),
+            Kind::Line { max } => text.is_some_and(|text| !text.trim().is_empty() && within(text, max)),
+            Kind::Text { max } => text.is_some_and(|text| within(text, max)),
+            Kind::Relation => text.is_some_and(|text| is_word(text, REL_MAX, |c| c.is_ascii_lowercase() || c == '_')),
+            Kind::TypeKey => text.is_some_and(|text| {
+                is_word(text, TYPE_KEY_MAX, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c))
+            }),
+            Kind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
+            Kind::Limit | Kind::Version => value.as_i64().is_some_and(|number| number >= 1),
+            Kind::Object => value.is_object() && value.to_string().len() <= PROPS_MAX,
+        }
+    }
+
+    fn expected(&self) -> String {
+        match self.kind {
+            Kind::Id => "a full UUID as a string".into(),
+            Kind::Line { max } => format!("a string of 1 to {max} characters that is not blank"),
+            Kind::Text { max } => format!("a string of at most {max} characters"),
+            Kind::Relation => format!("1 to {REL_MAX} characters of a-z and _"),
+            Kind::TypeKey => format!("1 to {TYPE_KEY_MAX} characters of a-z, 0-9, _ and ."),
+            Kind::OneOf(words) => format!("one of: {}", words.join(", ")),
+            Kind::Limit => format!("a whole number from 1 to {LIMIT_MAX}"),
+            Kind::Version => "the version as a whole number from 1".into(),
+            Kind::Object => format!("an object of at most {PROPS_MAX} bytes as JSON"),
+        }
+    }
+}
+
+fn within(text: &str, max: usize) -> bool {
+    text.len() <= max || text.chars().nth(max).is_none()
+}
+
+fn is_word(text: &str, max: usize, allowed: impl Fn(char) -> bool) -> bool {
+    !text.is_empty() && text.len() <= max && text.chars().all(allowed)
+}
+
+/// What was given, for an error: enough to recognise it, never all of it.
+fn shown(value: &Value) -> String {
+    const SHOWN: usize = 60;
+    let characters = value.as_str().map(|text| text.chars().count());
+    let text = value.to_string();
+    match (text.chars().nth(SHOWN), characters) {
+        (None, _) => text,
+        (Some(_), Some(count)) => format!("{}… ({count} characters)", text.chars().take(SHOWN).collect::<String>()),
+        (Some(_), None) => format!("{}…", text.chars().take(SHOWN).collect::<String>()),
+    }
+}
+
+/// Arguments that fit their fields; a null is the same as nothing.
+#[derive(Debug)]
+pub struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    pub fn check(fields: &[Field], given: &Value) -> Result<Arguments, String> {
+        let valid = || listing(fields);
+        let given = match given {
+            Value::Null => &Map::new(),
+            Value::Object(map) => map,
+            other => return Err(format!("arguments must be an object, not {}; {}", shown(other), valid())),
+        };
+        if let Some(name) = given.keys().find(|name| !fields.iter().any(|field| field.name == name.as_str())) {
+            return Err(format!("unknown argument {}; {}", shown(&json!(name)), valid()));
+        }
+        for field in fields {
+            match given.get(field.name) {
+                None | Some(Value::Null) if field.required => {
+                    return Err(format!(
+                        "missing argument `{}`: expected {}; {}",
+                        field.name,
+                        field.expected(),
+                        valid()
+                    ));
+                }
+                Some(value) if !value.is_null() && !field.accepts(value) => {
+                    let (name, expected) = (field.name, field.expected());
+                    return Err(format!("argument `{name}` is {}: expected {expected}; {}", shown(value), valid()));
+                }
+                _ => {}
+            }
+        }
+        Ok(Arguments(given.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect()))
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// Of a required field; `check` has seen that it is there.
+    pub fn required_text(&self, name: &str) -> &str {
+        self.text(name).unwrap_or_default()
+    }
+
+    /// One line: surrounding blanks are nobody's title.
+    pub fn line(&self, name: &str) -> Option<String> {
+        self.text(name).map(|text| text.trim().to_owned())
+    }
+
+    pub fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
+        Uuid::parse_str(self.text(name)?.trim()).ok().map(T::from)
+    }
+
+    /// Of a required field; `check` has seen that it is there.
+    pub fn required_id<T: From<Uuid>>(&self, name: &str) -> T {
+        self.id(name).unwrap_or_else(|| Uuid::nil().into())
+    }
+
+    pub fn version(&self) -> Option<i64> {
+        self.0.get("version")?.as_i64()
+    }
+
+    pub fn limit(&self) -> usize {
+        let asked =
+            self.0.get("limit").and_then(Value::as_u64).map(|limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
+        asked.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX)
+    }
+
+    pub fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.0.get(name)?.as_object()
+    }
+
+    pub fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.0.contains_key(*name))
+    }
+}
+
+/// `title, content, project_id?`: the names, optional ones marked.
+pub fn names(fields: &[Field]) -> String {
+    list(fields.iter().map(|field| format!("{}{}", field.name, if field.required { "" } else { "?" })))
+}
+
+fn listing(fields: &[Field]) -> String {
+    if fields.is_empty() {
+        return "this tool takes no arguments".into();
+    }
+    let name =
+        |field: &Field| if field.required { format!("{} (required)", field.name) } else { field.name.to_owned() };
+    format!("valid arguments: {}", list(fields.iter().map(name)))
+}
+
+/// `a, b, c`.
+pub fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIELDS: &[Field] = &[
+        required("title", Kind::Line { max: 5 }, "A title."),
+        optional("project_id", Kind::Id, "A project."),
+        optional("limit", Kind::Limit, "How many."),
+        optional("rel", Kind::Relation, "A relation."),
+    ];
+
+    fn refused(given: Value, says: &[&str]) {
+        let error = Arguments::check(FIELDS, &given).expect_err("refused");
+        for part in says {
+            assert!(error.contains(part), "{error:?} does not say {part:?}");
+        }
+        assert!(error.contains("valid arguments: title (required), project_id, limit, rel"), "{error}");
+    }
+
+    #[test]
+    fn an_error_names_the_argument_what_was_expected_and_what_is_valid() {
+        refused(json!([1]), &["must be an object", "[1]"]);
+        refused(json!({}), &["missing argument `title`"]);
+        refused(json!({"title": null}), &["missing argument `title`"]);
+        refused(json!({"title": "x", "colour": 1}), &["unknown argument \"colour\""]);
+        refused(json!({"title": 7}), &["`title` is 7", "expected a string of 1 to 5 characters"]);
+        refused(json!({"title": "sixsix"}), &["`title` is \"sixsix\""]);
+        refused(json!({"title": "  "}), &["not blank"]);
+        refused(json!({"title": "x", "project_id": "p1"}), &["`project_id` is \"p1\"", "a full UUID"]);
+        refused(json!({"title": "x", "limit": 0}), &["`limit` is 0"]);
+        refused(json!({"title": "x", "limit": "5"}), &["`limit` is \"5\""]);
+        refused(json!({"title": "x", "rel": "Has Document"}), &["`rel`"]);
+    }
+
+    #[test]
+    fn lengths_count_characters_not_bytes_and_limits_are_capped() {
+        let arguments = Arguments::check(FIELDS, &json!({"title": "ééééé", "limit": 9_000})).expect("fits");
+        assert_eq!(arguments.limit(), LIMIT_MAX);
+        assert_eq!(arguments.required_text("title"), "ééééé");
+    }
+
+    #[test]
+    fn a_null_is_an_argument_not_given() {
+        let arguments = Arguments::check(FIELDS, &json!({"title": "x", "limit": null})).expect("fits");
+        assert_eq!(arguments.limit(), LIMIT_DEFAULT);
+    }
+
+    #[test]
+    fn a_long_value_is_not_echoed_whole() {
+        let error = Arguments::check(FIELDS, &json!({"title": "y".repeat(10_000)})).expect_err("refused");
+        assert!(error.len() < 400 && error.contains("(10000 characters)"), "{error}");
+    }
+}

@@ -1,0 +1,177 @@
+//! Tools for documents. The platform's own (those with a `doc_role`) can be read, never written; since
+//! they grow with every iteration by themselves, reading them never counts as having learned something.
+
+use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::props;
+use super::reach::{Reach, check_version, page};
+use super::{Action, Done, Refused};
+use engine::effect::Class;
+use engine::ids::DocumentId;
+use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Document, Mutation};
+use runtime::ports::DocumentFilter;
+use serde_json::{Value, json};
+
+/// What a document is when nobody said.
+const DEFAULT_TYPE: &str = "document.note";
+
+const ID: Field = required("document_id", Kind::Id, "The document.");
+const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
+
+pub const ACTIONS: &[Action] = &[
+    Action {
+        name: "list_documents",
+        description: "List documents, newest first, without their content. The platform's own documents only by \
+                      type_key.",
+        class: Class::ReadOnly,
+        fields: &[
+            optional("project_id", Kind::Id, "Only this project's."),
+            optional("type_key", Kind::TypeKey, "Only this type, e.g. document.note."),
+            optional("limit", Kind::Limit, "How many at most."),
+        ],
+        handler: |reach, arguments| Box::pin(list(reach, arguments)),
+    },
+    Action {
+        name: "get_document",
+        description: "Read one document with its content and version.",
+        class: Class::ReadOnly,
+        fields: &[ID],
+        handler: |reach, arguments| Box::pin(get(reach, arguments)),
+    },
+    Action {
+        name: "create_document",
+        description: "Create a document. It links under parent_document_id, else under the run's own branch or \
+                      workspace.",
+        class: Class::Idempotent,
+        fields: &[
+            required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
+            required("content", Kind::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
+            optional("project_id", Kind::Id, "Where it goes; default: the run's project."),
+            optional("parent_document_id", Kind::Id, "The document it belongs under."),
+            optional("type_key", Kind::TypeKey, "What kind of document; default: document.note."),
+            PROPS,
+        ],
+        handler: |reach, arguments| Box::pin(create(reach, arguments)),
+    },
+    Action {
+        name: "update_document",
+        description: "Change a document: replace its content, or append to it; rename it; merge props. \
+                      With `version`, only if it is still at that version.",
+        class: Class::Idempotent,
+        fields: &[
+            ID,
+            optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
+            optional("content", Kind::Text { max: CONTENT_MAX }, "The whole new text; not together with append."),
+            optional("append", Kind::Text { max: CONTENT_MAX }, "Text to add at the end, on a line of its own."),
+            PROPS,
+            optional("version", Kind::Version, "The version you read; refused when it is stale."),
+        ],
+        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+    },
+];
+
+fn listed(document: &Document) -> Value {
+    json!({
+        "id": document.id, "title": document.title, "type_key": document.type_key, "project_id": document.project_id,
+        "version": document.version, "updated_at": document.updated_at,
+    })
+}
+
+fn shown(document: &Document) -> Value {
+    let mut shown = listed(document);
+    shown["props"] = document.props.clone();
+    shown["content"] = json!(document.content);
+    if props::is_platform(document) {
+        shown["platform"] = json!(true);
+    }
+    shown
+}
+
+async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let limit = arguments.limit();
+    let filter = DocumentFilter {
+        project_id: reach.asked_project(arguments).await?,
+        type_key: arguments.text("type_key").map(str::to_owned),
+        run_id: None,
+        limit: limit + 1,
+    };
+    let (documents, more) = page(reach.library.documents(reach.scope, filter).await?, limit);
+    let summary = format!("{} documents", documents.len());
+    let content = json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more});
+    Ok(Done { read: !documents.iter().any(props::is_platform), ..Done::read(content, summary) })
+}
+
+async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let document = reach.document(arguments.required_id("document_id")).await?;
+    let summary = format!("document \"{}\", {} characters", document.title, document.content.chars().count());
+    Ok(Done { read: !props::is_platform(&document), ..Done::read(shown(&document), summary) })
+}
+
+async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let id: DocumentId = reach.mint(0);
+    let project_id = reach.target_project(arguments).await?;
+    let props = props::stamped(arguments.object("props"), reach.stamp())?;
+    let link = reach.link_under(arguments, id.0, project_id, DOCUMENT_HAS_DOCUMENT).await?;
+    let title = arguments.line("title").unwrap_or_default();
+    let type_key = arguments.text("type_key").unwrap_or(DEFAULT_TYPE).to_owned();
+    let content = arguments.required_text("content").to_owned();
+    Ok(Done::changed(
+        json!({"id": id, "title": title, "type_key": type_key, "project_id": project_id, "version": 1}),
+        format!("created document \"{title}\", {} characters", content.chars().count()),
+        vec![Mutation::CreateDocument { id, project_id, title, type_key, content, props }, link],
+    ))
+}
+
+async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    if !arguments.has_any(&["title", "content", "append", "props"]) {
+        return Err(Refused::Request("nothing to change: give title, content, append or props".into()));
+    }
+    let document = reach.document(arguments.required_id("document_id")).await?;
+    if props::is_platform(&document) {
+        return Err(Refused::Request(format!(
+            "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own \
+             instead",
+            document.id, document.title
+        )));
+    }
+    check_version("document", arguments.version(), document.version)?;
+    let title = arguments.line("title").unwrap_or_else(|| document.title.clone());
+    let content = new_content(&document.content, arguments)?;
+    let props = props::patch(arguments.object("props"), &document.props)?;
+    if title == document.title && content.is_none() && props.is_none() {
+        let content = json!({"id": document.id, "title": title, "version": document.version, "unchanged": true});
+        return Ok(Done::settled(content, format!("document \"{title}\" already says that")));
+    }
+    Ok(Done::changed(
+        json!({"id": document.id, "title": title, "version": document.version + 1}),
+        format!("updated document \"{title}\""),
+        vec![Mutation::UpdateDocument {
+            id: document.id,
+            expected_version: Some(document.version),
+            title: Some(title),
+            content,
+            props,
+        }],
+    ))
+}
+
+/// `None` when the text stays as it is.
+fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, Refused> {
+    let content = match (arguments.text("content"), arguments.text("append")) {
+        (Some(_), Some(_)) => {
+            return Err(Refused::Request("give content (the whole new text) or append (what to add), not both".into()));
+        }
+        (Some(content), None) => content.to_owned(),
+        (None, Some(added)) => appended(current, added),
+        (None, None) => return Ok(None),
+    };
+    let length = content.chars().count();
+    if length > CONTENT_MAX {
+        return Err(Refused::Request(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed")));
+    }
+    Ok((content != current).then_some(content))
+}
+
+fn appended(current: &str, added: &str) -> String {
+    let apart = current.is_empty() || added.is_empty() || current.ends_with('\n') || added.starts_with('\n');
+    format!("{current}{}{added}", if apart { "" } else { "\n" })
+}

@@ -1,0 +1,76 @@
+//! Tools for edges between documents, tasks and projects.
+
+use super::arguments::{Arguments, Kind, required};
+use super::props;
+use super::reach::Reach;
+use super::{Action, Done, Refused};
+use engine::effect::Class;
+use engine::ids::{DocumentId, EdgeId};
+use engine::workspace::{Edge, Mutation};
+use serde_json::json;
+use uuid::Uuid;
+
+pub const ACTIONS: &[Action] = &[
+    Action {
+        name: "link_entities",
+        description: "Join two documents, tasks or projects by a relation (rel, of a-z and _), e.g. supports or \
+                      depends_on.",
+        class: Class::Idempotent,
+        fields: &[
+            required("src_id", Kind::Id, "Where the edge starts."),
+            required("dst_id", Kind::Id, "Where it ends."),
+            required("rel", Kind::Relation, "How they relate, e.g. document_has_task."),
+        ],
+        handler: |reach, arguments| Box::pin(link(reach, arguments)),
+    },
+    Action {
+        name: "unlink_entities",
+        description: "Remove an edge.",
+        class: Class::Idempotent,
+        fields: &[required("edge_id", Kind::Id, "The edge, as link_entities returned it.")],
+        handler: |reach, arguments| Box::pin(unlink(reach, arguments)),
+    },
+];
+
+async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let (src, dst): (Uuid, Uuid) = (arguments.required_id("src_id"), arguments.required_id("dst_id"));
+    let rel = arguments.required_text("rel").to_owned();
+    if src == dst {
+        return Err(Refused::Request("src_id and dst_id are the same; an edge joins two different things".into()));
+    }
+    let (from, to) = (reach.entity(src).await?, reach.entity(dst).await?);
+    let known = reach.library.edges(reach.scope, Some(src), Some(dst), None).await?;
+    if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
+        let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
+        return Ok(Done::settled(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
+    }
+    let id: EdgeId = reach.mint(0);
+    Ok(Done::changed(
+        json!({"edge_id": id, "src_id": src, "dst_id": dst, "rel": rel}),
+        format!("linked \"{}\" {rel} \"{}\"", from.title, to.title),
+        vec![Mutation::Link { id, project_id: from.project_id, src, dst, rel, props: reach.stamp().clone() }],
+    ))
+}
+
+async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let edge = reach.edge(arguments.required_id("edge_id")).await?;
+    if is_platform(reach, &edge).await? {
+        return Err(Refused::Request(format!("edge {} belongs to the platform's own workspace and stays", edge.id)));
+    }
+    Ok(Done::changed(
+        json!({"edge_id": edge.id, "src_id": edge.src, "dst_id": edge.dst, "rel": edge.rel, "removed": true}),
+        format!("unlinked {} {} {}", edge.src, edge.rel, edge.dst),
+        vec![Mutation::Unlink { id: edge.id }],
+    ))
+}
+
+/// The skeleton of a workspace: both ends are the platform's own documents.
+async fn is_platform(reach: &Reach<'_>, edge: &Edge) -> Result<bool, Refused> {
+    for end in [edge.src, edge.dst] {
+        let document = reach.library.document(reach.scope, DocumentId(end)).await?;
+        if !document.is_some_and(|document| props::is_platform(&document)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,105 @@
+//! Tools for projects.
+
+use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::reach::{Reach, check_version, page};
+use super::{Action, Done, Refused};
+use engine::effect::Class;
+use engine::ids::ProjectId;
+use engine::workspace::{Mutation, Project};
+use serde_json::{Value, json};
+
+const ID: Field = required("project_id", Kind::Id, "The project.");
+const DESCRIPTION: Field = optional("description", Kind::Text { max: CONTENT_MAX }, "What the project is about.");
+
+pub const ACTIONS: &[Action] = &[
+    Action {
+        name: "list_projects",
+        description: "List the projects this run may use, newest first.",
+        class: Class::ReadOnly,
+        fields: &[optional("limit", Kind::Limit, "How many at most.")],
+        handler: |reach, arguments| Box::pin(list(reach, arguments)),
+    },
+    Action {
+        name: "get_project",
+        description: "Read one project: title, description, version.",
+        class: Class::ReadOnly,
+        fields: &[ID],
+        handler: |reach, arguments| Box::pin(get(reach, arguments)),
+    },
+    Action {
+        name: "create_project",
+        description: "Create a project. Only in a run with global scope.",
+        class: Class::Idempotent,
+        fields: &[required("title", Kind::Line { max: TITLE_MAX }, "Its title."), DESCRIPTION],
+        handler: |reach, arguments| Box::pin(create(reach, arguments)),
+    },
+    Action {
+        name: "update_project",
+        description: "Change a project's title or description. With `version`, only if it is still at that version.",
+        class: Class::Idempotent,
+        fields: &[
+            ID,
+            optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
+            DESCRIPTION,
+            optional("version", Kind::Version, "The version you read; refused when it is stale."),
+        ],
+        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+    },
+];
+
+fn shown(project: &Project) -> Value {
+    json!({
+        "id": project.id, "title": project.title, "description": project.description,
+        "version": project.version, "updated_at": project.updated_at,
+    })
+}
+
+async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let limit = arguments.limit();
+    let (projects, more) = page(reach.library.projects(reach.scope, limit + 1).await?, limit);
+    let summary = format!("{} projects", projects.len());
+    Ok(Done::read(json!({"projects": projects.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
+}
+
+async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let project = reach.project(arguments.required_id("project_id")).await?;
+    Ok(Done::read(shown(&project), format!("project \"{}\"", project.title)))
+}
+
+async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let Some(owner) = reach.global_owner() else {
+        return Err(Refused::Request("create_project needs a run with global scope; this run is bound to its projects".into()));
+    };
+    let id: ProjectId = reach.mint(0);
+    let title = arguments.line("title").unwrap_or_default();
+    let description = arguments.text("description").unwrap_or_default().to_owned();
+    Ok(Done::changed(
+        json!({"id": id, "title": title, "version": 1}),
+        format!("created project \"{title}\""),
+        vec![Mutation::CreateProject { id, title, description, owner }],
+    ))
+}
+
+async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    if !arguments.has_any(&["title", "description"]) {
+        return Err(Refused::Request("nothing to change: give title or description".into()));
+    }
+    let project = reach.project(arguments.required_id("project_id")).await?;
+    check_version("project", arguments.version(), project.version)?;
+    let title = arguments.line("title").unwrap_or_else(|| project.title.clone());
+    let description = arguments.text("description").filter(|text| *text != project.description).map(str::to_owned);
+    if title == project.title && description.is_none() {
+        let content = json!({"id": project.id, "title": title, "version": project.version, "unchanged": true});
+        return Ok(Done::settled(content, format!("project \"{title}\" already says that")));
+    }
+    Ok(Done::changed(
+        json!({"id": project.id, "title": title, "version": project.version + 1}),
+        format!("updated project \"{title}\""),
+        vec![Mutation::UpdateProject {
+            id: project.id,
+            expected_version: project.version,
+            title: Some(title),
+            description,
+        }],
+    ))
+}

@@ -1,0 +1,38 @@
+//! Whose properties are whose. Callers may add their own; the platform's are stamped on and stay.
+
+use super::Refused;
+use engine::workspace::Document;
+use serde_json::{Map, Value};
+
+const DOC_ROLE: &str = "doc_role";
+const PLATFORM_KEYS: [&str; 4] = ["homework_run_id", DOC_ROLE, "branch_id", "iteration"];
+
+/// The platform's own documents carry a role; only the platform writes them.
+pub fn is_platform(document: &Document) -> bool {
+    document.props.get(DOC_ROLE).is_some_and(|role| !role.is_null())
+}
+
+fn refuse_role(given: &Map<String, Value>) -> Result<(), Refused> {
+    match given.contains_key(DOC_ROLE) {
+        true => Err(Refused::Request(format!("props may not contain `{DOC_ROLE}`: it marks the platform's own documents"))),
+        false => Ok(()),
+    }
+}
+
+/// The caller's properties under the stamp of the run that makes the thing.
+pub fn stamped(given: Option<&Map<String, Value>>, stamp: &Value) -> Result<Value, Refused> {
+    let mut props = given.cloned().unwrap_or_default();
+    refuse_role(&props)?;
+    props.extend(stamp.as_object().cloned().unwrap_or_default());
+    Ok(Value::Object(props))
+}
+
+/// What an update may merge: the caller's own keys, where they change something.
+pub fn patch(given: Option<&Map<String, Value>>, current: &Value) -> Result<Option<Value>, Refused> {
+    let Some(given) = given else { return Ok(None) };
+    refuse_role(given)?;
+    let changes = |key: &str, value: &Value| !PLATFORM_KEYS.contains(&key) && current.get(key) != Some(value);
+    let patch: Map<_, _> =
+        given.iter().filter(|(key, value)| changes(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    Ok((!patch.is_empty()).then_some(Value::Object(patch)))
+}

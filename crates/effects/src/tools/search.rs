@@ -1,0 +1,57 @@
+//! Tools that find things by their words. What a query means is the library's business, the same on
+//! every database; here it is only seen that there is a word in it.
+
+use super::arguments::{Arguments, Field, Kind, QUERY_MAX, optional, required};
+use super::reach::{Reach, page};
+use super::{Action, Done, Refused};
+use engine::effect::Class;
+use runtime::ports::{Hit, HitKind};
+use serde_json::{Value, json};
+
+const QUERY: Field =
+    required("query", Kind::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
+const LIMIT: Field = optional("limit", Kind::Limit, "How many at most.");
+
+pub const ACTIONS: &[Action] = &[
+    Action {
+        name: "search_documents",
+        description: "Find documents that contain all the words of the query; the last may be a beginning.",
+        class: Class::ReadOnly,
+        fields: &[QUERY, optional("project_id", Kind::Id, "Only in this project."), LIMIT],
+        handler: |reach, arguments| Box::pin(find(reach, arguments, &[HitKind::Document])),
+    },
+    Action {
+        name: "search",
+        description: "Find documents, tasks and projects that contain all the words of the query; the last may be \
+                      a beginning.",
+        class: Class::ReadOnly,
+        fields: &[QUERY, LIMIT],
+        handler: |reach, arguments| {
+            Box::pin(find(reach, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project]))
+        },
+    },
+];
+
+async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Result<Done, Refused> {
+    let query = arguments.required_text("query").trim();
+    if !query.chars().any(char::is_alphanumeric) {
+        return Err(Refused::Request("argument `query` has no letters or digits: expected words to look for".into()));
+    }
+    let limit = arguments.limit();
+    let project = reach.asked_project(arguments).await?;
+    let (hits, more) = page(reach.library.search(reach.scope, query, kinds, project, limit + 1).await?, limit);
+    let summary = format!("{} found for \"{query}\"", hits.len());
+    Ok(Done::read(
+        json!({"query": query, "results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}),
+        summary,
+    ))
+}
+
+fn shown(hit: &Hit) -> Value {
+    let kind = match hit.kind {
+        HitKind::Document => "document",
+        HitKind::Task => "task",
+        HitKind::Project => "project",
+    };
+    json!({"kind": kind, "id": hit.id, "project_id": hit.project_id, "title": hit.title, "excerpt": hit.excerpt})
+}

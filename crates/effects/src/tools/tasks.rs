@@ -1,0 +1,150 @@
+//! Tools for tasks.
+
+use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::props;
+use super::reach::{Reach, check_version, page};
+use super::{Action, Done, Refused};
+use engine::effect::Class;
+use engine::ids::TaskId;
+use engine::workspace::{DOCUMENT_HAS_TASK, Mutation, Task, TaskState};
+use runtime::ports::TaskFilter;
+use serde_json::{Value, json};
+
+const STATES: Kind = Kind::OneOf(&["todo", "in_progress", "blocked", "done"]);
+const ID: Field = required("task_id", Kind::Id, "The task.");
+const DESCRIPTION: Field = optional("description", Kind::Text { max: CONTENT_MAX }, "What is to be done.");
+const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
+
+pub const ACTIONS: &[Action] = &[
+    Action {
+        name: "list_tasks",
+        description: "List tasks, newest first, without their descriptions. state: todo, in_progress, blocked or done.",
+        class: Class::ReadOnly,
+        fields: &[
+            optional("project_id", Kind::Id, "Only this project's."),
+            optional("state", STATES, "Only those in this state."),
+            optional("limit", Kind::Limit, "How many at most."),
+        ],
+        handler: |reach, arguments| Box::pin(list(reach, arguments)),
+    },
+    Action {
+        name: "get_task",
+        description: "Read one task with its description, state and version.",
+        class: Class::ReadOnly,
+        fields: &[ID],
+        handler: |reach, arguments| Box::pin(get(reach, arguments)),
+    },
+    Action {
+        name: "create_task",
+        description: "Create a task (state: todo, in_progress, blocked or done). It links under \
+                      parent_document_id, else under the run's own branch or workspace.",
+        class: Class::Idempotent,
+        fields: &[
+            required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
+            DESCRIPTION,
+            optional("state", STATES, "Where it stands; default: todo."),
+            optional("project_id", Kind::Id, "Where it goes; default: the run's project."),
+            optional("parent_document_id", Kind::Id, "The document it belongs under."),
+            PROPS,
+        ],
+        handler: |reach, arguments| Box::pin(create(reach, arguments)),
+    },
+    Action {
+        name: "update_task",
+        description: "Change a task: title, description, state (todo, in_progress, blocked, done); merge props. \
+                      With `version`, only if it is still at that version.",
+        class: Class::Idempotent,
+        fields: &[
+            ID,
+            optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
+            DESCRIPTION,
+            optional("state", STATES, "Where it stands now."),
+            PROPS,
+            optional("version", Kind::Version, "The version you read; refused when it is stale."),
+        ],
+        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+    },
+];
+
+fn listed(task: &Task) -> Value {
+    json!({
+        "id": task.id, "title": task.title, "state": task.state, "project_id": task.project_id,
+        "version": task.version, "updated_at": task.updated_at,
+    })
+}
+
+fn asked_state(arguments: &Arguments) -> Option<TaskState> {
+    arguments.text("state").and_then(TaskState::parse)
+}
+
+async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let limit = arguments.limit();
+    let project_id = reach.asked_project(arguments).await?;
+    let filter = TaskFilter { project_id, state: asked_state(arguments), run_id: None, limit: limit + 1 };
+    let (tasks, more) = page(reach.library.tasks(reach.scope, filter).await?, limit);
+    let summary = format!("{} tasks", tasks.len());
+    Ok(Done::read(json!({"tasks": tasks.iter().map(listed).collect::<Vec<_>>(), "more": more}), summary))
+}
+
+async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let task = reach.task(arguments.required_id("task_id")).await?;
+    let mut shown = listed(&task);
+    shown["description"] = json!(task.description);
+    shown["props"] = task.props;
+    Ok(Done::read(shown, format!("task \"{}\", {}", task.title, task.state.name())))
+}
+
+async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let id: TaskId = reach.mint(0);
+    let project_id = reach.target_project(arguments).await?;
+    let props = props::stamped(arguments.object("props"), reach.stamp())?;
+    let link = reach.link_under(arguments, id.0, project_id, DOCUMENT_HAS_TASK).await?;
+    let title = arguments.line("title").unwrap_or_default();
+    let description = arguments.text("description").unwrap_or_default().to_owned();
+    let state = asked_state(arguments).unwrap_or(TaskState::Todo);
+    Ok(Done::changed(
+        json!({"id": id, "title": title, "state": state, "project_id": project_id, "version": 1}),
+        format!("created task \"{title}\", {}", state.name()),
+        vec![Mutation::CreateTask { id, project_id, title, description, state, props }, link],
+    ))
+}
+
+async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    if !arguments.has_any(&["title", "description", "state", "props"]) {
+        return Err(Refused::Request("nothing to change: give title, description, state or props".into()));
+    }
+    let task = reach.task(arguments.required_id("task_id")).await?;
+    check_version("task", arguments.version(), task.version)?;
+    let title = arguments.line("title").unwrap_or_else(|| task.title.clone());
+    let description = arguments.text("description").filter(|text| *text != task.description).map(str::to_owned);
+    let state = asked_state(arguments).filter(|state| *state != task.state);
+    let props = props::patch(arguments.object("props"), &task.props)?;
+    if title == task.title && description.is_none() && state.is_none() && props.is_none() {
+        let content = json!({"id": task.id, "title": title, "version": task.version, "unchanged": true});
+        return Ok(Done::settled(content, format!("task \"{title}\" already says that")));
+    }
+    let now = state.unwrap_or(task.state);
+    Ok(Done::changed(
+        json!({"id": task.id, "title": title, "state": now, "version": task.version + 1}),
+        format!("updated task \"{title}\", {}", now.name()),
+        vec![Mutation::UpdateTask {
+            id: task.id,
+            expected_version: task.version,
+            title: Some(title),
+            description,
+            state,
+            props,
+        }],
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_states_offered_are_the_states_there_are() {
+        let Kind::OneOf(offered) = STATES else { panic!("one of some words") };
+        assert_eq!(offered, TaskState::ALL.map(TaskState::name));
+    }
+}

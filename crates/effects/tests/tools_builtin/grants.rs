@@ -1,0 +1,86 @@
+//! Which tools there are, and who may call which.
+
+use crate::world::World;
+use effects::tools::Registry;
+use serde_json::json;
+
+const READS: [&str; 8] = [
+    "list_projects",
+    "get_project",
+    "list_documents",
+    "get_document",
+    "search_documents",
+    "list_tasks",
+    "get_task",
+    "search",
+];
+const WRITES: [&str; 8] = [
+    "create_project",
+    "update_project",
+    "create_document",
+    "update_document",
+    "create_task",
+    "update_task",
+    "link_entities",
+    "unlink_entities",
+];
+
+#[test]
+fn the_registry_has_the_tools_of_the_contract_and_no_others() {
+    let catalogue = Registry::builtin().catalogue();
+    let named = |read: bool| {
+        let mut names: Vec<&str> =
+            catalogue.iter().filter(|tool| tool.read == read).map(|tool| tool.name.as_str()).collect();
+        names.sort_unstable();
+        names
+    };
+    let sorted = |mut names: [&'static str; 8]| {
+        names.sort_unstable();
+        names.to_vec()
+    };
+    assert_eq!(named(true), sorted(READS));
+    assert_eq!(named(false), sorted(WRITES));
+}
+
+#[test]
+fn a_catalogue_entry_names_the_arguments_and_marks_the_optional_ones() {
+    let catalogue = Registry::builtin().catalogue();
+    let create = catalogue.iter().find(|tool| tool.name == "create_document").expect("there");
+    assert_eq!(create.arguments, "title, content, project_id?, parent_document_id?, type_key?, props?");
+}
+
+#[test]
+fn every_schema_is_a_closed_object_whose_required_arguments_exist() {
+    for action in Registry::builtin().list() {
+        let schema = action.schema();
+        assert_eq!(
+            (&schema["type"], &schema["additionalProperties"]),
+            (&json!("object"), &json!(false)),
+            "{}",
+            action.name
+        );
+        for name in schema["required"].as_array().expect("a list") {
+            assert!(schema["properties"].get(name.as_str().expect("a name")).is_some(), "{}: {name}", action.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_an_error_that_lists_the_valid_ones() {
+    let error = World::bound().await.error("delete_everything", json!({})).await;
+    assert!(error.starts_with("unknown_tool:") && error.contains("delete_everything"), "{error}");
+    assert!(READS.iter().chain(&WRITES).all(|name| error.contains(name)), "{error}");
+}
+
+#[tokio::test]
+async fn h3_a_tool_that_was_not_given_is_refused_and_the_given_ones_are_listed() {
+    let mut world = World::bound().await;
+    world.granted = vec!["get_document".into(), "search".into()];
+    let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
+    assert!(
+        error.starts_with("tool_not_granted:") && error.ends_with("granted tools: get_document, search"),
+        "{error}"
+    );
+    let error = world.error("nonsense", json!({})).await;
+    assert!(error.ends_with("valid tools: get_document, search"), "only what was given is offered: {error}");
+}

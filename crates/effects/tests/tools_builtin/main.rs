@@ -1,0 +1,8 @@
+//! The built-in tools against the store in memory, through the registry alone.
+
+mod grants;
+mod hostile;
+mod scope;
+mod search;
+mod world;
+mod writes;

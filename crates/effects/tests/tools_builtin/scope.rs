@@ -1,0 +1,95 @@
+//! P8 and H8: what a run may see and touch, judged at the moment of the call.
+
+use crate::world::World;
+use engine::workspace::Scope;
+use runtime::ports::Library;
+use serde_json::json;
+use uuid::Uuid;
+
+#[tokio::test]
+async fn p8_a_project_outside_the_scope_is_refused_says_so_and_lists_the_scope() {
+    let world = World::bound().await;
+    let unknown = Uuid::from_u128(999);
+    for outside in [world.second.0, world.foreign.0, unknown] {
+        for (tool, arguments) in [
+            ("get_project", json!({"project_id": outside})),
+            ("list_documents", json!({"project_id": outside})),
+            ("list_tasks", json!({"project_id": outside})),
+            ("search_documents", json!({"query": "x", "project_id": outside})),
+            ("create_document", json!({"title": "T", "content": "", "project_id": outside})),
+            ("create_task", json!({"title": "T", "project_id": outside})),
+            ("update_project", json!({"project_id": outside, "title": "T"})),
+        ] {
+            let error = world.error(tool, arguments).await;
+            let expected = format!("project {outside} is outside this run's scope; projects in scope: {}", world.home);
+            assert_eq!(error, expected, "{tool}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn p8_a_foreign_document_and_an_unknown_one_are_the_same_error() {
+    let world = World::bound().await;
+    let known = world.document_in(world.home, 1, "Ours", "…").await;
+    let foreign = world.document_in(world.foreign, 2, "Theirs", "…").await;
+    let other = world.document_in(world.second, 3, "Elsewhere", "…").await;
+    let unknown = Uuid::from_u128(999);
+    for hidden in [foreign.0, other.0, unknown] {
+        for (tool, arguments) in [
+            ("get_document", json!({"document_id": hidden})),
+            ("update_document", json!({"document_id": hidden, "append": "x"})),
+            ("create_document", json!({"title": "T", "content": "", "parent_document_id": hidden})),
+        ] {
+            let expected = format!("document {hidden} not found in this run's scope; newest valid ids: {known}");
+            assert_eq!(world.error(tool, arguments).await, expected, "{tool}");
+        }
+        let error = world.error("link_entities", json!({"src_id": known, "dst_id": hidden, "rel": "supports"})).await;
+        assert!(error.starts_with(&format!("{hidden} not found among")), "{error}");
+        let error = world.error("get_task", json!({"task_id": hidden})).await;
+        assert_eq!(error, format!("task {hidden} not found in this run's scope; there is no task yet"));
+    }
+}
+
+#[tokio::test]
+async fn p8_lists_and_searches_stay_inside_the_scope() {
+    let mut world = World::bound().await;
+    world.document_in(world.home, 1, "Harvest plan", "apples").await;
+    world.document_in(world.second, 2, "Harvest budget", "apples").await;
+    world.document_in(world.foreign, 3, "Harvest secret", "apples").await;
+    let titles = |found: &serde_json::Value, list: &str| {
+        let items = found[list].as_array().expect("a list").iter();
+        items.map(|item| item["title"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(titles(&world.done("list_documents", json!({})).await, "documents"), ["Harvest plan"]);
+    assert_eq!(titles(&world.done("search", json!({"query": "apples"})).await, "results"), ["Harvest plan"]);
+    assert_eq!(titles(&world.done("list_projects", json!({})).await, "projects"), ["Home"]);
+
+    world.run.scope = Scope::Actor(world.owner);
+    let mut found = titles(&world.done("search_documents", json!({"query": "apples"})).await, "results");
+    found.sort();
+    assert_eq!(found, ["Harvest budget", "Harvest plan"], "global scope is what the owner may access, no more");
+}
+
+#[tokio::test]
+async fn p8_projects_are_created_only_with_global_scope() {
+    let error = World::bound().await.error("create_project", json!({"title": "New"})).await;
+    assert!(error.contains("global scope"), "{error}");
+    let world = World::global().await;
+    let made = world.done("create_project", json!({"title": " New ", "description": "d"})).await;
+    let read = world.done("get_project", json!({"project_id": made["id"]})).await;
+    assert_eq!((&read["title"], &read["description"]), (&json!("New"), &json!("d")), "its owner is a member at once");
+}
+
+#[tokio::test]
+async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() {
+    let world = World::bound().await;
+    let document = world.document_in(world.home, 1, "Ours", "text").await;
+    world.done("get_document", json!({"document_id": document})).await;
+    assert!(world.memory.revoke(world.home, world.owner).await.expect("revoked"));
+    let error = world.error("get_document", json!({"document_id": document})).await;
+    assert!(error.contains("not found in this run's scope"), "{error}");
+    let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
+    assert_eq!(error, format!("project {} not found; projects this run may use: ", world.home));
+    world.memory.grant(world.home, world.owner).await.expect("granted");
+    world.done("create_document", json!({"title": "T", "content": ""})).await;
+}

@@ -1,0 +1,164 @@
+//! Plays a run against scripted answers, without a store: every effect is performed at once.
+
+#![allow(dead_code)] // Each test file uses its own part of the stage.
+
+use engine::actor::Actor;
+use engine::batch::Batch;
+use engine::budget::Budgets;
+use engine::effect::{CallError, CallFailure, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work};
+use engine::event::Event;
+use engine::facts::run::Queued;
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
+use engine::model::{ModelSpec, Models, Price, Role};
+use engine::run::{Criterion, Kind, Run, ScopeKind};
+use engine::time::Timestamp;
+use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+pub const START: Timestamp = Timestamp(1_763_200_000_000);
+
+pub fn spec() -> ModelSpec {
+    let price = Some(Price { input: 2_000_000, cached: 200_000, output: 8_000_000 });
+    ModelSpec { provider: "test".into(), model: "m1".into(), context_window: 128_000, max_output: 8_192, price }
+}
+
+pub fn brief(objective: &str) -> Queued {
+    let id = |name: &str| derive(START, &[name.as_bytes()]);
+    let tool = |name: &str, arguments: &str, read| ToolSpec { name: name.into(), arguments: arguments.into(), description: format!("{name} of the workspace"), read };
+    Queued {
+        kind: Kind::Homework,
+        objective: objective.into(),
+        scope: ScopeKind::Global,
+        project_ids: Vec::new(),
+        success_criteria: Criterion::number(["A recommendation exists".to_owned()]),
+        tools: vec![
+            tool("search_documents", "query, project_id?, limit?", true),
+            tool("create_document", "title, content, project_id?, parent_document_id?, type_key?, props?", false),
+        ],
+        budgets: Budgets::default(),
+        models: Models::uniform(spec()),
+        owner: ActorId(id("owner")),
+        workspace_project_id: ProjectId(id("project")),
+        warnings: Vec::new(),
+    }
+}
+
+pub type Script = Box<dyn FnMut(Role, &Job) -> Result<Value, CallError>>;
+
+pub struct Play {
+    pub run: Run,
+    pub now: Timestamp,
+    pub events: Vec<Event>,
+    pub blobs: HashMap<engine::blob::Hash, String>,
+    pub batches: Vec<Batch>,
+    script: Script,
+}
+
+impl Play {
+    pub fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
+        let id = RunId(derive(START, &[b"run"]));
+        let run = Run::create(id, brief.clone(), Actor::Person(brief.owner), START).expect("a run");
+        let mut play = Play { run, now: START, events: Vec::new(), blobs: HashMap::new(), batches: Vec::new(), script: Box::new(script) };
+        play.commit();
+        play
+    }
+
+    pub fn commit(&mut self) {
+        let batch = self.run.take_batch();
+        self.events.extend(batch.events.iter().cloned());
+        self.blobs.extend(batch.blobs.iter().map(|blob| (blob.hash, blob.text.clone())));
+        self.batches.push(batch);
+    }
+
+    /// Until nothing is due.
+    pub fn go(&mut self) {
+        self.run.take_over(None, self.now);
+        self.commit();
+        for _ in 0..1_000 {
+            self.now = self.now.plus_ms(1_000);
+            let due = self.run.due(self.now);
+            if let Some(effect) = due.inline.first() {
+                let job = self.run.inline_job(effect, self.now).expect("the work");
+                let outcome = tool(&job);
+                self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
+            } else if let Some(effect) = due.outside.first() {
+                if let Some(job) = self.run.intend(effect, self.now) {
+                    self.commit();
+                    let outcome = self.answer(&job);
+                    self.run.outcome(effect, job.attempt, outcome, None, self.now);
+                }
+            } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
+                self.now = self.now.max(at);
+                self.run.tick(self.now);
+            } else {
+                return;
+            }
+            self.commit();
+        }
+        panic!("the run does not come to rest");
+    }
+
+    fn answer(&mut self, job: &Job) -> Outcome {
+        let Work::Model(call) = &job.work else { panic!("not a model call") };
+        Outcome::Model((self.script)(call.role, job).map(|answer| ModelReply {
+            text: answer.to_string(),
+            usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            truncated: false,
+            provider_request_id: None,
+        }))
+    }
+
+    pub fn kinds(&self) -> Vec<&str> {
+        self.events.iter().map(Event::kind).collect()
+    }
+}
+
+/// A request's own words, stored parts marked.
+pub fn own_text(job: &Job) -> String {
+    let Work::Model(call) = &job.work else { panic!("not a model call") };
+    let parts = call.request.messages.iter().flat_map(|message| &message.parts);
+    parts.map(|part| match part {
+        engine::request::Part::Text(text) => text.as_str(),
+        engine::request::Part::Stored { .. } => "<stored>",
+    }).collect()
+}
+
+/// A tiny workspace: creating works, searching finds one document, anything else is refused.
+pub fn tool(job: &Job) -> ToolOutcome {
+    let Work::Tool(call) = &job.work else { panic!("not a tool call") };
+    match call.tool.as_str() {
+        "create_document" if call.arguments["title"].is_string() => {
+            let id = DocumentId(derive(START, &[job.effect.0.as_bytes()]));
+            let title = call.arguments["title"].as_str().unwrap_or_default().to_owned();
+            let link = Mutation::Link {
+                id: EdgeId(derive(START, &[job.effect.0.as_bytes(), b"edge"])),
+                project_id: job.run.home_project,
+                src: call.home_document.0,
+                dst: id.0,
+                rel: DOCUMENT_HAS_DOCUMENT.into(),
+                props: json!({}),
+            };
+            let created = Mutation::CreateDocument { id, project_id: job.run.home_project, title: title.clone(), type_key: "document".into(), content: "text".into(), props: call.props.clone() };
+            let output = ToolOutput { content: json!({ "document_id": id, "title": title }), summary: format!("created {title}"), read: false };
+            ToolOutcome { result: Ok(output), mutations: vec![created, link] }
+        }
+        "search_documents" => {
+            let content = json!({ "documents": [{ "id": "0199", "title": "Notes on backups" }], "count": 1 });
+            ToolOutcome { result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }), mutations: Vec::new() }
+        }
+        other => ToolOutcome { result: Err(format!("unknown tool {other}; valid: search_documents, create_document")), mutations: Vec::new() },
+    }
+}
+
+pub fn plan(summary: &str) -> Value {
+    json!({
+        "progress_summary": summary, "plan": { "steps": [] }, "tool_calls": [], "executor_tasks": [], "remaining_work": ["more"],
+        "completion_evidence": [], "exit_signal": false, "needs_user_input": false, "blocking_questions": [],
+        "next_action_hint": "execute", "confidence": "medium", "branch_rollup": null,
+    })
+}
+
+pub fn rate_limited() -> CallError {
+    CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}

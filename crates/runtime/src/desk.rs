@@ -1,0 +1,168 @@
+//! Where people's commands arrive. A run driven in this process decides them itself, between two
+//! commits; any other run is folded here and the command appended by its expected seq, which its
+//! driver elsewhere notices.
+
+use crate::live::Live;
+use crate::load::load;
+use crate::ports::{Append, AppendError, Clock, Store, StoreError};
+use engine::actor::Actor;
+use engine::batch::RunRow;
+use engine::facts::run::Queued;
+use engine::ids::RunId;
+use engine::projection;
+use engine::run::{Command, Refusal, Run, check_brief};
+use engine::workspace::Scope;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+/// A command to a driver, with who waits for the answer.
+pub(crate) struct Order {
+    pub command: Command,
+    pub actor: Actor,
+    pub reply: oneshot::Sender<Result<RunRow, CommandError>>,
+}
+
+pub(crate) enum Note {
+    Order(Order),
+    /// The log ends here now, perhaps by someone else's hand.
+    Grown { last_seq: u64 },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    #[error("there is no run {0}")]
+    NotFound(RunId),
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Clone)]
+pub struct Desk {
+    pub(crate) office: Arc<Office>,
+}
+
+pub(crate) struct Office {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub live: Live,
+    pub drivers: Mutex<HashMap<RunId, mpsc::UnboundedSender<Note>>>,
+    pub wanted: Mutex<HashSet<RunId>>,
+    /// Rung when there may be something to claim.
+    pub bell: Notify,
+}
+
+/// Appends of one command that may meet a moving log before we give up.
+const TRIES: usize = 50;
+/// How often a waiting client looks for a run that another process drives.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+impl Office {
+    pub fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<Note>>> {
+        self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn wanted(&self) -> MutexGuard<'_, HashSet<RunId>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Desk {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Desk {
+        let office = Office { store, clock, live: Live::default(), drivers: Mutex::default(), wanted: Mutex::default(), bell: Notify::new() };
+        Desk { office: Arc::new(office) }
+    }
+
+    pub fn live(&self) -> &Live {
+        &self.office.live
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.office.store
+    }
+
+    pub async fn create(&self, id: RunId, brief: Queued, actor: Actor) -> Result<RunRow, CommandError> {
+        check_brief(&brief).map_err(CommandError::Refused)?;
+        let now = self.office.clock.now();
+        let Some(run) = Run::create(id, brief, actor, now) else {
+            let refusal = Refusal { slug: "invalid_brief", message: "the run's brief cannot be written down".into() };
+            return Err(CommandError::Refused(refusal));
+        };
+        match self.append(run).await {
+            Ok(row) => Ok(row),
+            Err(AppendError::Store(error)) => Err(error.into()),
+            Err(error) => Err(StoreError::Unusable(error.to_string()).into()),
+        }
+    }
+
+    pub async fn command(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
+        let driver = self.office.drivers().get(&id).cloned();
+        if let Some(driver) = driver {
+            let (reply, answer) = oneshot::channel();
+            let order = Order { command: command.clone(), actor, reply };
+            if driver.send(Note::Order(order)).is_ok()
+                && let Ok(answer) = answer.await
+            {
+                return answer;
+            }
+            // The driver left with the order unread; the command is still ours to record.
+        }
+        self.record(id, command, actor).await
+    }
+
+    async fn record(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
+        for _ in 0..TRIES {
+            let mut run = load(self.office.store.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
+            let now = self.office.clock.now().max(run.shared.updated_at);
+            run.command(command.clone(), actor, now).map_err(CommandError::Refused)?;
+            if !run.has_draft() {
+                return Ok(projection::run_row(&run));
+            }
+            match self.append(run).await {
+                Ok(row) => return Ok(row),
+                Err(AppendError::Store(error)) => return Err(error.into()),
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+        Err(StoreError::Unavailable(format!("run {id} is changing too fast to take the command; try again")).into())
+    }
+
+    async fn append(&self, mut run: Run) -> Result<RunRow, AppendError> {
+        let batch = run.take_batch();
+        let events = batch.events.clone();
+        let rows = projection::rows(&run, &events);
+        let row = rows.run.clone();
+        self.office.store.append(Append { batch, rows, fence: None, claim_for: None }).await?;
+        self.office.live.publish(events);
+        if let Some(driver) = self.office.drivers().get(&row.id) {
+            let _ = driver.send(Note::Grown { last_seq: row.last_seq });
+        }
+        self.office.bell.notify_one();
+        Ok(row)
+    }
+
+    /// Ask this process to drive the run too, though it is not on general duty.
+    pub fn drive(&self, id: RunId) {
+        self.office.wanted().insert(id);
+        self.office.bell.notify_one();
+    }
+
+    /// The run once it is no longer queued or running, whoever drives it.
+    pub async fn settled(&self, id: RunId) -> Result<RunRow, CommandError> {
+        let mut events = self.office.live.subscribe();
+        loop {
+            let row = self.office.store.run(&Scope::Platform, id).await?.ok_or(CommandError::NotFound(id))?;
+            if !row.status.is_live() {
+                return Ok(row);
+            }
+            tokio::select! {
+                biased;
+                _ = events.recv() => while events.try_recv().is_ok() {},
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! One run, from claim to rest: fold, do what is due, commit, act, wait.
+//!
+//! The in-memory run is ahead of the log only by one draft. When the draft cannot be committed (the log
+//! moved, a document changed, the database is away) the run is folded anew and what happened since the
+//! last commit is told to it again; a paid answer is never thrown away.
+
+use crate::breaker::Breaker;
+use crate::desk::{CommandError, Desk, Note, Order};
+use crate::load::load;
+use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
+use engine::actor::Actor;
+use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
+use engine::projection;
+use engine::run::{Command, Parked, Run};
+use engine::time::Timestamp;
+use futures::FutureExt;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// How long calls in flight may take to finish once the process is asked to stop.
+const DRAIN: Duration = Duration::from_secs(8);
+/// Commits a tool may lose to other writers of the same document before it is told so.
+const CONFLICTS: u32 = 3;
+
+/// Why a driver let go of its run.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// Nothing more to do: it ended, waits or is paused.
+    AtRest,
+    LeaseLost,
+    /// The process stops; the lease is to be released.
+    Drained,
+    /// The log cannot be read by this program.
+    Unusable(String),
+}
+
+/// What has happened to the run since its last commit.
+enum Happening {
+    TakenOver(Option<Timestamp>),
+    Outcome { effect: EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked> },
+    Command { command: Command, actor: Actor },
+    Tick,
+}
+
+pub(crate) struct Driver {
+    desk: Desk,
+    performer: Arc<dyn Performer>,
+    breaker: Arc<Breaker>,
+    lease: Lease,
+    run: Run,
+    notes: mpsc::UnboundedReceiver<Note>,
+    flights: JoinSet<(EffectId, u32, Outcome)>,
+    providers: HashMap<EffectId, String>,
+    since_commit: Vec<Happening>,
+    waiting: Vec<tokio::sync::oneshot::Sender<Result<engine::batch::RunRow, CommandError>>>,
+    ready: Vec<Job>,
+    wake_at: Option<Timestamp>,
+    conflicts: HashMap<Uuid, u32>,
+    drafted: Vec<(EffectId, Vec<Uuid>)>,
+    denied: HashMap<EffectId, String>,
+    stopping: CancellationToken,
+    drain_until: Option<Instant>,
+}
+
+impl Driver {
+    pub async fn drive(
+        desk: Desk,
+        performer: Arc<dyn Performer>,
+        breaker: Arc<Breaker>,
+        claimed: Claimed,
+        notes: mpsc::UnboundedReceiver<Note>,
+        stopping: CancellationToken,
+    ) -> Parting {
+        let run = match load_patiently(&desk, &claimed.lease, &stopping).await {
+            Ok(run) => run,
+            Err(parting) => return parting,
+        };
+        let mut driver = Driver {
+            desk,
+            performer,
+            breaker,
+            lease: claimed.lease,
+            run,
+            notes,
+            flights: JoinSet::new(),
+            providers: HashMap::new(),
+            since_commit: Vec::new(),
+            waiting: Vec::new(),
+            ready: Vec::new(),
+            wake_at: None,
+            conflicts: HashMap::new(),
+            drafted: Vec::new(),
+            denied: HashMap::new(),
+            stopping,
+            drain_until: None,
+        };
+        driver.tell(Happening::TakenOver(claimed.last_seen));
+        match driver.turn().await {
+            Ok(()) => Parting::AtRest,
+            Err(parting) => parting,
+        }
+    }
+
+    /// Until the run is at rest: act on all that is due, commit, let the calls go, wait for the next thing.
+    async fn turn(&mut self) -> Result<(), Parting> {
+        loop {
+            self.settle().await?;
+            if !self.run.shared.status().is_live() && self.flights.is_empty() {
+                return Ok(());
+            }
+            self.wait().await?;
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.desk.office.clock.now().max(self.run.shared.updated_at)
+    }
+
+    /// Let the run learn of something, and remember it until it is committed.
+    fn tell(&mut self, happening: Happening) {
+        let now = self.now();
+        Self::apply(&mut self.run, &happening, now);
+        self.since_commit.push(happening);
+    }
+
+    fn apply(run: &mut Run, happening: &Happening, now: Timestamp) {
+        match happening {
+            Happening::TakenOver(last_seen) => run.take_over(*last_seen, now),
+            Happening::Outcome { effect, attempt, outcome, parked } => run.outcome(effect, *attempt, outcome.clone(), parked.clone(), now),
+            // Refused the second time means it is already in the log.
+            Happening::Command { command, actor } => drop(run.command(command.clone(), *actor, now)),
+            Happening::Tick => run.tick(now),
+        }
+    }
+
+    /// Perform what is built in, record what is intended, commit, and only then act on the outside.
+    async fn settle(&mut self) -> Result<(), Parting> {
+        loop {
+            self.perform_inline().await?;
+            self.intend();
+            if self.commit().await? && !self.has_inline() {
+                break;
+            }
+        }
+        for job in std::mem::take(&mut self.ready) {
+            self.launch(job);
+        }
+        Ok(())
+    }
+
+    fn has_inline(&self) -> bool {
+        !self.run.due(self.now()).inline.is_empty()
+    }
+
+    async fn perform_inline(&mut self) -> Result<(), Parting> {
+        while let Some(effect) = self.run.due(self.now()).inline.into_iter().next() {
+            let Some(job) = self.run.inline_job(&effect, self.now()) else { return Ok(()) };
+            if self.run.has_drafted_changes() && reads(&job) && !self.commit().await? {
+                continue;
+            }
+            let outcome = match self.denied.get(&effect) {
+                Some(why) => Outcome::Tool(ToolOutcome { result: Err(why.clone()), mutations: Vec::new() }),
+                None => perform(self.performer.as_ref(), job).await,
+            };
+            match &outcome {
+                Outcome::Tool(ToolOutcome { mutations, .. }) => {
+                    self.drafted.push((effect.clone(), mutations.iter().filter_map(versioned).collect()));
+                }
+                Outcome::Away(error) => {
+                    tracing::warn!(run = %self.lease.run_id, error, "a tool waits for the store");
+                    self.pause_for_store().await?;
+                }
+                Outcome::Model(_) => {}
+            }
+            let now = self.now();
+            // Not remembered: after a conflict the tool itself runs again, on the new version.
+            self.run.outcome(&effect, 1, outcome, None, now);
+        }
+        Ok(())
+    }
+
+    /// Record the intents of every call that may go out now.
+    fn intend(&mut self) {
+        self.ready.clear();
+        if self.stopping.is_cancelled() {
+            return;
+        }
+        loop {
+            let due = self.run.due(self.now());
+            self.wake_at = due.wake_at;
+            let mut moved = false;
+            for effect in due.outside {
+                let seq = self.run.shared.last_seq;
+                if let Err(parked) = self.admit(&effect) {
+                    self.wake_at = Some(self.wake_at.map_or(parked.until, |at| at.min(parked.until)));
+                    self.run.park(parked, self.now());
+                    continue;
+                }
+                match self.run.intend(&effect, self.now()) {
+                    Some(job) => self.ready.push(job),
+                    // Refused for good: the state moved on, and so may what is due.
+                    None => moved |= self.run.shared.last_seq != seq,
+                }
+            }
+            if !moved || self.has_inline() {
+                return;
+            }
+        }
+    }
+
+    fn admit(&self, effect: &EffectId) -> Result<(), Parked> {
+        self.run.provider(effect).map_or(Ok(()), |provider| self.breaker.admit(provider, self.now()))
+    }
+
+    fn launch(&mut self, job: Job) {
+        if let Work::Model(call) = &job.work {
+            self.providers.insert(job.effect.clone(), call.model.provider.clone());
+        }
+        let performer = self.performer.clone();
+        self.flights.spawn(async move {
+            let (effect, attempt) = (job.effect.clone(), job.attempt);
+            (effect, attempt, perform(performer.as_ref(), job).await)
+        });
+    }
+
+    /// True when everything drafted is stored. False when it had to be decided again.
+    async fn commit(&mut self) -> Result<bool, Parting> {
+        if self.run.has_draft() {
+            let batch = self.run.take_batch();
+            let events = batch.events.clone();
+            let rows = projection::rows(&self.run, &events);
+            let append = Append { batch, rows, fence: Some(self.lease.clone()), claim_for: None };
+            if let Err(error) = self.desk.office.store.append(append).await {
+                self.start_over(error).await?;
+                return Ok(false);
+            }
+            self.desk.office.live.publish(events);
+        }
+        self.since_commit.clear();
+        self.drafted.clear();
+        if !self.waiting.is_empty() {
+            let row = projection::run_row(&self.run);
+            self.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(row.clone()))));
+        }
+        Ok(true)
+    }
+
+    /// The draft could not be stored: fold the log as it is now and tell it again what happened.
+    async fn start_over(&mut self, error: AppendError) -> Result<(), Parting> {
+        match error {
+            AppendError::LeaseLost(_) => return Err(Parting::LeaseLost),
+            AppendError::Moved { .. } => {}
+            AppendError::Conflict(entity) => self.count_conflict(entity),
+            AppendError::Store(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
+            AppendError::Store(error) => {
+                tracing::warn!(run = %self.lease.run_id, %error, "commit postponed");
+                self.pause_for_store().await?;
+            }
+        }
+        self.reload().await
+    }
+
+    async fn reload(&mut self) -> Result<(), Parting> {
+        self.run = load_patiently(&self.desk, &self.lease, &self.stopping).await?;
+        self.ready.clear();
+        self.drafted.clear();
+        let now = self.now();
+        for happening in &self.since_commit {
+            Self::apply(&mut self.run, happening, now);
+        }
+        Ok(())
+    }
+
+    fn count_conflict(&mut self, entity: Uuid) {
+        let count = self.conflicts.entry(entity).or_default();
+        *count += 1;
+        if *count >= CONFLICTS {
+            let writers = self.drafted.iter().filter(|(_, entities)| entities.contains(&entity));
+            let why = format!("{entity} is being changed by others; read it again and retry");
+            self.denied.extend(writers.map(|(effect, _)| (effect.clone(), why.clone())));
+        }
+    }
+
+    async fn pause_for_store(&self) -> Result<(), Parting> {
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Err(Parting::Drained),
+            () = tokio::time::sleep(Duration::from_millis(500)) => Ok(()),
+        }
+    }
+
+    async fn wait(&mut self) -> Result<(), Parting> {
+        let wake_in = self.wake_at.map(|at| Duration::from_millis(at.since(self.now()) as u64 + 1));
+        let drained = self.drain_until;
+        tokio::select! {
+            biased;
+            note = self.notes.recv() => match note {
+                Some(Note::Order(order)) => self.order(order),
+                Some(Note::Grown { last_seq }) => self.catch_up(last_seq).await?,
+                None => return Err(Parting::LeaseLost),
+            },
+            Some(done) = self.flights.join_next(), if !self.flights.is_empty() => {
+                self.landed(done);
+                while let Some(done) = self.flights.try_join_next() {
+                    self.landed(done);
+                }
+            }
+            () = self.stopping.cancelled(), if drained.is_none() => {
+                if self.flights.is_empty() {
+                    return Err(Parting::Drained);
+                }
+                self.drain_until = Some(Instant::now() + DRAIN);
+            }
+            () = until(drained) => return Err(Parting::Drained),
+            () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => self.tell(Happening::Tick),
+        }
+        if drained.is_some() && self.flights.is_empty() {
+            self.settle().await?;
+            return Err(Parting::Drained);
+        }
+        Ok(())
+    }
+
+    /// A command is answered when it is stored, or refused at once.
+    fn order(&mut self, order: Order) {
+        let now = self.now();
+        let Order { command, actor, reply } = order;
+        match self.run.command(command.clone(), actor, now) {
+            Ok(()) => {
+                self.since_commit.push(Happening::Command { command, actor });
+                self.waiting.push(reply);
+                if self.run.shared.status().is_terminal() {
+                    self.flights.abort_all();
+                    self.flights = JoinSet::new();
+                }
+            }
+            Err(refusal) => drop(reply.send(Err(CommandError::Refused(refusal)))),
+        }
+    }
+
+    /// A command was recorded past us.
+    async fn catch_up(&mut self, last_seq: u64) -> Result<(), Parting> {
+        if last_seq > self.run.shared.last_seq {
+            self.reload().await?;
+        }
+        if self.run.shared.status().is_terminal() {
+            self.flights.abort_all();
+            self.flights = JoinSet::new();
+        }
+        Ok(())
+    }
+
+    fn landed(&mut self, done: Result<(EffectId, u32, Outcome), tokio::task::JoinError>) {
+        // A task that was aborted has nothing to tell.
+        let Ok((effect, attempt, outcome)) = done else { return };
+        let parked = self.judge_provider(&effect, &outcome);
+        self.tell(Happening::Outcome { effect, attempt, outcome, parked });
+    }
+
+    fn judge_provider(&mut self, effect: &EffectId, outcome: &Outcome) -> Option<Parked> {
+        let provider = self.providers.remove(effect)?;
+        match outcome {
+            Outcome::Model(Ok(_)) => self.breaker.succeeded(&provider),
+            Outcome::Model(Err(CallError { failure: CallFailure::Unreachable, .. })) => {
+                return self.breaker.failed(&provider, self.now());
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+/// A performer that panics has failed at this one call; the run learns of it like of any other failure.
+async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
+    let is_model = matches!(job.work, Work::Model(_));
+    let what = format!("the performer of {} panicked", job.effect);
+    match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
+        Ok(outcome) => outcome,
+        Err(_) if is_model => Outcome::Model(Err(CallError { failure: CallFailure::Interrupted, message: what, retry_after_ms: None, maybe_paid: true })),
+        Err(_) => Outcome::Tool(ToolOutcome { result: Err(what), mutations: Vec::new() }),
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn load_patiently(desk: &Desk, lease: &Lease, stopping: &CancellationToken) -> Result<Run, Parting> {
+    loop {
+        match load(desk.office.store.as_ref(), lease.run_id).await {
+            Ok(Some(run)) => return Ok(run),
+            Ok(None) => return Err(Parting::Unusable(format!("run {} has no log", lease.run_id))),
+            Err(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
+            Err(error) => tracing::warn!(run = %lease.run_id, %error, "loading postponed"),
+        }
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => return Err(Parting::Drained),
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+        }
+    }
+}
+
+/// Creations name entities nobody can know yet; everything else must see what was drafted before it.
+fn reads(job: &Job) -> bool {
+    !matches!(&job.work, Work::Tool(call) if call.tool.starts_with("create_"))
+}
+
+/// The entity whose version a mutation compares.
+fn versioned(mutation: &engine::workspace::Mutation) -> Option<Uuid> {
+    use engine::workspace::Mutation as M;
+    match mutation {
+        M::UpdateProject { id, .. } => Some(id.0),
+        M::UpdateDocument { id, .. } => Some(id.0),
+        M::UpdateTask { id, .. } => Some(id.0),
+        M::Unlink { id } => Some(id.0),
+        M::CreateProject { .. } | M::CreateDocument { .. } | M::CreateTask { .. } | M::Link { .. } => None,
+    }
+}

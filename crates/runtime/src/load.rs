@@ -1,0 +1,30 @@
+//! Folding a run out of the store, page by page.
+
+use crate::ports::{Store, StoreError};
+use engine::ids::RunId;
+use engine::run::Run;
+
+const PAGE: usize = 2_000;
+
+/// `None` when there is no such run.
+pub async fn load(store: &dyn Store, id: RunId) -> Result<Option<Run>, StoreError> {
+    let mut run: Option<Run> = None;
+    loop {
+        let after = run.as_ref().map_or(0, |run| run.shared.last_seq);
+        let page = store.events(id, after, PAGE).await?;
+        let full = page.len() == PAGE;
+        for stored in page {
+            let event = stored.decode();
+            match &mut run {
+                None => run = Some(Run::born(&event).ok_or_else(|| StoreError::Unusable(format!("the log of run {id} does not begin with run.queued")))?),
+                Some(run) => run.apply(&event),
+            }
+        }
+        if !full {
+            return Ok(run.map(|mut run| {
+                run.take_batch();
+                run
+            }));
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The store in memory: what the loop's own tests and the simulation run on, and the plainest statement
+//! of what the SQL stores must do. Holds everything behind one lock; nothing outlives the process.
+
+mod library;
+pub mod terms;
+pub mod workspace;
+
+use crate::ports::{Append, AppendError, Claimed, Clock, Lease, Log, StoreError, local_person};
+use async_trait::async_trait;
+use engine::batch::{IterationRow, NotificationRow, Rows, RunRow};
+use engine::blob::Hash;
+use engine::event::{Event, StoredEvent};
+use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
+use engine::time::Timestamp;
+use engine::workspace::{ActorRecord, Change, Document, Entry};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use workspace::{Conflict, Kept, Revision, Touched, Workspace};
+
+/// How long a run that was claimed as it was created is held before it must be renewed.
+pub const FIRST_LEASE: Duration = Duration::from_secs(10);
+
+/// Lists that ask for no particular length.
+pub fn page(limit: usize) -> usize {
+    if limit == 0 { 100 } else { limit }
+}
+
+/// Where an entry stands in its document: by the event that made it, so that a rebuild puts it there again.
+pub fn entry_position(seq: u64, index: usize) -> i64 {
+    (seq as i64).saturating_mul(1000).saturating_add(index as i64)
+}
+
+/// Entries made by the same event are numbered in the order they were made.
+pub fn entry_positions(rows: &Rows) -> Vec<i64> {
+    let mut made: HashMap<(RunId, u64), usize> = HashMap::new();
+    let position = |entry: &engine::batch::EntryRow| {
+        let index = made.entry((entry.run_id, entry.seq)).or_default();
+        *index += 1;
+        entry_position(entry.seq, *index - 1)
+    };
+    rows.entries.iter().map(position).collect()
+}
+
+pub struct Memory {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    runs: BTreeMap<RunId, Stored>,
+    blobs: HashMap<Hash, String>,
+    notifications: BTreeMap<(RunId, u64), NotificationRow>,
+    entries: BTreeMap<DocumentId, BTreeMap<String, Entry>>,
+    workspace: Workspace,
+    superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
+    members: BTreeSet<(ProjectId, ActorId)>,
+    actors: BTreeMap<ActorId, ActorRecord>,
+}
+
+struct Stored {
+    row: RunRow,
+    events: Vec<StoredEvent>,
+    iterations: BTreeMap<u32, IterationRow>,
+    job: Job,
+}
+
+#[derive(Clone, Debug)]
+struct Job {
+    due: Timestamp,
+    unit: u32,
+    owner: Option<String>,
+    until: Timestamp,
+    epoch: i64,
+    attempts: u32,
+    last_seen: Option<Timestamp>,
+}
+
+impl Memory {
+    pub fn new(clock: Arc<dyn Clock>) -> Memory {
+        let now = clock.now();
+        let local = local_person(now, ids::derive(now, &[b"local"]).into());
+        let state = State { actors: BTreeMap::from([(local.id, local)]), ..State::default() };
+        Memory { clock, state: Mutex::new(state), news: Notify::new() }
+    }
+
+    /// A panic elsewhere never leaves half a change here: every change is prepared before it is written.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often the run's present iteration was begun.
+    pub fn attempts(&self, run: RunId) -> u32 {
+        self.state().runs.get(&run).map_or(0, |stored| stored.job.attempts)
+    }
+
+    /// As if every other process had died: what they held may be claimed at once.
+    pub fn lapse_all(&self) {
+        for stored in self.state().runs.values_mut() {
+            stored.job.owner = None;
+        }
+    }
+}
+
+impl Stored {
+    fn last_seq(&self) -> u64 {
+        self.events.len() as u64
+    }
+
+    fn holds(&self, lease: &Lease) -> bool {
+        self.job.epoch == lease.epoch && self.job.owner.as_deref() == Some(lease.worker.as_str())
+    }
+
+    fn is_free(&self, now: Timestamp) -> bool {
+        self.row.status.is_live() && (self.job.owner.is_none() || self.job.until <= now)
+    }
+}
+
+impl State {
+    /// The fence and the end of the log.
+    fn check(&self, append: &Append) -> Result<(), AppendError> {
+        let run_id = append.batch.run_id;
+        let stored = self.runs.get(&run_id);
+        if let Some(lease) = &append.fence
+            && !stored.is_some_and(|stored| stored.holds(lease))
+        {
+            return Err(AppendError::LeaseLost(run_id));
+        }
+        let last_seq = stored.map_or(0, Stored::last_seq);
+        if last_seq == append.batch.expected_seq { Ok(()) } else { Err(AppendError::Moved { run_id, last_seq }) }
+    }
+
+    fn revise(&self, changes: &[Change], run: Option<RunId>, at: impl Fn(u64) -> Timestamp) -> Result<(Workspace, Vec<Revision>), Conflict> {
+        let mut seen = self.seen(&Touched::by(changes));
+        let mut revisions = Vec::new();
+        for change in changes {
+            revisions.extend(seen.apply(change, run, at(change.seq))?);
+        }
+        Ok((seen, revisions))
+    }
+
+    fn seen(&self, touched: &Touched) -> Workspace {
+        fn pick<K: Ord + Copy, T: Clone>(all: &BTreeMap<K, T>, keys: &BTreeSet<K>) -> BTreeMap<K, T> {
+            keys.iter().filter_map(|key| all.get(key).map(|value| (*key, value.clone()))).collect()
+        }
+        Workspace {
+            projects: pick(&self.workspace.projects, &touched.projects),
+            documents: pick(&self.workspace.documents, &touched.documents),
+            tasks: pick(&self.workspace.tasks, &touched.tasks),
+            edges: pick(&self.workspace.edges, &touched.edges),
+        }
+    }
+
+    fn write(&mut self, (seen, revisions): (Workspace, Vec<Revision>)) {
+        for revision in revisions {
+            match revision {
+                Revision::ProjectMade(project, owner) => drop(self.members.insert((project.entity.id, owner))),
+                Revision::DocumentChanged { from, .. } => self.superseded.entry(from.entity.id).or_default().push(from),
+                Revision::Unlinked(id) => drop(self.workspace.edges.remove(&id)),
+                _ => {}
+            }
+        }
+        self.workspace.projects.extend(seen.projects);
+        self.workspace.documents.extend(seen.documents);
+        self.workspace.tasks.extend(seen.tasks);
+        self.workspace.edges.extend(seen.edges);
+    }
+
+    fn project(&mut self, rows: Rows) {
+        for (position, row) in entry_positions(&rows).into_iter().zip(rows.entries) {
+            let entry = Entry {
+                document_id: row.document_id,
+                position,
+                key: row.key.clone(),
+                markdown: row.markdown,
+                run_id: Some(row.run_id),
+                seq: Some(row.seq),
+                created_at: row.at,
+            };
+            self.entries.entry(row.document_id).or_default().entry(row.key).or_insert(entry);
+        }
+        for notification in rows.notifications {
+            self.notifications.entry((notification.run_id, notification.seq)).or_insert(notification);
+        }
+        let Some(stored) = self.runs.get_mut(&rows.run.id) else { return };
+        stored.row = rows.run;
+        stored.iterations.extend(rows.iterations.into_iter().map(|row| (row.iteration, row)));
+    }
+
+    fn settle_job(&mut self, append: &Append, now: Timestamp) {
+        let live = append.rows.run.status.is_live();
+        let unit = append.rows.run.iteration;
+        let fresh = || Stored { row: append.rows.run.clone(), events: Vec::new(), iterations: BTreeMap::new(), job: first_job(append, now) };
+        let stored = self.runs.entry(append.batch.run_id).or_insert_with(fresh);
+        if live && !stored.row.status.is_live() {
+            stored.job.due = now;
+        }
+        if !live {
+            stored.job.owner = None;
+        }
+        if stored.job.unit != unit {
+            (stored.job.unit, stored.job.attempts) = (unit, 0);
+        }
+        if append.fence.is_some() {
+            stored.job.last_seen = Some(now);
+        }
+        stored.events.extend(append.batch.events.iter().map(stored_form));
+    }
+}
+
+fn first_job(append: &Append, now: Timestamp) -> Job {
+    let claimed = append.claim_for.is_some();
+    Job {
+        due: now,
+        unit: append.rows.run.iteration,
+        owner: append.claim_for.clone(),
+        until: now.plus_ms(FIRST_LEASE.as_millis() as i64),
+        epoch: i64::from(claimed),
+        attempts: u32::from(claimed),
+        last_seen: claimed.then_some(now),
+    }
+}
+
+fn stored_form(event: &Event) -> StoredEvent {
+    StoredEvent {
+        run_id: event.run_id,
+        seq: event.seq,
+        node_id: event.node_id,
+        parent_node_id: event.parent_node_id,
+        kind: event.kind().to_owned(),
+        at: event.at,
+        actor: event.actor,
+        hash: event.hash,
+        payload: event.payload.to_string(),
+    }
+}
+
+/// When the event behind a change happened; the last one of the batch for a change that names none.
+pub fn at_of(events: &[Event], seq: u64) -> Option<Timestamp> {
+    events.iter().find(|event| event.seq == seq).or(events.last()).map(|event| event.at)
+}
+
+#[async_trait]
+impl Log for Memory {
+    async fn append(&self, append: Append) -> Result<(), AppendError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        state.check(&append)?;
+        let at = |seq| at_of(&append.batch.events, seq).unwrap_or(now);
+        let revised = state.revise(&append.batch.changes, Some(append.batch.run_id), at);
+        let revised = revised.map_err(|Conflict(id)| AppendError::Conflict(id))?;
+        state.write(revised);
+        state.blobs.extend(append.batch.blobs.iter().map(|blob| (blob.hash, blob.text.clone())));
+        state.settle_job(&append, now);
+        let from_outside = append.fence.is_none();
+        state.project(append.rows);
+        drop(state);
+        if from_outside {
+            self.news.notify_waiters();
+            self.news.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
+        let state = self.state();
+        let Some(stored) = state.runs.get(&run) else { return Ok(Vec::new()) };
+        Ok(stored.events.iter().skip(after as usize).take(limit).cloned().collect())
+    }
+
+    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
+        let state = self.state();
+        let find = |hash: &Hash| state.blobs.get(hash).cloned().ok_or_else(|| StoreError::Unusable(format!("the text {hash} is missing")));
+        hashes.iter().map(find).collect()
+    }
+
+    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let wanted = |stored: &&mut Stored| stored.is_free(now) && only.is_none_or(|only| only == stored.row.id);
+        let mut free: Vec<&mut Stored> = state.runs.values_mut().filter(wanted).collect();
+        free.sort_by_key(|stored| (stored.job.due, stored.row.id));
+        let take = |stored: &mut Stored| {
+            let job = &mut stored.job;
+            let last_seen = job.last_seen.replace(now);
+            (job.owner, job.until) = (Some(worker.to_owned()), now.plus_ms(ttl.as_millis() as i64));
+            job.epoch += 1;
+            job.attempts += 1;
+            Claimed { lease: Lease { run_id: stored.row.id, worker: worker.to_owned(), epoch: job.epoch }, last_seen }
+        };
+        Ok(free.into_iter().take(limit).map(take).collect())
+    }
+
+    async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let mut lost = Vec::new();
+        for lease in leases {
+            match state.runs.get_mut(&lease.run_id).filter(|stored| stored.holds(lease)) {
+                Some(stored) => {
+                    stored.job.until = now.plus_ms(ttl.as_millis() as i64);
+                    stored.job.last_seen = Some(now);
+                }
+                None => lost.push(lease.run_id),
+            }
+        }
+        Ok(lost)
+    }
+
+    async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        for lease in leases {
+            if let Some(stored) = state.runs.get_mut(&lease.run_id).filter(|stored| stored.holds(lease)) {
+                stored.job.owner = None;
+                stored.job.last_seen = Some(now);
+            }
+        }
+        drop(state);
+        self.news.notify_waiters();
+        Ok(())
+    }
+
+    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let state = self.state();
+        let held = state.runs.values().filter(|stored| stored.job.owner.as_deref() == Some(worker));
+        Ok(held.map(|stored| (stored.row.id, stored.last_seq())).collect())
+    }
+
+    async fn wakeup(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.news.notified()).await;
+    }
+}

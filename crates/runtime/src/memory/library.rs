@@ -1,0 +1,253 @@
+//! Reading the workspace in memory, with the same scopes, filters and order as on SQL.
+
+use super::workspace::{Conflict, Kept, is_platform};
+use super::{Memory, State, page, terms};
+use crate::ports::{AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, StoreError, TaskFilter};
+use async_trait::async_trait;
+use engine::batch::{IterationRow, NotificationRow, RunRow};
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
+use uuid::Uuid;
+
+impl State {
+    fn is_member(&self, project: ProjectId, actor: ActorId) -> bool {
+        self.members.contains(&(project, actor))
+    }
+
+    fn sees(&self, scope: &Scope, project: ProjectId) -> bool {
+        match scope {
+            Scope::Platform => true,
+            Scope::Actor(actor) => self.is_member(project, *actor),
+            Scope::Within(actor, projects) => projects.contains(&project) && self.is_member(project, *actor),
+        }
+    }
+
+    fn sees_run(&self, scope: &Scope, run: &RunRow) -> bool {
+        let theirs = |actor: &ActorId| run.owner == *actor || run.project_ids.iter().any(|project| self.is_member(*project, *actor));
+        match scope {
+            Scope::Platform => true,
+            Scope::Actor(actor) => theirs(actor),
+            Scope::Within(actor, projects) => {
+                let inside = run.project_ids.iter().chain([&run.workspace_project_id]).any(|project| projects.contains(project));
+                inside && theirs(actor)
+            }
+        }
+    }
+
+    fn whole(&self, document: &Document) -> Document {
+        let mut whole = document.clone();
+        if let Some(entries) = self.entries.get(&document.id).filter(|entries| !entries.is_empty()) {
+            let mut entries: Vec<&Entry> = entries.values().collect();
+            entries.sort_by_key(|entry| entry.position);
+            whole.content = entries.iter().map(|entry| entry.markdown.as_str()).collect::<Vec<_>>().join("\n\n");
+        }
+        whole
+    }
+
+    fn hits(&self, scope: &Scope, wanted: impl Fn(HitKind, ProjectId, &str, &str) -> bool) -> Vec<Hit> {
+        let hit = |kind, id, project_id, title: &str, text: &str| {
+            let found = self.sees(scope, project_id) && wanted(kind, project_id, title, text);
+            found.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
+        };
+        let documents = self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !is_platform(document));
+        let documents = documents.filter_map(|d| hit(HitKind::Document, d.id.0, d.project_id, &d.title, &d.content));
+        let tasks = self.workspace.tasks.values().map(|kept| &kept.entity);
+        let tasks = tasks.filter_map(|t| hit(HitKind::Task, t.id.0, t.project_id, &t.title, &t.description));
+        let projects = self.workspace.projects.values().map(|kept| &kept.entity);
+        let projects = projects.filter_map(|p| hit(HitKind::Project, p.id.0, p.id, &p.title, &p.description));
+        documents.chain(tasks).chain(projects).collect()
+    }
+}
+
+fn version(kept: &Kept<Document>) -> DocumentVersion {
+    DocumentVersion {
+        version: kept.entity.version,
+        title: kept.entity.title.clone(),
+        content: kept.entity.content.clone(),
+        run_id: kept.changed.run_id,
+        seq: kept.changed.seq,
+        at: kept.entity.updated_at,
+    }
+}
+
+#[async_trait]
+impl Library for Memory {
+    async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let state = self.state();
+        let needles = filter.text.as_deref().filter(|text| !text.trim().is_empty()).map(terms::needles);
+        let wanted = |run: &&RunRow| {
+            filter.kind.is_none_or(|kind| kind == run.kind)
+                && filter.status.is_none_or(|status| status == run.status)
+                && filter.before.is_none_or(|before| run.id < before)
+                && needles.as_ref().is_none_or(|needles| {
+                    needles.as_ref().is_some_and(|needles| terms::matches(&terms::index(&[&run.objective]), needles))
+                })
+                && state.sees_run(scope, run)
+        };
+        let runs = state.runs.values().rev().map(|stored| &stored.row).filter(wanted);
+        Ok(runs.take(page(filter.limit)).cloned().collect())
+    }
+
+    async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError> {
+        let state = self.state();
+        Ok(state.runs.get(&id).map(|stored| &stored.row).filter(|run| state.sees_run(scope, run)).cloned())
+    }
+
+    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+        let state = self.state();
+        let stored = state.runs.get(&run).filter(|stored| state.sees_run(scope, &stored.row));
+        Ok(stored.map(|stored| stored.iterations.values().cloned().collect()).unwrap_or_default())
+    }
+
+    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
+        let state = self.state();
+        let theirs = |row: &&NotificationRow| match scope {
+            Scope::Platform => true,
+            Scope::Actor(actor) | Scope::Within(actor, _) => row.owner == *actor,
+        };
+        let mut rows: Vec<NotificationRow> = state.notifications.values().filter(theirs).cloned().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.run_id, row.seq)));
+        rows.truncate(page(limit));
+        Ok(rows)
+    }
+
+    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+        let state = self.state();
+        let seen = state.workspace.projects.values().rev().filter(|kept| state.sees(scope, kept.entity.id));
+        Ok(seen.take(page(limit)).map(|kept| kept.entity.clone()).collect())
+    }
+
+    async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        let state = self.state();
+        Ok(state.workspace.projects.get(&id).filter(|_| state.sees(scope, id)).map(|kept| kept.entity.clone()))
+    }
+
+    async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
+        let state = self.state();
+        let wanted = |kept: &&Kept<Document>| {
+            let document = &kept.entity;
+            let asked_for = filter.type_key.is_some() || filter.run_id.is_some() || !is_platform(document);
+            asked_for
+                && filter.project_id.is_none_or(|project| project == document.project_id)
+                && filter.type_key.as_ref().is_none_or(|key| *key == document.type_key)
+                && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && state.sees(scope, document.project_id)
+        };
+        let found = state.workspace.documents.values().rev().filter(wanted).take(page(filter.limit));
+        Ok(found.map(|kept| Document { content: String::new(), ..kept.entity.clone() }).collect())
+    }
+
+    async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError> {
+        let state = self.state();
+        let kept = state.workspace.documents.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id));
+        Ok(kept.map(|kept| state.whole(&kept.entity)))
+    }
+
+    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+        let state = self.state();
+        let Some(kept) = state.workspace.documents.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id)) else {
+            return Ok(Vec::new());
+        };
+        let superseded = state.superseded.get(&id).into_iter().flatten().rev();
+        Ok([kept].into_iter().chain(superseded).map(version).collect())
+    }
+
+    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let state = self.state();
+        let seen = state.workspace.documents.get(&document).is_some_and(|kept| state.sees(scope, kept.entity.project_id));
+        let mut entries: Vec<Entry> = state.entries.get(&document).filter(|_| seen).into_iter().flat_map(|all| all.values().cloned()).collect();
+        entries.retain(|entry| before.is_none_or(|before| entry.position < before));
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.position));
+        entries.truncate(page(limit));
+        Ok(entries)
+    }
+
+    async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
+        let state = self.state();
+        let wanted = |kept: &&Kept<Task>| {
+            filter.project_id.is_none_or(|project| project == kept.entity.project_id)
+                && filter.state.is_none_or(|wanted| wanted == kept.entity.state)
+                && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && state.sees(scope, kept.entity.project_id)
+        };
+        let found = state.workspace.tasks.values().rev().filter(wanted);
+        Ok(found.take(page(filter.limit)).map(|kept| kept.entity.clone()).collect())
+    }
+
+    async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError> {
+        let state = self.state();
+        let kept = state.workspace.tasks.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id));
+        Ok(kept.map(|kept| kept.entity.clone()))
+    }
+
+    async fn edges(&self, scope: &Scope, src: Option<Uuid>, dst: Option<Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError> {
+        let state = self.state();
+        let wanted = |kept: &&Kept<Edge>| {
+            src.is_none_or(|src| src == kept.entity.src)
+                && dst.is_none_or(|dst| dst == kept.entity.dst)
+                && run.is_none_or(|run| kept.made.run_id == Some(run))
+                && state.sees(scope, kept.entity.project_id)
+        };
+        Ok(state.workspace.edges.values().filter(wanted).map(|kept| kept.entity.clone()).collect())
+    }
+
+    async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
+        let state = self.state();
+        let kept = state.workspace.edges.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id));
+        Ok(kept.map(|kept| kept.entity.clone()))
+    }
+
+    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
+        let wanted = |kind, of: ProjectId, title: &str, text: &str| {
+            (kinds.is_empty() || kinds.contains(&kind))
+                && project.is_none_or(|project| project == of)
+                && terms::matches(&terms::index(&[title, text]), &needles)
+        };
+        let mut hits = self.state().hits(scope, wanted);
+        hits.sort_by_key(|hit| std::cmp::Reverse(hit.id));
+        hits.truncate(page(limit));
+        Ok(hits)
+    }
+
+    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let revised = state.revise(&changes, None, |_| now).map_err(|Conflict(id)| AppendError::Conflict(id))?;
+        state.write(revised);
+        Ok(())
+    }
+
+    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
+        let mut state = self.state();
+        match state.actors.values().find(|known| known.handle == actor.handle) {
+            Some(known) if known.id != actor.id => Err(StoreError::Unusable(format!("the handle {} is taken", actor.handle))),
+            _ => {
+                state.actors.entry(actor.id).or_insert(actor);
+                Ok(())
+            }
+        }
+    }
+
+    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
+        Ok(self.state().actors.values().cloned().collect())
+    }
+
+    async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
+        let named = |actor: &&ActorRecord| actor.handle == name || actor.id.to_string() == name;
+        Ok(self.state().actors.values().find(named).cloned())
+    }
+
+    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
+        self.state().members.insert((project, actor));
+        Ok(())
+    }
+
+    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
+        Ok(self.state().members.remove(&(project, actor)))
+    }
+
+    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
+        Ok(self.state().is_member(project, actor))
+    }
+}

@@ -1,0 +1,77 @@
+//! Search terms, with one meaning in every store: split on whatever is not alphanumeric, lower-cased,
+//! all required, the last one a prefix. A text is indexed as its distinct terms between spaces, so a
+//! match is a plain substring and no query grammar ever sees user text.
+
+use std::collections::BTreeSet;
+
+fn terms(text: &str) -> Vec<String> {
+    // Lower-cased before splitting: some capitals become a letter and a combining mark.
+    let lower: String = text.chars().flat_map(char::to_lowercase).collect();
+    lower.split(|c: char| !c.is_alphanumeric()).filter(|term| !term.is_empty()).map(str::to_owned).collect()
+}
+
+/// ` alpha beta `, or empty when there is nothing to find.
+pub fn index(texts: &[&str]) -> String {
+    let distinct: BTreeSet<String> = texts.iter().flat_map(|text| terms(text)).collect();
+    if distinct.is_empty() {
+        return String::new();
+    }
+    let mut index = String::from(" ");
+    for term in distinct {
+        index.push_str(&term);
+        index.push(' ');
+    }
+    index
+}
+
+/// What an index must contain to match; `None` when the query has no terms, which matches nothing.
+pub fn needles(query: &str) -> Option<Vec<String>> {
+    let mut terms = terms(query);
+    let last = terms.pop()?;
+    let mut needles: Vec<String> = terms.into_iter().map(|term| format!(" {term} ")).collect();
+    needles.push(format!(" {last}"));
+    Some(needles)
+}
+
+pub fn matches(index: &str, needles: &[String]) -> bool {
+    needles.iter().all(|needle| index.contains(needle.as_str()))
+}
+
+/// The beginning of a text, for lists.
+pub fn excerpt(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, query: &str) -> bool {
+        needles(query).is_some_and(|needles| matches(&index(&[text]), &needles))
+    }
+
+    #[test]
+    fn terms_are_split_lower_cased_and_all_required() {
+        assert!(found("Quarterly-report: Q3, draft_2", "report QUARTERLY"));
+        assert!(!found("Quarterly report", "quarterly budget"));
+    }
+
+    #[test]
+    fn only_the_last_term_is_a_prefix() {
+        assert!(found("budget forecast", "budget fore"));
+        assert!(!found("budget forecast", "budg forecast"));
+    }
+
+    #[test]
+    fn a_query_without_terms_finds_nothing() {
+        assert!(!found("anything", "  \"*'-- "));
+    }
+
+    #[test]
+    fn other_scripts_and_hostile_syntax_are_only_words() {
+        assert!(found("Бюджет на ГОД", "бюджет год"));
+        assert!(found("İstanbul", "İstanbul"));
+        assert!(found("a OR b", "or"));
+        assert!(!found("a b", "\"a\" OR *"));
+    }
+}

@@ -1,0 +1,296 @@
+//! The meaning of workspace changes, once for every store: what each mutation does to the entities it
+//! touches, and when it conflicts. Stores load what a batch touches, apply, and write what was revised.
+
+use engine::actor::Actor;
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::time::Timestamp;
+use engine::workspace::{Change, Document, Edge, Mutation, Project, Task};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+/// The event behind a change; neither, when a person made it outside any run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub run_id: Option<RunId>,
+    pub seq: Option<u64>,
+}
+
+impl Origin {
+    pub fn of(run: Option<RunId>, seq: u64) -> Origin {
+        Origin { run_id: run, seq: run.map(|_| seq) }
+    }
+}
+
+/// An entity with where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept<T> {
+    pub entity: T,
+    pub made: Origin,
+    pub changed: Origin,
+    pub actor: Actor,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Workspace {
+    pub projects: BTreeMap<ProjectId, Kept<Project>>,
+    pub documents: BTreeMap<DocumentId, Kept<Document>>,
+    pub tasks: BTreeMap<TaskId, Kept<Task>>,
+    pub edges: BTreeMap<EdgeId, Kept<Edge>>,
+}
+
+/// What a change amounted to. `from` is the version it was made on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Revision {
+    ProjectMade(Kept<Project>, ActorId),
+    ProjectChanged { from: i64, to: Kept<Project> },
+    DocumentMade(Kept<Document>),
+    DocumentChanged { from: Kept<Document>, to: Kept<Document> },
+    TaskMade(Kept<Task>),
+    TaskChanged { from: i64, to: Kept<Task> },
+    Linked(Kept<Edge>),
+    Unlinked(EdgeId),
+}
+
+/// The entity that was not as expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict(pub Uuid);
+
+/// The ids a batch of changes looks at.
+#[derive(Clone, Debug, Default)]
+pub struct Touched {
+    pub projects: BTreeSet<ProjectId>,
+    pub documents: BTreeSet<DocumentId>,
+    pub tasks: BTreeSet<TaskId>,
+    pub edges: BTreeSet<EdgeId>,
+}
+
+impl Touched {
+    pub fn by(changes: &[Change]) -> Touched {
+        let mut touched = Touched::default();
+        for change in changes {
+            match &change.mutation {
+                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => drop(touched.projects.insert(*id)),
+                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => drop(touched.documents.insert(*id)),
+                Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => drop(touched.tasks.insert(*id)),
+                Mutation::Link { id, .. } | Mutation::Unlink { id } => drop(touched.edges.insert(*id)),
+            }
+        }
+        touched
+    }
+
+    /// Without what the changes themselves create: that is expected not to exist, so it need not be looked up.
+    pub fn before(changes: &[Change]) -> Touched {
+        let mut touched = Touched::by(changes);
+        for change in changes {
+            match &change.mutation {
+                Mutation::CreateProject { id, .. } => drop(touched.projects.remove(id)),
+                Mutation::CreateDocument { id, .. } => drop(touched.documents.remove(id)),
+                Mutation::CreateTask { id, .. } => drop(touched.tasks.remove(id)),
+                Mutation::Link { id, .. } => drop(touched.edges.remove(id)),
+                _ => {}
+            }
+        }
+        touched
+    }
+}
+
+/// Belongs to the platform, so it is left out of lists and searches.
+pub fn is_platform(document: &Document) -> bool {
+    document.props.get("doc_role").is_some_and(|role| !role.is_null())
+}
+
+impl Workspace {
+    /// Apply one change. `None` when this very event had already made it.
+    pub fn apply(&mut self, change: &Change, run: Option<RunId>, at: Timestamp) -> Result<Option<Revision>, Conflict> {
+        let stamp = Stamp { origin: Origin::of(run, change.seq), actor: change.actor };
+        match &change.mutation {
+            Mutation::CreateProject { id, title, description, owner } => {
+                let made = Project {
+                    id: *id,
+                    title: title.clone(),
+                    description: description.clone(),
+                    version: 1,
+                    created_at: at,
+                    updated_at: at,
+                };
+                let made = stamp.make(&mut self.projects, *id, id.0, made)?;
+                Ok(made.map(|project| Revision::ProjectMade(project, *owner)))
+            }
+            Mutation::UpdateProject { id, expected_version, title, description } => {
+                let kept = self.projects.get_mut(id).ok_or(Conflict(id.0))?;
+                let from = kept.entity.version;
+                expect(from, Some(*expected_version), id.0)?;
+                set(&mut kept.entity.title, title);
+                set(&mut kept.entity.description, description);
+                (kept.entity.version, kept.entity.updated_at) = (from + 1, at);
+                Ok(Some(Revision::ProjectChanged { from, to: stamp.changed(kept) }))
+            }
+            Mutation::CreateDocument { id, project_id, title, type_key, content, props } => {
+                let made = Document {
+                    id: *id,
+                    project_id: *project_id,
+                    title: title.clone(),
+                    type_key: type_key.clone(),
+                    content: content.clone(),
+                    props: props.clone(),
+                    version: 1,
+                    created_at: at,
+                    updated_at: at,
+                };
+                Ok(stamp.make(&mut self.documents, *id, id.0, made)?.map(Revision::DocumentMade))
+            }
+            Mutation::UpdateDocument { id, expected_version, title, content, props } => {
+                let kept = self.documents.get_mut(id).ok_or(Conflict(id.0))?;
+                expect(kept.entity.version, *expected_version, id.0)?;
+                let from = kept.clone();
+                set(&mut kept.entity.title, title);
+                set(&mut kept.entity.content, content);
+                merge(&mut kept.entity.props, props);
+                (kept.entity.version, kept.entity.updated_at) = (from.entity.version + 1, at);
+                Ok(Some(Revision::DocumentChanged { from, to: stamp.changed(kept) }))
+            }
+            Mutation::CreateTask { id, project_id, title, description, state, props } => {
+                let made = Task {
+                    id: *id,
+                    project_id: *project_id,
+                    title: title.clone(),
+                    description: description.clone(),
+                    state: *state,
+                    props: props.clone(),
+                    version: 1,
+                    created_at: at,
+                    updated_at: at,
+                };
+                Ok(stamp.make(&mut self.tasks, *id, id.0, made)?.map(Revision::TaskMade))
+            }
+            Mutation::UpdateTask { id, expected_version, title, description, state, props } => {
+                let kept = self.tasks.get_mut(id).ok_or(Conflict(id.0))?;
+                let from = kept.entity.version;
+                expect(from, Some(*expected_version), id.0)?;
+                set(&mut kept.entity.title, title);
+                set(&mut kept.entity.description, description);
+                set(&mut kept.entity.state, state);
+                merge(&mut kept.entity.props, props);
+                (kept.entity.version, kept.entity.updated_at) = (from + 1, at);
+                Ok(Some(Revision::TaskChanged { from, to: stamp.changed(kept) }))
+            }
+            Mutation::Link { id, project_id, src, dst, rel, props } => {
+                let made = Edge {
+                    id: *id,
+                    project_id: *project_id,
+                    src: *src,
+                    dst: *dst,
+                    rel: rel.clone(),
+                    props: props.clone(),
+                    created_at: at,
+                };
+                Ok(stamp.make(&mut self.edges, *id, id.0, made)?.map(Revision::Linked))
+            }
+            Mutation::Unlink { id } => Ok(self.edges.remove(id).map(|_| Revision::Unlinked(*id))),
+        }
+    }
+}
+
+/// Who, and at which event.
+struct Stamp {
+    origin: Origin,
+    actor: Actor,
+}
+
+impl Stamp {
+    fn make<K: Ord, T: Clone>(&self, kept: &mut BTreeMap<K, Kept<T>>, key: K, id: Uuid, entity: T) -> Result<Option<Kept<T>>, Conflict> {
+        match kept.get(&key) {
+            Some(known) if self.origin.run_id.is_some() && known.made == self.origin => Ok(None),
+            Some(_) => Err(Conflict(id)),
+            None => {
+                let made = Kept { entity, made: self.origin, changed: self.origin, actor: self.actor };
+                kept.insert(key, made.clone());
+                Ok(Some(made))
+            }
+        }
+    }
+
+    fn changed<T: Clone>(&self, kept: &mut Kept<T>) -> Kept<T> {
+        (kept.changed, kept.actor) = (self.origin, self.actor);
+        kept.clone()
+    }
+}
+
+fn expect(version: i64, expected: Option<i64>, id: Uuid) -> Result<(), Conflict> {
+    if expected.is_none_or(|expected| expected == version) { Ok(()) } else { Err(Conflict(id)) }
+}
+
+fn set<T: Clone>(field: &mut T, value: &Option<T>) {
+    if let Some(value) = value {
+        field.clone_from(value);
+    }
+}
+
+/// Key by key, one level deep: what is not named stays.
+fn merge(props: &mut Value, patch: &Option<Value>) {
+    let Some(Value::Object(patch)) = patch else { return };
+    if !props.is_object() {
+        *props = Value::Object(Default::default());
+    }
+    if let Value::Object(props) = props {
+        props.extend(patch.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn change(mutation: Mutation, seq: u64) -> Change {
+        Change { mutation, actor: Actor::Platform, seq }
+    }
+
+    fn id() -> Uuid {
+        Uuid::from_u128(7)
+    }
+
+    fn create() -> Mutation {
+        Mutation::CreateDocument {
+            id: id().into(),
+            project_id: id().into(),
+            title: "T".into(),
+            type_key: "note".into(),
+            content: "one".into(),
+            props: json!({"homework_run_id": "r", "tags": {"a": 1}}),
+        }
+    }
+
+    fn update(expected_version: Option<i64>, props: Value) -> Mutation {
+        Mutation::UpdateDocument { id: id().into(), expected_version, title: None, content: Some("two".into()), props: Some(props) }
+    }
+
+    #[test]
+    fn props_are_merged_key_by_key_and_never_replaced() {
+        let mut workspace = Workspace::default();
+        workspace.apply(&change(create(), 1), None, Timestamp(1)).unwrap();
+        workspace.apply(&change(update(Some(1), json!({"tags": {"b": 2}})), 2), None, Timestamp(2)).unwrap();
+        let document = &workspace.documents[&DocumentId(id())].entity;
+        assert_eq!(document.props, json!({"homework_run_id": "r", "tags": {"b": 2}}));
+        assert_eq!((document.version, document.title.as_str(), document.content.as_str()), (2, "T", "two"));
+    }
+
+    #[test]
+    fn a_stale_version_conflicts_and_changes_nothing() {
+        let mut workspace = Workspace::default();
+        workspace.apply(&change(create(), 1), None, Timestamp(1)).unwrap();
+        let refused = workspace.apply(&change(update(Some(9), json!({})), 2), None, Timestamp(2));
+        assert_eq!(refused, Err(Conflict(id())));
+        assert_eq!(workspace.documents[&DocumentId(id())].entity.version, 1);
+    }
+
+    #[test]
+    fn creating_again_is_nothing_for_the_same_event_and_a_conflict_for_another() {
+        let run = Some(RunId(id()));
+        let mut workspace = Workspace::default();
+        assert!(workspace.apply(&change(create(), 3), run, Timestamp(1)).unwrap().is_some());
+        assert_eq!(workspace.apply(&change(create(), 3), run, Timestamp(1)), Ok(None));
+        assert_eq!(workspace.apply(&change(create(), 4), run, Timestamp(1)), Err(Conflict(id())));
+    }
+}

@@ -1,0 +1,222 @@
+//! Holds leases: claims runs that nobody drives, gives each a driver, keeps the leases alive, and gives
+//! them back when the process stops.
+
+use crate::breaker::Breaker;
+use crate::desk::{Desk, Note};
+use crate::driver::{Driver, Parting};
+use crate::ports::{Append, Claimed, Clock, Lease, Performer, Store};
+use engine::ids::RunId;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// Every live run of the database.
+    All,
+    /// Only those that were asked for.
+    Asked,
+}
+
+#[derive(Clone, Debug)]
+pub struct WorkerConfig {
+    /// Unique per process: leases are held by it.
+    pub id: String,
+    pub slots: usize,
+    pub lease: Duration,
+    pub duty: Duty,
+    /// Other processes share this database: commands may arrive there.
+    pub shared: bool,
+}
+
+/// Ready runs are looked for at least this often, even if every hint is lost.
+const POLL: Duration = Duration::from_millis(500);
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+pub struct Worker {
+    desk: Desk,
+    performer: Arc<dyn Performer>,
+    breaker: Arc<Breaker>,
+    config: WorkerConfig,
+    held: BTreeMap<RunId, (Lease, CancellationToken)>,
+    drivers: JoinSet<Parting>,
+    tasks: HashMap<Id, RunId>,
+    /// Runs whose log or machine makes this program stumble: never claimed again here.
+    set_aside: HashSet<RunId>,
+    stopping: CancellationToken,
+}
+
+impl Worker {
+    pub fn new(store: Arc<dyn Store>, performer: Arc<dyn Performer>, clock: Arc<dyn Clock>, config: WorkerConfig) -> Worker {
+        Worker {
+            desk: Desk::new(store, clock),
+            performer,
+            breaker: Arc::default(),
+            config,
+            held: BTreeMap::new(),
+            drivers: JoinSet::new(),
+            tasks: HashMap::new(),
+            set_aside: HashSet::new(),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    pub fn desk(&self) -> Desk {
+        self.desk.clone()
+    }
+
+    /// Drive until `cancel`, then let calls in flight finish (within ten seconds) and release everything.
+    pub async fn serve(mut self, cancel: CancellationToken) {
+        let mut renewal = tokio::time::interval(self.config.lease / 3);
+        let mut watch = tokio::time::interval(WATCH_EVERY);
+        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        watch.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        self.claim().await;
+        loop {
+            let desk = self.desk.clone();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break,
+                Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.ended(ended).await,
+                _ = renewal.tick() => self.renew().await,
+                _ = watch.tick(), if self.config.shared && !self.held.is_empty() => self.watch().await,
+                () = desk.office.bell.notified() => {}
+                () = desk.office.store.wakeup(POLL) => {}
+            }
+            self.claim().await;
+        }
+        self.drain().await;
+    }
+
+    async fn claim(&mut self) {
+        let free = self.config.slots.saturating_sub(self.held.len());
+        if free == 0 {
+            return;
+        }
+        let claims: Vec<(usize, Option<RunId>)> = match self.config.duty {
+            Duty::All => vec![(free, None)],
+            Duty::Asked => {
+                let mut asked: Vec<RunId> = self.desk.office.wanted().iter().copied().filter(|id| !self.held.contains_key(id)).collect();
+                asked.sort();
+                asked.into_iter().take(free).map(|id| (1, Some(id))).collect()
+            }
+        };
+        for (limit, only) in claims {
+            match self.desk.store().claim(&self.config.id, limit, self.config.lease, only).await {
+                Ok(claimed) => claimed.into_iter().for_each(|claimed| self.hire(claimed)),
+                Err(error) => tracing::warn!(%error, "claiming postponed"),
+            }
+        }
+    }
+
+    fn hire(&mut self, claimed: Claimed) {
+        let id = claimed.lease.run_id;
+        if self.set_aside.contains(&id) {
+            return;
+        }
+        let (sender, notes) = mpsc::unbounded_channel();
+        self.desk.office.drivers().insert(id, sender);
+        // A child: a lost lease stops one driver, the process stops all.
+        let stopping = self.stopping.child_token();
+        self.held.insert(id, (claimed.lease.clone(), stopping.clone()));
+        let (desk, performer, breaker) = (self.desk.clone(), self.performer.clone(), self.breaker.clone());
+        let task = self.drivers.spawn(async move {
+            let _guard = Guard { desk: desk.clone(), run: id };
+            Driver::drive(desk, performer, breaker, claimed, notes, stopping).await
+        });
+        self.tasks.insert(task.id(), id);
+    }
+
+    async fn ended(&mut self, ended: Result<(Id, Parting), JoinError>) {
+        let (task, parting) = match ended {
+            Ok(ended) => ended,
+            Err(error) => (error.id(), Parting::Unusable(format!("the driver panicked: {error}"))),
+        };
+        let Some(id) = self.tasks.remove(&task) else { return };
+        let Some((lease, _)) = self.held.remove(&id) else { return };
+        match parting {
+            Parting::AtRest => {
+                self.desk.office.wanted().remove(&id);
+                self.release(vec![lease]).await;
+            }
+            Parting::Drained => self.release(vec![lease]).await,
+            Parting::LeaseLost => tracing::warn!(run = %id, "lease lost; another worker goes on"),
+            Parting::Unusable(why) => self.put_aside(lease, why).await,
+        }
+    }
+
+    async fn release(&self, leases: Vec<Lease>) {
+        if let Err(error) = self.desk.store().release(&leases).await {
+            tracing::warn!(%error, "leases not released; they lapse by themselves");
+        }
+    }
+
+    /// One poisoned run never stops the others. It is marked failed from its row, without folding it.
+    async fn put_aside(&mut self, lease: Lease, why: String) {
+        tracing::error!(run = %lease.run_id, why, "run set aside");
+        self.set_aside.insert(lease.run_id);
+        self.desk.office.wanted().remove(&lease.run_id);
+        let row = self.desk.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
+        if let Ok(Some(row)) = row {
+            let (batch, rows) = engine::projection::failed_unread(row, &why, self.desk.office.clock.now());
+            let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
+            if let Err(error) = self.desk.store().append(append).await {
+                tracing::error!(run = %lease.run_id, %error, "the failed run could not be marked");
+            }
+        }
+    }
+
+    async fn renew(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let leases: Vec<Lease> = self.held.values().map(|(lease, _)| lease.clone()).collect();
+        match self.desk.store().renew(&leases, self.config.lease).await {
+            Ok(lost) => {
+                for id in lost {
+                    if let Some((_, stop)) = self.held.get(&id) {
+                        stop.cancel();
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "leases not renewed"),
+        }
+    }
+
+    /// Commands may have been recorded by another process: tell the drivers concerned.
+    async fn watch(&self) {
+        let Ok(heads) = self.desk.store().heads(&self.config.id).await else { return };
+        let drivers = self.desk.office.drivers();
+        for (id, last_seq) in heads {
+            if let Some(driver) = drivers.get(&id) {
+                let _ = driver.send(Note::Grown { last_seq });
+            }
+        }
+    }
+
+    async fn drain(&mut self) {
+        self.stopping.cancel();
+        while let Some(ended) = self.drivers.join_next_with_id().await {
+            self.ended(ended).await;
+        }
+        let left: Vec<Lease> = self.held.values().map(|(lease, _)| lease.clone()).collect();
+        if !left.is_empty() {
+            self.release(left).await;
+        }
+    }
+}
+
+/// Takes the driver's mailbox away when it ends, even by panic, so that commands find their other way.
+struct Guard {
+    desk: Desk,
+    run: RunId,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.desk.office.drivers().remove(&self.run);
+    }
+}

@@ -1,0 +1,140 @@
+//! A new run's brief: everything it may do, checked before the first event. What is wrong is said with
+//! the value and the limit; nothing is recorded then.
+
+use super::House;
+use super::caller::Caller;
+use super::problems::Problem;
+use crate::config::models::ModelNames;
+use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
+use engine::facts::run::Queued;
+use engine::ids::{self, ProjectId, RunId};
+use engine::model::Models;
+use engine::run::{Criterion, Kind, ScopeKind};
+use serde::{Deserialize, Serialize};
+
+const MAX_CRITERIA: usize = 50;
+const MAX_CRITERION: usize = 2_000;
+
+/// The body of `POST /api/runs`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewRun {
+    /// Chosen by the client, so that asking twice makes one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<RunId>,
+    pub kind: String,
+    pub objective: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopeKind>,
+    #[serde(default)]
+    pub project_ids: Vec<String>,
+    #[serde(default)]
+    pub success_criteria: Vec<String>,
+    #[serde(default)]
+    pub tools: Vec<String>,
+    #[serde(default)]
+    pub budgets: BudgetPatch,
+    /// `provider/model` for every role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// By profile; `model` beats it.
+    #[serde(default)]
+    pub models: ModelNames,
+}
+
+pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
+    let kind = Kind::parse(&new.kind).ok_or_else(|| Problem::invalid("unknown_kind", unknown_kind(&new.kind)))?;
+    let success_criteria = criteria(new.success_criteria)?;
+    let project_ids = projects(house, caller, &new.project_ids).await?;
+    let scope = scope(new.scope, project_ids.len())?;
+    let tools = house.catalogue.tools(&new.tools).map_err(|why| Problem::invalid("unknown_tool", why))?;
+    let names = new.model.map_or(new.models, |all| ModelNames { fast: Some(all.clone()), balanced: Some(all.clone()), powerful: Some(all) });
+    let (models, warnings) = house.catalogue.models(&names).await.map_err(|why| Problem::invalid("bad_model", why))?;
+    let brief = Queued {
+        kind,
+        objective: new.objective.trim().to_owned(),
+        scope,
+        workspace_project_id: ids::derive(house.clock.now(), &[id.0.as_bytes(), b"workspace"]).into(),
+        project_ids,
+        success_criteria,
+        tools,
+        budgets: budgets(&new.budgets, &models),
+        models,
+        owner: caller.0.id,
+        warnings,
+    };
+    match engine::run::check_brief(&brief) {
+        Ok(()) => Ok(brief),
+        Err(refusal) => Err(Problem::invalid(refusal.slug, refusal.message)),
+    }
+}
+
+/// Where no price is known money cannot be counted, so tokens are.
+fn budgets(asked: &BudgetPatch, models: &Models) -> Budgets {
+    let mut budgets = Budgets::default().patched(asked);
+    if !models.price_known() {
+        budgets.max_tokens.get_or_insert(IMPLIED_MAX_TOKENS);
+    }
+    budgets
+}
+
+fn unknown_kind(kind: &str) -> String {
+    let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    format!("kind {kind} is not available in this version; kinds: {}", kinds.join(", "))
+}
+
+fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
+    let texts: Vec<String> = texts.into_iter().map(|text| text.trim().to_owned()).collect();
+    if texts.len() > MAX_CRITERIA {
+        return Err(Problem::invalid("bad_criterion", format!("{} success criteria were given; at most {MAX_CRITERIA} are allowed", texts.len())));
+    }
+    if let Some(index) = texts.iter().position(|text| text.is_empty() || text.chars().count() > MAX_CRITERION) {
+        let detail = format!("success criterion {} must have 1 to {MAX_CRITERION} characters", index + 1);
+        return Err(Problem::invalid("bad_criterion", detail));
+    }
+    Ok(Criterion::number(texts))
+}
+
+async fn projects(house: &House, caller: &Caller, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
+    let mut found = Vec::new();
+    for name in names {
+        let id: ProjectId = name.parse().map_err(|_| Problem::not_found("project", name))?;
+        let project = house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project", id))?;
+        if !found.contains(&project.id) {
+            found.push(project.id);
+        }
+    }
+    Ok(found)
+}
+
+fn scope(asked: Option<ScopeKind>, projects: usize) -> Result<ScopeKind, Problem> {
+    let implied = match projects {
+        0 => ScopeKind::Global,
+        1 => ScopeKind::Project,
+        _ => ScopeKind::MultiProject,
+    };
+    match asked {
+        Some(ScopeKind::MultiProject) if projects == 1 => Ok(ScopeKind::Project),
+        Some(asked) if asked != implied => {
+            Err(Problem::invalid("bad_scope", format!("scope {} does not go with {projects} project ids; leave the scope out", asked.name())))
+        }
+        _ => Ok(implied),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scope_follows_from_the_projects() {
+        assert_eq!(scope(None, 0), Ok(ScopeKind::Global));
+        assert_eq!(scope(None, 2), Ok(ScopeKind::MultiProject));
+        assert_eq!(scope(Some(ScopeKind::Project), 0).unwrap_err().slug, "bad_scope");
+    }
+
+    #[test]
+    fn another_kind_is_refused_with_those_that_exist() {
+        assert_eq!(unknown_kind("tree"), "kind tree is not available in this version; kinds: homework");
+    }
+}

@@ -1,0 +1,140 @@
+//! The log, as pages and as a stream. The log itself is the source of both, so a slow reader loses nothing;
+//! the broadcast only says when to look again.
+
+use super::caller::{Asked, Caller, Id};
+use super::{Answer, House};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::IntoResponse;
+use axum::response::sse::{Event as Sse, KeepAlive};
+use engine::batch::RunRow;
+use engine::event::StoredEvent;
+use engine::ids::RunId;
+use engine::workspace::Scope;
+use futures::stream;
+use runtime::ports::StoreError;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::Receiver;
+
+const PAGE: usize = 256;
+const MAX_PAGE: usize = 1_000;
+/// Looking again without a hint: another process may be the one that writes.
+const POLL: Duration = Duration::from_millis(100);
+
+#[derive(Deserialize)]
+pub struct PageQuery {
+    #[serde(default)]
+    after: u64,
+    limit: Option<usize>,
+}
+
+pub async fn page(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Asked(query): Asked<PageQuery>) -> Answer<impl IntoResponse> {
+    caller.run(&house, id).await?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let events = house.store.events(id, query.after, limit).await?;
+    let next = if events.len() == limit { events.last().map(|event| event.seq) } else { None };
+    let items: Vec<String> = events.into_iter().map(public).collect();
+    let next = next.map_or_else(|| "null".to_owned(), |seq| format!("\"{seq}\""));
+    let body = format!("{{\"items\":[{}],\"next_cursor\":{next}}}", items.join(","));
+    Ok(([(header::CONTENT_TYPE, "application/json")], body))
+}
+
+fn public(event: StoredEvent) -> String {
+    event.decode().to_json()
+}
+
+#[derive(Deserialize)]
+pub struct StreamQuery {
+    after: Option<u64>,
+    /// `settled`: end, with the run object, once nobody needs to drive it any more.
+    until: Option<String>,
+}
+
+pub async fn stream(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<StreamQuery>,
+    headers: HeaderMap,
+) -> Answer<impl IntoResponse> {
+    caller.run(&house, id).await?;
+    let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let tail = Tail {
+        hints: house.desk.as_ref().map(|desk| desk.live().subscribe()),
+        house,
+        run: id,
+        after: query.after.or(last_seen).unwrap_or(0),
+        until_settled: query.until.as_deref() == Some("settled"),
+        ready: VecDeque::new(),
+        ended: false,
+    };
+    let events = stream::unfold(tail, |mut tail| async move { Some((Ok::<_, Infallible>(tail.next().await?), tail)) });
+    Ok(axum::response::Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(10))))
+}
+
+struct Tail<T> {
+    house: Arc<House>,
+    hints: Option<Receiver<T>>,
+    run: RunId,
+    after: u64,
+    until_settled: bool,
+    ready: VecDeque<StoredEvent>,
+    ended: bool,
+}
+
+impl<T: Clone> Tail<T> {
+    /// `None` ends the stream; the reader comes back with the last id it saw.
+    async fn next(&mut self) -> Option<Sse> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Sse::default().id(event.seq.to_string()).data(public(event)));
+            }
+            if self.ended {
+                return None;
+            }
+            match self.look().await {
+                Ok(Some(settled)) => {
+                    self.ended = true;
+                    return Sse::default().event("settled").json_data(settled).ok();
+                }
+                Ok(None) if self.ready.is_empty() => self.wait().await,
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(run = %self.run, %error, "a stream ended: the log could not be read");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Fetch what is new; the run itself when there is nothing and it has settled.
+    async fn look(&mut self) -> Result<Option<RunRow>, StoreError> {
+        self.ready.extend(self.house.store.events(self.run, self.after, PAGE).await?);
+        if let Some(last) = self.ready.back() {
+            self.after = last.seq;
+            return Ok(None);
+        }
+        if !self.until_settled {
+            return Ok(None);
+        }
+        let row = self.house.store.run(&Scope::Platform, self.run).await?;
+        Ok(row.filter(|row| !row.status.is_live() && row.last_seq <= self.after))
+    }
+
+    async fn wait(&mut self) {
+        let poll = tokio::time::sleep(POLL);
+        match &mut self.hints {
+            Some(hints) => {
+                tokio::select! {
+                    _ = hints.recv() => {}
+                    () = poll => {}
+                }
+            }
+            None => poll.await,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Errors as RFC 9457 problems with a stable slug. Forbidden and unknown are the same 404.
+
+use crate::failure::Failure;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use runtime::ports::{AppendError, StoreError};
+use serde_json::{Value, json};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub status: StatusCode,
+    /// The `type`: what a program tells problems apart by.
+    pub slug: String,
+    pub detail: String,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem { status, slug: slug.into(), detail: detail.into() }
+    }
+
+    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, format!("{what}_not_found"), format!("there is no {what} {id} that you may see"))
+    }
+
+    pub fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, slug, detail)
+    }
+
+    /// What another process answered; something that is no problem document is kept as its text.
+    pub fn parse(status: StatusCode, text: &str) -> Problem {
+        let Ok(Value::Object(mut body)) = serde_json::from_str(text) else {
+            return Problem::new(status, "unexpected", format!("{status}: {text}"));
+        };
+        let mut take = |name: &str| body.remove(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
+        let (slug, detail) = (take("type"), take("detail"));
+        Problem { status, slug, detail }
+    }
+
+    /// For the command line: the same words, and what to type next.
+    pub fn into_failure(self) -> Failure {
+        let next = match self.slug.as_str() {
+            "run_not_found" => Some("`pleach ls` lists the runs you may see."),
+            "project_not_found" => Some("`pleach project ls` lists the projects you may see."),
+            "document_not_found" => Some("`pleach show RUN` lists a run's documents with their ids; `pleach search WORDS` finds others."),
+            "actor_not_found" => Some("`pleach actor ls` lists the actors; `pleach actor create HANDLE` makes one."),
+            _ => None,
+        };
+        let message = next.map_or_else(|| self.detail.clone(), |next| format!("{}\n{next}", self.detail));
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => Failure::unreachable(message),
+            status if status.is_client_error() => Failure::usage(message),
+            _ => Failure::failed(message),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let title = self.status.canonical_reason().unwrap_or("Error");
+        let body = json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
+        (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        let (status, slug) = match &error {
+            StoreError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable"),
+            StoreError::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "disk_full"),
+            StoreError::Unusable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "database_unusable"),
+        };
+        Problem::new(status, slug, error.to_string())
+    }
+}
+
+impl From<AppendError> for Problem {
+    fn from(error: AppendError) -> Problem {
+        match error {
+            AppendError::Store(error) => error.into(),
+            error => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
+        }
+    }
+}

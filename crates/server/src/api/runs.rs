@@ -1,0 +1,99 @@
+//! Runs: start, list, look at.
+
+use super::brief::{self, NewRun};
+use super::caller::{Asked, Caller, Id, Sent};
+use super::problems::Problem;
+use super::{Answer, HolderView, House, Page};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use engine::batch::{IterationRow, RunRow};
+use engine::ids::{self, RunId};
+use engine::run::{Kind, Status};
+use runtime::ports::RunFilter;
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+const MAX_PAGE: usize = 200;
+
+pub async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
+    Json(HolderView { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").into(), drives: house.drives })
+}
+
+/// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
+pub async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<(StatusCode, Json<RunRow>)> {
+    let id = new.id.unwrap_or_else(|| mint(&house));
+    if let Some(existing) = house.store.run(&caller.scope(), id).await? {
+        return Ok((StatusCode::OK, Json(existing)));
+    }
+    let brief = brief::draw_up(&house, &caller, id, new).await?;
+    let row = house.desk()?.create(id, brief, caller.actor()).await?;
+    Ok((StatusCode::CREATED, Json(row)))
+}
+
+/// A time-ordered id that nobody can guess.
+pub fn mint<T: From<uuid::Uuid>>(house: &House) -> T {
+    ids::derive(house.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
+}
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    kind: Option<String>,
+    status: Option<String>,
+    q: Option<String>,
+    cursor: Option<RunId>,
+    limit: Option<usize>,
+}
+
+pub async fn list(State(house): State<Arc<House>>, caller: Caller, Asked(query): Asked<ListQuery>) -> Answer<Json<Page<RunRow>>> {
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let filter = RunFilter {
+        kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
+        status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
+        text: query.q.filter(|text| !text.trim().is_empty()),
+        before: query.cursor,
+        limit,
+    };
+    let items = house.store.runs(&caller.scope(), filter).await?;
+    let next_cursor = items.last().filter(|_| items.len() == limit).map(|run| run.id.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
+    all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
+        let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
+        Problem::invalid(format!("unknown_{what}"), format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))
+    })
+}
+
+pub async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
+    caller.run(&house, id).await.map(Json)
+}
+
+pub async fn iterations(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<IterationRow>>> {
+    caller.run(&house, id).await?;
+    Ok(Json(house.store.iterations(&caller.scope(), id).await?))
+}
+
+pub async fn report(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {
+    Ok(Json(reported(&house, &caller, id).await?.report))
+}
+
+pub async fn report_markdown(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<impl IntoResponse> {
+    let run = reported(&house, &caller, id).await?;
+    Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::projection::report_markdown(&run.report)))
+}
+
+async fn reported(house: &House, caller: &Caller, id: RunId) -> Answer<RunRow> {
+    let run = caller.run(house, id).await?;
+    match run.report.is_null() {
+        true => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "report_not_found",
+            format!("run {id} has no report yet: it is {}. A report is made when a run ends.", run.status.name()),
+        )),
+        false => Ok(run),
+    }
+}

@@ -1,0 +1,432 @@
+//! The command line, word for word as people type it. Parsing only; what a command does is in `commands`.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use engine::budget::BudgetPatch;
+use engine::facts::effect::Decision;
+use engine::ids::{DocumentId, NodeId, ProjectId, QuestionId};
+use engine::money::Usd;
+use std::path::PathBuf;
+
+#[derive(Debug, Parser)]
+#[command(name = "pleach", version, about = "Runs long LLM work durably, and shows it growing", propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Settings that every command takes; each beats its environment variable and the configuration files.
+#[derive(Debug, Default, Args)]
+pub struct Global {
+    /// Where data lives [env: PLEACH_DATA_DIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// sqlite://PATH or postgres://… [env: PLEACH_DATABASE_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    pub database: Option<String>,
+    /// provider/model for every role [env: PLEACH_MODEL]
+    #[arg(long, global = true, value_name = "PROVIDER/MODEL")]
+    pub model: Option<String>,
+    /// A remote server for the client commands [env: PLEACH_SERVER]
+    #[arg(long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// Address of the HTTP API [env: PLEACH_LISTEN]
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Runs driven at once by this process [env: PLEACH_WORKERS]
+    #[arg(long, global = true, value_name = "N")]
+    pub workers: Option<String>,
+    /// Act as this person of the database
+    #[arg(long, global = true, value_name = "HANDLE")]
+    pub actor: Option<String>,
+    /// One compact JSON value per line
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a run
+    Run(RunArgs),
+    /// List runs, newest first
+    Ls(ListArgs),
+    /// Where a run stands: plan, evidence, documents, questions
+    Show(ShowArgs),
+    /// Follow a run live, driving it when nobody else does
+    Watch(RunRef),
+    /// The event log
+    Log(LogArgs),
+    /// Answer a question and let the run go on
+    Answer(AnswerArgs),
+    /// Tell a run something; its next model call is shown it
+    Say(SayArgs),
+    /// Let calls in flight finish and start no more
+    Pause(ControlArgs),
+    /// Let a paused run go on
+    Resume(DriveArgs),
+    /// End a run
+    Cancel(ControlArgs),
+    /// Raise limits, and continue a stopped run
+    Extend(ExtendArgs),
+    /// Settle an effect whose outcome nobody knows
+    Resolve(ResolveArgs),
+    /// A run's report
+    Report(RunRef),
+    /// Print a document, or find documents
+    Doc(DocArgs),
+    /// Full-text search over projects, documents and tasks
+    Search(SearchArgs),
+    /// Projects and who may see them
+    #[command(subcommand)]
+    Project(ProjectCommand),
+    /// People and subagents of this database
+    #[command(subcommand)]
+    Actor(ActorCommand),
+    /// Compute the projections again from the log
+    Rebuild,
+    /// Remove old finished runs
+    Prune(PruneArgs),
+    /// Check configuration, database and providers
+    Doctor,
+    /// The configuration in force
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Completions for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Drive every run of this database, and serve the local socket
+    Up,
+    /// Add a worker to a shared PostgreSQL
+    Worker,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What to achieve; `-` reads it from standard input
+    pub objective: String,
+    #[arg(long, default_value = "homework")]
+    pub kind: String,
+    /// Bind the run to a project; repeat for several
+    #[arg(long = "project", value_name = "ID")]
+    pub projects: Vec<String>,
+    /// A success criterion; repeat for several
+    #[arg(long = "success", value_name = "CRITERION")]
+    pub success: Vec<String>,
+    /// Only these tools; repeat for several
+    #[arg(long = "tool", value_name = "NAME")]
+    pub tools: Vec<String>,
+    #[command(flatten)]
+    pub limits: Limits,
+    #[command(flatten)]
+    pub follow: Follow,
+}
+
+/// How a command stays with the run it drives.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Follow {
+    /// Show the run live (default on a terminal)
+    #[arg(long, group = "staying")]
+    pub watch: bool,
+    /// Wait for its end (default elsewhere)
+    #[arg(long, group = "staying")]
+    pub wait: bool,
+    /// Record the command and return
+    #[arg(long, group = "staying")]
+    pub detach: bool,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub struct Limits {
+    /// Dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<Usd>,
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Minutes of running time
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    pub max_minutes: Option<i64>,
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub max_nodes: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub max_parallel: Option<u32>,
+}
+
+impl Limits {
+    pub fn patch(&self) -> BudgetPatch {
+        BudgetPatch {
+            max_cost_usd: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_wall_ms: self.max_minutes,
+            max_iterations: self.max_iterations,
+            max_depth: self.max_depth,
+            max_nodes: self.max_nodes,
+            max_parallel: self.max_parallel,
+            ..BudgetPatch::default()
+        }
+    }
+}
+
+fn dollars(text: &str) -> Result<Usd, String> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "dollars as a decimal number, e.g. 2.00".to_owned())?;
+    match amount.is_finite() && amount >= 0.0 && amount <= 1e9 {
+        true => Ok(Usd::from_dollars(amount)),
+        false => Err("dollars from 0 to 1000000000".into()),
+    }
+}
+
+/// Minutes in, milliseconds out.
+fn minutes(text: &str) -> Result<i64, String> {
+    let amount: f64 = text.parse().map_err(|_| "minutes as a number, e.g. 30 or 0.5".to_owned())?;
+    match amount.is_finite() && amount > 0.0 && amount <= 1e7 {
+        true => Ok((amount * 60_000.0).round() as i64),
+        false => Err("minutes above 0, at most 10000000".into()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Words of the objective
+    #[arg(long, value_name = "TEXT")]
+    pub q: Option<String>,
+    #[arg(long)]
+    pub status: Option<String>,
+    #[arg(long)]
+    pub kind: Option<String>,
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct RunRef {
+    /// A run's id, or a beginning of it that no other run has
+    pub run: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    pub run: String,
+    #[arg(long, value_name = "ID")]
+    pub node: Option<NodeId>,
+}
+
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    pub run: String,
+    /// Go on until the run ends
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Only what came after this seq
+    #[arg(long, default_value_t = 0, value_name = "SEQ")]
+    pub after: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct AnswerArgs {
+    pub run: String,
+    pub text: String,
+    #[arg(long, value_name = "ID")]
+    pub question: Option<QuestionId>,
+    #[command(flatten)]
+    pub follow: Follow,
+}
+
+#[derive(Debug, Args)]
+pub struct SayArgs {
+    pub run: String,
+    pub text: String,
+    #[arg(long, value_name = "ID")]
+    pub node: Option<NodeId>,
+    /// Only for the next planner, not for calls of this iteration
+    #[arg(long)]
+    pub queue: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ControlArgs {
+    pub run: String,
+    #[arg(long, value_name = "ID")]
+    pub node: Option<NodeId>,
+}
+
+#[derive(Debug, Args)]
+pub struct DriveArgs {
+    pub run: String,
+    #[arg(long, value_name = "ID")]
+    pub node: Option<NodeId>,
+    #[command(flatten)]
+    pub follow: Follow,
+}
+
+#[derive(Debug, Args)]
+pub struct ExtendArgs {
+    pub run: String,
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Something to tell the run as it goes on
+    #[arg(long, value_name = "TEXT")]
+    pub message: Option<String>,
+    #[command(flatten)]
+    pub follow: Follow,
+}
+
+#[derive(Debug, Args)]
+pub struct ResolveArgs {
+    pub run: String,
+    /// The effect, as `show` and `log` name it
+    pub effect: String,
+    pub decision: Verdict,
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Verdict {
+    Happened,
+    DidNot,
+    Retry,
+}
+
+impl From<Verdict> for Decision {
+    fn from(verdict: Verdict) -> Decision {
+        match verdict {
+            Verdict::Happened => Decision::Happened,
+            Verdict::DidNot => Decision::DidNot,
+            Verdict::Retry => Decision::Retry,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct DocArgs {
+    #[arg(required_unless_present = "search")]
+    pub id: Option<DocumentId>,
+    /// Find documents by their words
+    #[arg(long, value_name = "QUERY", conflicts_with = "id")]
+    pub search: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub project: Option<ProjectId>,
+}
+
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    pub query: String,
+    #[arg(long, value_name = "ID")]
+    pub project: Option<ProjectId>,
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProjectCommand {
+    /// A new project, owned by the acting person
+    Create {
+        title: String,
+        #[arg(long, default_value = "")]
+        description: String,
+    },
+    /// The projects the acting person may see
+    Ls,
+    /// Let someone see and change a project
+    Grant { project: ProjectId, actor: String },
+    /// Take that back; runs of theirs are refused at their next call
+    Revoke { project: ProjectId, actor: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ActorCommand {
+    Create {
+        /// Lower-case letters, digits and dashes
+        handle: String,
+        #[arg(long)]
+        name: Option<String>,
+    },
+    Ls,
+}
+
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// Age of the end of a run: 90d, 12h, 30m
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub older_than: std::time::Duration,
+}
+
+fn age(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || "an age such as 90d, 12h or 30m".to_owned();
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let count: u64 = text[..split].parse().map_err(|_| wrong())?;
+    let seconds = match &text[split..] {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        "s" => 1,
+        _ => return Err(wrong()),
+    };
+    count.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Every value with where it comes from
+    Show,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(words: &[&str]) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(std::iter::once("pleach").chain(words.iter().copied()))
+    }
+
+    #[test]
+    fn the_command_table_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn run_takes_every_limit_of_the_contract() {
+        let words = "run tidy --kind homework --success a --success b --tool search --max-cost 2.00 --max-tokens 9 --max-minutes 0.5 \
+                     --max-iterations 3 --max-depth 1 --max-nodes 5 --max-parallel 2 --model openai/gpt-x --wait --json";
+        let cli = parse(&words.split_whitespace().collect::<Vec<_>>()).unwrap();
+        assert!(cli.global.json);
+        assert_eq!(cli.global.model.as_deref(), Some("openai/gpt-x"));
+        let Command::Run(run) = cli.command else { panic!("not a run") };
+        let patch = run.limits.patch();
+        assert_eq!((patch.max_cost_usd, patch.max_wall_ms, patch.max_tokens), (Some(Usd(2_000_000)), Some(30_000), Some(9)));
+        assert_eq!(run.success, ["a", "b"]);
+        assert!(run.follow.wait && !run.follow.watch);
+    }
+
+    #[test]
+    fn watching_and_detaching_exclude_each_other() {
+        assert_eq!(parse(&["run", "x", "--watch", "--detach"]).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn decisions_are_the_words_of_the_api() {
+        let cli = parse(&["resolve", "r", "i1.t2", "did_not"]).unwrap();
+        let Command::Resolve(resolve) = cli.command else { panic!("not a resolve") };
+        assert_eq!(Decision::from(resolve.decision), Decision::DidNot);
+    }
+
+    #[test]
+    fn bad_numbers_name_the_value_and_what_is_valid() {
+        let error = parse(&["run", "x", "--max-cost", "cheap"]).unwrap_err().to_string();
+        assert!(error.contains("cheap") && error.contains("e.g. 2.00"), "{error}");
+        let error = parse(&["prune", "--older-than", "soon"]).unwrap_err().to_string();
+        assert!(error.contains("soon") && error.contains("90d"), "{error}");
+    }
+
+    #[test]
+    fn global_flags_may_follow_the_command() {
+        let cli = parse(&["ls", "--data-dir", "/d", "--actor", "eve"]).unwrap();
+        assert_eq!(cli.global.actor.as_deref(), Some("eve"));
+        assert_eq!(cli.global.data_dir.as_deref(), Some(std::path::Path::new("/d")));
+    }
+}

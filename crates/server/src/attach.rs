@@ -1,0 +1,175 @@
+//! Who drives. Whoever gets the lock holds the database, serves its socket and may drive; everyone else
+//! speaks to the holder. A socket that nobody answers on means nobody holds.
+
+use crate::api::{self, House};
+use crate::catalogue::Catalogue;
+use crate::config::{Config, Database};
+use crate::data_dir::{self, DataDir, Hold, SocketFile};
+use crate::drive::{Drive, Load, SystemClock};
+use crate::failure::Failure;
+use crate::link::Link;
+use axum::Router;
+use runtime::ports::{Clock, Performer, Store, StoreError};
+use std::sync::Arc;
+use store::SqlStore;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A holder that just started may not answer yet; one that ends gives its lock back soon.
+const PATIENCE: Duration = Duration::from_secs(15);
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+/// How this process reaches the database, until it is closed.
+pub struct Attached {
+    pub link: Link,
+    /// What must end in order when this process holds the database itself.
+    held: Option<Held>,
+}
+
+struct Held {
+    drive: Drive,
+    socket: Option<Served>,
+    _hold: Option<Hold>,
+}
+
+struct Served {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+    _file: SocketFile,
+}
+
+impl Attached {
+    /// Give everything back: calls in flight end or are given up within the drain time.
+    pub async fn close(self) {
+        let Some(held) = self.held else { return };
+        held.drive.stop().await;
+        if let Some(served) = held.socket {
+            served.stop.cancel();
+            let _ = tokio::time::timeout(Duration::from_secs(1), served.task).await;
+        }
+    }
+
+    pub fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+}
+
+/// To look only. `None` when there is no database yet.
+pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, Failure> {
+    let Database::Sqlite(path) = &config.database.value else {
+        return to_work(config, actor, Load::Nothing).await.map(Some);
+    };
+    let socket = DataDir::of(config).socket();
+    if data_dir::answers(&socket).await {
+        return Ok(Some(Attached { link: Link::to_socket(&socket, actor)?, held: None }));
+    }
+    let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else { return Ok(None) };
+    let catalogue = Arc::new(Catalogue::new(config));
+    let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
+    Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house)), actor), held: None }))
+}
+
+/// To command or to drive: hold the database, or reach the one who does.
+pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attached, Failure> {
+    let dir = DataDir::of(config);
+    dir.create()?;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(hold) = dir.try_hold()? {
+            return hold_database(config, actor, load, &dir, Some(hold)).await;
+        }
+        if matches!(config.database.value, Database::Postgres(_)) {
+            return hold_database(config, actor, load, &dir, None).await;
+        }
+        let socket = dir.socket();
+        if data_dir::answers(&socket).await {
+            return Ok(Attached { link: Link::to_socket(&socket, actor)?, held: None });
+        }
+        if tokio::time::Instant::now() > deadline {
+            return Err(Failure::unreachable(format!("{} and it does not answer on {}", holder(&dir), socket.display())));
+        }
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+}
+
+/// To serve everybody: only the holder can.
+pub async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
+    let attached = to_work(config, actor, Load::Everything).await?;
+    match attached.holds() {
+        true => Ok(attached),
+        false => Err(Failure::usage(format!(
+            "{}; nothing was started. Stop it, or let it finish and try again: the commands reach it meanwhile.",
+            holder(&DataDir::of(config))
+        ))),
+    }
+}
+
+fn holder(dir: &DataDir) -> String {
+    match dir.last_holder() {
+        Some(holder) => format!("process {} holds the database", holder.pid),
+        None => "another process holds the database".into(),
+    }
+}
+
+async fn hold_database(config: &Config, actor: &str, load: Load, dir: &DataDir, hold: Option<Hold>) -> Result<Attached, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store: Arc<dyn Store> = open(config).await?;
+    let catalogue = Arc::new(Catalogue::new(config));
+    let performer: Arc<dyn Performer> = match load {
+        Load::Nothing => Arc::new(Idle),
+        _ => catalogue.performer(store.clone())?,
+    };
+    let drive = Drive::start(config, load, store.clone(), performer, clock.clone());
+    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: load.drives() };
+    let router = api::router(Arc::new(house));
+    let mut hold = hold;
+    let socket = match &mut hold {
+        Some(hold) => Some(serve(dir, hold, router.clone()).await?),
+        None => None,
+    };
+    Ok(Attached { link: Link::to_router(router, actor), held: Some(Held { drive, socket, _hold: hold }) })
+}
+
+/// Performs for a process that only records commands: it is never asked.
+struct Idle;
+
+#[async_trait::async_trait]
+impl Performer for Idle {
+    async fn perform(&self, _job: engine::effect::Job) -> engine::effect::Outcome {
+        std::future::pending().await
+    }
+}
+
+pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
+    let options = store::Options { direct_url: config.database_direct.as_ref().map(|url| url.value.clone()) };
+    let url = match &config.database.value {
+        Database::Sqlite(path) => format!("sqlite://{}", path.display()),
+        Database::Postgres(url) => url.clone(),
+    };
+    store::open(&url, options).await.map_err(|error| unusable(config, &error))
+}
+
+/// What the database refused, where it is, and what to do about it.
+pub fn unusable(config: &Config, error: &StoreError) -> Failure {
+    let next = match (&config.database.value, error) {
+        (Database::Postgres(_), StoreError::Unavailable(_)) => "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again.",
+        (_, StoreError::Full(_)) => "Free some space, then run the command again.",
+        _ => "Nothing was changed. `pleach doctor` says more; --data-dir or --database chooses another.",
+    };
+    let database = &config.database;
+    Failure::usage(format!("the database {} ({}) cannot be used: {error}\n{next}", database.value, database.origin))
+}
+
+async fn serve(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<Served, Failure> {
+    let (listener, file) = dir.listen(hold).await.map_err(|error| Failure::failed(format!("the socket {} cannot be served: {error}", dir.socket().display())))?;
+    let stop = CancellationToken::new();
+    let until = stop.clone();
+    let task = tokio::spawn(async move {
+        let served = axum::serve(listener, router).with_graceful_shutdown(async move { until.cancelled().await });
+        if let Err(error) = served.await {
+            tracing::error!(%error, "the socket is no longer served");
+        }
+    });
+    Ok(Served { stop, task, _file: file })
+}

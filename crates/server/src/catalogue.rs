@@ -1,0 +1,121 @@
+//! The models and tools this process can offer a run, made from its configuration.
+
+use crate::config::{Config, VENDORS};
+use crate::config::models::ModelNames;
+use crate::failure::Failure;
+use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts};
+use effects::performer::{EffectsPerformer, ModelPort};
+use effects::tools::Registry;
+use engine::effect::{CallError, ModelCall, ModelReply, ToolSpec};
+use engine::model::{ModelSpec, Models};
+use engine::request::Speaker;
+use runtime::ports::{Performer, Store};
+use std::sync::Arc;
+
+pub struct Catalogue {
+    gateway: Result<Arc<Gateway>, String>,
+    /// Used where a run names no model of its own.
+    chosen: ModelNames,
+}
+
+impl Catalogue {
+    /// A provider that lacks its key does not keep anyone from reading; it is said when a model is needed.
+    pub fn new(config: &Config) -> Catalogue {
+        let gateway = Gateway::new(&config.provider_table(), &|name| config.variable(name), Some(Arc::new(effects::rehearsal::answer)), Timeouts::default());
+        Catalogue { gateway: gateway.map(Arc::new).map_err(|error| error.to_string()), chosen: config.model.names() }
+    }
+
+    fn gateway(&self) -> Result<&Arc<Gateway>, String> {
+        self.gateway.as_ref().map_err(|why| format!("{why}\nNo run was made."))
+    }
+
+    pub fn performer(&self, store: Arc<dyn Store>) -> Result<Arc<dyn Performer>, Failure> {
+        let models = Arc::new(Voices(self.gateway().map_err(Failure::usage)?.clone()));
+        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models }))
+    }
+
+    /// Each profile's model, and what people should know about them before money is spent.
+    pub async fn models(&self, asked: &ModelNames) -> Result<(Models, Vec<String>), String> {
+        let pick = |asked: &Option<String>, chosen: &Option<String>| asked.clone().or_else(|| chosen.clone());
+        let balanced = self.spec(pick(&asked.balanced, &self.chosen.balanced)).await?;
+        let fast = self.spec_or(pick(&asked.fast, &self.chosen.fast), &balanced).await?;
+        let powerful = self.spec_or(pick(&asked.powerful, &self.chosen.powerful), &balanced).await?;
+        let models = Models { fast, balanced, powerful };
+        let warnings = warnings(&models);
+        Ok((models, warnings))
+    }
+
+    async fn spec_or(&self, name: Option<String>, otherwise: &ModelSpec) -> Result<ModelSpec, String> {
+        match name {
+            Some(name) => self.spec(Some(name)).await,
+            None => Ok(otherwise.clone()),
+        }
+    }
+
+    async fn spec(&self, name: Option<String>) -> Result<ModelSpec, String> {
+        let gateway = self.gateway()?;
+        let (provider, model) = match name.as_deref().map(|name| name.split_once('/').ok_or(name)) {
+            Some(Ok((provider, model))) => (provider.to_owned(), Some(model.to_owned())),
+            Some(Err(provider)) => (provider.to_owned(), None),
+            None => (only_provider(gateway)?, None),
+        };
+        let unmade = |error: ConfigError| format!("{error}\nNo run was made.");
+        set_up(gateway, &provider)?;
+        let model = match model {
+            Some(model) => model,
+            None => gateway.only_model(&provider).await.map_err(unmade)?,
+        };
+        gateway.spec(&provider, &model).map_err(unmade)
+    }
+
+    /// The tools of these names, or all there are.
+    pub fn tools(&self, names: &[String]) -> Result<Vec<ToolSpec>, String> {
+        let all = Registry::builtin().catalogue();
+        if let Some(unknown) = names.iter().find(|name| !all.iter().any(|tool| tool.name == **name)) {
+            let valid: Vec<&str> = all.iter().map(|tool| tool.name.as_str()).collect();
+            return Err(format!("tool {unknown} does not exist; tools: {}", valid.join(", ")));
+        }
+        Ok(all.into_iter().filter(|tool| names.is_empty() || names.contains(&tool.name)).collect())
+    }
+}
+
+/// The gateway as a performer speaks to it.
+struct Voices(Arc<Gateway>);
+
+#[async_trait::async_trait]
+impl ModelPort for Voices {
+    async fn call(&self, call: &ModelCall, messages: Vec<(Speaker, String)>, idempotency_key: &str) -> Result<ModelReply, CallError> {
+        self.0.call(call, messages, idempotency_key, None).await
+    }
+}
+
+/// A vendor that is named but not set up lacks only its variables.
+fn set_up(gateway: &Gateway, provider: &str) -> Result<(), String> {
+    let known = gateway.providers().any(|(name, _)| name == provider);
+    match VENDORS.iter().find(|(name, ..)| *name == provider).filter(|_| !known) {
+        Some((_, key, url)) => Err(format!("provider {provider} has no key: {key} is not set. No run was made.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works.")),
+        None => Ok(()),
+    }
+}
+
+/// Nobody chose: the one provider that is set up, or rehearsal where there is none.
+fn only_provider(gateway: &Gateway) -> Result<String, String> {
+    let set_up: Vec<&str> = gateway.providers().map(|(name, _)| name).filter(|name| *name != REHEARSAL).collect();
+    match set_up.as_slice() {
+        [] => Ok(REHEARSAL.into()),
+        [only] => Ok((*only).to_owned()),
+        several => Err(format!(
+            "no model is chosen and several providers are set up ({}); pass --model provider/model or set PLEACH_MODEL\nNo run was made.",
+            several.join(", ")
+        )),
+    }
+}
+
+fn warnings(models: &Models) -> Vec<String> {
+    let mut unpriced: Vec<String> = models.all().iter().filter(|spec| spec.price.is_none()).map(|spec| spec.name()).collect();
+    unpriced.dedup();
+    unpriced
+        .iter()
+        .map(|name| format!("the price of {name} is unknown: cost is not counted, tokens are capped at {} unless --max-tokens says otherwise", engine::budget::IMPLIED_MAX_TOKENS))
+        .collect()
+}

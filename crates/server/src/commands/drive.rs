@@ -1,0 +1,106 @@
+//! What people tell a run: those that go on with it stay until it settles, the others record and return.
+
+use super::follow::{self, Last, Showing};
+use super::{Session, closing};
+use crate::api::{Continuation, Drives, GivenAnswer, HolderView, Message, Resolution, Response};
+use crate::args::{AnswerArgs, ControlArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, SayArgs};
+use crate::attach::Attached;
+use crate::failure::Failure;
+use engine::batch::RunRow;
+use engine::budget::BudgetPatch;
+use engine::ids::{NodeId, RunId};
+use engine::run::Lane;
+use serde::Serialize;
+use serde_json::json;
+
+pub async fn watch(session: &Session, run: &str) -> Result<u8, Failure> {
+    let id = session.find(run).await?;
+    let attached = session.driver(id).await?;
+    follow::stay(session, attached, id, 0, Showing::for_watching(session), Last::Event).await
+}
+
+pub async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    let answers = vec![GivenAnswer { question_id: args.question, text: args.text }];
+    tell_and_stay(session, id, "respond", &Response { answers, budgets: BudgetPatch::default() }, args.follow).await
+}
+
+pub async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    no_nodes(id, args.node)?;
+    tell_and_stay(session, id, "resume", &json!({}), args.follow).await
+}
+
+pub async fn extend(session: &Session, args: ExtendArgs) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    tell_and_stay(session, id, "continue", &Continuation { budgets: args.limits.patch(), message: args.message }, args.follow).await
+}
+
+/// Record the command, then drive the run, or ask its holder to, until it settles.
+async fn tell_and_stay(session: &Session, id: RunId, what: &str, body: &impl Serialize, follow: Follow) -> Result<u8, Failure> {
+    let attached = if follow.detach { session.writer().await? } else { session.driver(id).await? };
+    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{what}"), body).await;
+    let row = match told {
+        Ok(row) => row,
+        Err(error) => return closing(attached, Err(error)).await,
+    };
+    if follow.detach {
+        let worked = worked_by(&attached).await;
+        attached.close().await;
+        session.print_run(&row, &format!("recorded; run {id} is {}. {worked}", row.status.name()));
+        return Ok(0);
+    }
+    follow::stay(session, attached, id, row.last_seq, Showing::for_command(session, follow), Last::Run).await
+}
+
+/// Who will work a run that this command only recorded something for.
+pub async fn worked_by(attached: &Attached) -> String {
+    let holder = attached.link.get::<HolderView>("/api/holder").await;
+    match holder {
+        Ok(holder) if holder.drives == Drives::All => format!("process {} works it", holder.pid),
+        _ => "`pleach up` will work it".into(),
+    }
+}
+
+pub async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    no_nodes(id, args.node)?;
+    let lane = if args.queue { Lane::Queue } else { Lane::Steer };
+    let message = Message { text: args.text, node_id: None, lane };
+    let attached = session.writer().await?;
+    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/messages"), &message).await;
+    let worked = if attached.holds() { "; `pleach up` will work it" } else { "" };
+    let row = closing(attached, told).await?;
+    session.print_run(&row, &format!("queued for run {id}{worked}; its next model call is shown it"));
+    Ok(0)
+}
+
+pub async fn control(session: &Session, args: ControlArgs, what: &str) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    no_nodes(id, args.node)?;
+    let attached = session.writer().await?;
+    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{what}"), &json!({})).await;
+    let row = closing(attached, told).await?;
+    let next = if what == "pause" { format!("; `pleach resume {id}` continues it") } else { String::new() };
+    session.print_run(&row, &format!("run {id} is {}{next}", row.status.name()));
+    Ok(0)
+}
+
+pub async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    let body = Resolution { decision: args.decision.into(), note: args.note };
+    let attached = session.writer().await?;
+    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body).await;
+    let row = closing(attached, told).await?;
+    session.print_run(&row, &format!("settled; run {id} is {}. `pleach watch {id}` continues it", row.status.name()));
+    Ok(0)
+}
+
+/// Homework has no nodes to name.
+pub fn no_nodes(run: RunId, node: Option<NodeId>) -> Result<(), Failure> {
+    match node {
+        Some(node) => Err(Failure::usage(format!("run {run} has no node {node}: only tree runs have nodes. Leave --node out."))),
+        None => Ok(()),
+    }
+}
+

@@ -1,0 +1,72 @@
+//! Projects and actors: who is there, and who may see what.
+
+use super::{Session, closing, encoded, print};
+use crate::args::{ActorCommand, ProjectCommand};
+use crate::failure::Failure;
+use crate::render::style::line;
+use axum::http::Method;
+use engine::workspace::{ActorRecord, Project};
+use serde_json::json;
+
+pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, Failure> {
+    match command {
+        ProjectCommand::Ls => list_projects(session).await,
+        ProjectCommand::Create { title, description } => {
+            let attached = session.writer().await?;
+            let created = attached.link.post::<Project>("/api/projects", &json!({"title": title, "description": description})).await;
+            let project = closing(attached, created).await?;
+            print_project(session, &project);
+            Ok(0)
+        }
+        ProjectCommand::Grant { project, actor } => {
+            let attached = session.writer().await?;
+            let granted = attached.link.post::<ActorRecord>(&format!("/api/projects/{project}/members"), &json!({"actor": actor})).await;
+            let member = closing(attached, granted).await?;
+            print_actor(session, &member, &format!("{} may now see and change project {project}", member.handle));
+            Ok(0)
+        }
+        ProjectCommand::Revoke { project, actor } => {
+            let attached = session.writer().await?;
+            let path = format!("/api/projects/{project}/members/{}", encoded(&actor));
+            let revoked = attached.link.send(Method::DELETE, &path, &json!({})).await;
+            let text = closing(attached, revoked).await?;
+            let member: ActorRecord = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
+            print_actor(session, &member, &format!("{} may no longer see project {project}", member.handle));
+            Ok(0)
+        }
+    }
+}
+
+async fn list_projects(session: &Session) -> Result<u8, Failure> {
+    let Some(reader) = session.reader().await? else { return Ok(0) };
+    let projects: Vec<Project> = reader.link.get("/api/projects").await?;
+    reader.close().await;
+    projects.iter().for_each(|project| print_project(session, project));
+    Ok(0)
+}
+
+fn print_project(session: &Session, project: &Project) {
+    if session.json { session.print_json(project) } else { print(&format!("{}  {}", project.id, line(&project.title))) }
+}
+
+pub async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failure> {
+    match command {
+        ActorCommand::Ls => {
+            let Some(reader) = session.reader().await? else { return Ok(0) };
+            let actors: Vec<ActorRecord> = reader.link.get("/api/actors").await?;
+            reader.close().await;
+            actors.iter().for_each(|actor| print_actor(session, actor, &format!("{}  {:<20}  {}", actor.id, actor.handle, line(&actor.name))));
+        }
+        ActorCommand::Create { handle, name } => {
+            let attached = session.writer().await?;
+            let created = attached.link.post::<ActorRecord>("/api/actors", &json!({"handle": handle, "name": name})).await;
+            let actor = closing(attached, created).await?;
+            print_actor(session, &actor, &format!("{}  {}", actor.id, actor.handle));
+        }
+    }
+    Ok(0)
+}
+
+fn print_actor(session: &Session, actor: &ActorRecord, sentence: &str) {
+    if session.json { session.print_json(actor) } else { print(sentence) }
+}

@@ -1,0 +1,230 @@
+//! Staying with a run until it settles, whoever drives it: this process, or a holder. When the holder goes
+//! away, this process takes the database over and goes on where it was.
+
+use super::{Session, note, print};
+use crate::api::Workspace;
+use crate::args::Follow;
+use crate::attach::Attached;
+use crate::failure::Failure;
+use crate::link::{Link, LinkError};
+use crate::render::live::{Screen, Size, frame};
+use crate::render::scene::Scene;
+use crate::render::style::json_line;
+use crate::render::{headline, summary};
+use engine::batch::RunRow;
+use engine::ids::RunId;
+use engine::workspace::Document;
+use futures::StreamExt;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+/// How a run is shown while it is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Showing {
+    Nothing,
+    /// A picture in place.
+    Live,
+    /// One line per change worth one.
+    Lines,
+    /// Events, one per line.
+    Events,
+}
+
+impl Showing {
+    /// What a driving command shows unless it is told otherwise.
+    pub fn for_command(session: &Session, follow: Follow) -> Showing {
+        match (session.json, follow.watch, follow.wait) {
+            (true, ..) => Showing::Nothing,
+            (_, true, _) => Showing::for_watching(session),
+            (_, _, true) => Showing::Nothing,
+            _ if session.on_terminal() => Showing::Live,
+            _ => Showing::Nothing,
+        }
+    }
+
+    pub fn for_watching(session: &Session) -> Showing {
+        match (session.json, session.on_terminal()) {
+            (true, _) => Showing::Events,
+            (false, true) => Showing::Live,
+            (false, false) => Showing::Lines,
+        }
+    }
+}
+
+/// What the last line of `--json` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    Event,
+    Run,
+}
+
+enum Ended {
+    Settled(Box<RunRow>),
+    HolderGone,
+    Interrupted(u8),
+}
+
+/// Stay until the run settles; the exit code says how.
+pub async fn stay(session: &Session, attached: Attached, run: RunId, after: u64, showing: Showing, last: Last) -> Result<u8, Failure> {
+    let mut attached = attached;
+    let mut signals = Signals::new()?;
+    let mut viewer = Viewer::new(session, run, after, showing);
+    loop {
+        let ended = tokio::select! {
+            ended = viewer.follow(&attached.link) => ended,
+            code = signals.next() => Ok(Ended::Interrupted(code)),
+        };
+        viewer.screen.clear();
+        match ended {
+            Ok(Ended::Settled(row)) => return settled(session, attached, *row, last).await,
+            Ok(Ended::HolderGone) => {
+                attached.close().await;
+                attached = session.driver(run).await?;
+            }
+            Ok(Ended::Interrupted(code)) => return detach(attached, run, code, &mut signals).await,
+            Err(failure) => {
+                attached.close().await;
+                return Err(failure);
+            }
+        }
+    }
+}
+
+async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last) -> Result<u8, Failure> {
+    let path = format!("/api/runs/{}/workspace", row.id);
+    let documents = match session.json {
+        true => Vec::new(),
+        false => attached.link.get::<Workspace>(&path).await.map(made).unwrap_or_default(),
+    };
+    attached.close().await;
+    match (session.json, last) {
+        (true, Last::Event) => {}
+        (true, _) => session.print_json(&row),
+        (false, _) => summary::lines(&row, &documents, session.style).iter().for_each(|line| print(line)),
+    }
+    Ok(summary::exit_code(&row))
+}
+
+/// What the run made, without the platform's own documents.
+fn made(workspace: Workspace) -> Vec<Document> {
+    workspace.documents.into_iter().filter(|document| document.props["doc_role"].is_null()).collect()
+}
+
+/// Ctrl-C: stop driving in order; a second one does not wait.
+async fn detach(attached: Attached, run: RunId, code: u8, signals: &mut Signals) -> Result<u8, Failure> {
+    let goes_on = match attached.holds() {
+        true => "calls in flight are given up to ten seconds",
+        false => "it goes on in the process that drives it",
+    };
+    note(&format!("detached from run {run}; {goes_on}\n`pleach watch {run}` continues it"));
+    tokio::select! {
+        () = attached.close() => {}
+        _ = signals.next() => {}
+    }
+    Ok(code)
+}
+
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub fn new() -> Result<Signals, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("signals cannot be handled: {error}")));
+        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// The exit code a shell expects after that signal.
+    pub async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
+        }
+    }
+}
+
+/// Sees the events of one run in order, across holders.
+struct Viewer<'a> {
+    session: &'a Session,
+    run: RunId,
+    after: u64,
+    showing: Showing,
+    scene: Scene,
+    screen: Screen,
+    size: Size,
+    drawn_at: Option<Instant>,
+}
+
+/// A picture is drawn at most this often.
+const FRAME: Duration = Duration::from_millis(100);
+
+impl<'a> Viewer<'a> {
+    fn new(session: &'a Session, run: RunId, after: u64, showing: Showing) -> Viewer<'a> {
+        let size = if showing == Showing::Live { Size::of_terminal() } else { Size { rows: 24, columns: 80 } };
+        Viewer { session, run, after, showing, scene: Scene::default(), screen: Screen::default(), size, drawn_at: None }
+    }
+
+    async fn follow(&mut self, link: &Link) -> Result<Ended, Failure> {
+        match self.events(link).await {
+            Ok(ended) => Ok(ended),
+            Err(LinkError::Gone(_)) => Ok(Ended::HolderGone),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn events(&mut self, link: &Link) -> Result<Ended, LinkError> {
+        link.post::<Value>(&format!("/api/runs/{}/drive", self.run), &Value::Object(Default::default())).await?;
+        let mut events = link.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(event) => {
+                        let event = event?;
+                        if event.event == "settled" {
+                            return row(&event.data).map(|row| Ended::Settled(Box::new(row)));
+                        }
+                        self.see(link, &event.data).await?;
+                    }
+                    None => return Ok(Ended::HolderGone),
+                },
+                _ = ticks.tick(), if self.showing == Showing::Live => self.draw(link).await?,
+            }
+        }
+    }
+
+    async fn see(&mut self, link: &Link, json: &str) -> Result<(), LinkError> {
+        let event: Value = serde_json::from_str(json).unwrap_or_default();
+        self.after = event["seq"].as_u64().unwrap_or(self.after).max(self.after);
+        match self.showing {
+            Showing::Nothing => {}
+            Showing::Events => print(&json_line(json)),
+            Showing::Lines => {
+                if let Some(text) = headline::of(&event) {
+                    print(&text);
+                }
+            }
+            Showing::Live => {
+                let due = self.drawn_at.is_none_or(|at| at.elapsed() >= FRAME);
+                if self.scene.see(&event) && due {
+                    self.draw(link).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn draw(&mut self, link: &Link) -> Result<(), LinkError> {
+        let run: RunRow = link.get(&format!("/api/runs/{}", self.run)).await?;
+        self.screen.draw(&frame(&run, &self.scene, self.size, self.session.style));
+        self.drawn_at = Some(Instant::now());
+        Ok(())
+    }
+}
+
+fn row(json: &str) -> Result<RunRow, LinkError> {
+    serde_json::from_str(json).map_err(|error| LinkError::Gone(error.to_string()))
+}

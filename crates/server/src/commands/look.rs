@@ -1,0 +1,220 @@
+//! Looking: `ls show log report doc search`. None of these changes or drives anything.
+
+use super::{Session, drive, encoded, no_such_run, print};
+use crate::api::{Page, Workspace};
+use crate::args::{DocArgs, ListArgs, LogArgs, ShowArgs};
+use crate::attach::Attached;
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::render::style::{fit, json_line, line, plain, width};
+use crate::render::{headline, show, status_ink};
+use engine::batch::RunRow;
+use engine::ids::{DocumentId, ProjectId, RunId};
+use engine::workspace::{Document, Entry};
+use futures::StreamExt;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+const LAST_ENTRIES: usize = 3;
+
+pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
+    let Some(reader) = session.reader().await? else { return Ok(0) };
+    let mut query = String::new();
+    for (name, value) in [("q", &args.q), ("status", &args.status), ("kind", &args.kind)] {
+        query.extend(value.iter().map(|value| format!("&{name}={}", encoded(value))));
+    }
+    let (mut left, mut cursor) = (args.limit, String::new());
+    while left > 0 {
+        let page: Page<RunRow> = reader.link.get(&format!("/api/runs?limit={}{query}{cursor}", left.min(200))).await?;
+        left -= page.items.len().min(left);
+        page.items.iter().for_each(|run| list_one(session, run));
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    reader.close().await;
+    Ok(0)
+}
+
+fn list_one(session: &Session, run: &RunRow) {
+    if session.json {
+        return session.print_json(run);
+    }
+    let status = run.status.name();
+    let padding = " ".repeat(16usize.saturating_sub(width(status)));
+    let cost = run.metrics["cost_usd"].as_f64().map(|dollars| engine::money::Usd::from_dollars(dollars).to_string()).unwrap_or_default();
+    print(&format!(
+        "{}  {}{padding}{:>8}  {}  {}",
+        run.id,
+        session.style.paint(status_ink(run.status), status),
+        cost,
+        &run.created_at.to_string()[..16],
+        fit(&line(&run.objective), 60)
+    ));
+}
+
+/// The reader and the run it was asked about; without a database there is no run.
+async fn reach(session: &Session, text: &str) -> Result<(Attached, RunId), Failure> {
+    let id = session.find(text).await?;
+    let reader = session.reader().await?.ok_or_else(|| no_such_run(text))?;
+    Ok((reader, id))
+}
+
+pub async fn show(session: &Session, args: ShowArgs) -> Result<u8, Failure> {
+    let Some(()) = exists(session).await? else { return Ok(0) };
+    let (reader, id) = reach(session, &args.run).await?;
+    drive::no_nodes(id, args.node)?;
+    let link = &reader.link;
+    if session.json {
+        print(&json_line(&link.get_text(&format!("/api/runs/{id}")).await?));
+    } else {
+        let parts = parts(link, id).await?;
+        show::lines(&parts, session.style).iter().for_each(|text| print(text));
+    }
+    reader.close().await;
+    Ok(0)
+}
+
+/// Before there is a database, looking shows nothing.
+async fn exists(session: &Session) -> Result<Option<()>, Failure> {
+    match session.reader().await? {
+        Some(reader) => {
+            reader.close().await;
+            Ok(Some(()))
+        }
+        None => Ok(None),
+    }
+}
+
+async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
+    let run: RunRow = link.get(&format!("/api/runs/{id}")).await?;
+    let workspace: Workspace = link.get(&format!("/api/runs/{id}/workspace")).await?;
+    let pad = workspace.documents.iter().find(|document| document.props["doc_role"] == "scratchpad_root");
+    let entries = match pad {
+        Some(pad) => link.get(&format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id)).await?,
+        None => Vec::new(),
+    };
+    let ledger = ledger(link, id).await?;
+    Ok(show::Parts { run, workspace, entries, ledger })
+}
+
+/// Only the log knows what verified what, and which effects wait for a decision.
+async fn ledger(link: &Link, id: RunId) -> Result<show::Ledger, Failure> {
+    let mut ledger = show::Ledger::default();
+    each_event(link, id, 0, |json| ledger.see(&serde_json::from_str(json).unwrap_or_default())).await?;
+    Ok(ledger)
+}
+
+async fn each_event(link: &Link, id: RunId, after: u64, mut see: impl FnMut(&str)) -> Result<u64, Failure> {
+    let mut after = after;
+    loop {
+        let page: Page<Box<RawValue>> = link.get(&format!("/api/runs/{id}/events?after={after}&limit=500")).await?;
+        page.items.iter().for_each(|event| see(event.get()));
+        match page.next_cursor.and_then(|next| next.parse().ok()) {
+            Some(next) => after = next,
+            None => return Ok(after + page.items.len() as u64),
+        }
+    }
+}
+
+pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
+    let Some(()) = exists(session).await? else { return Ok(0) };
+    let (reader, id) = reach(session, &args.run).await?;
+    let show = |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json)) };
+    match args.follow {
+        false => drop(each_event(&reader.link, id, args.after, show).await?),
+        true => {
+            let mut events = reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=settled", args.after)).await?;
+            while let Some(event) = events.next().await {
+                let event = event?;
+                if event.event == "settled" {
+                    break;
+                }
+                show(&event.data);
+            }
+        }
+    }
+    reader.close().await;
+    Ok(0)
+}
+
+fn log_line(json: &str) -> String {
+    let event: Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |name: &str| line(event[name].as_str().unwrap_or_default());
+    let headline = headline::of(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
+        Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
+        None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
+    });
+    format!("{:>6}  {}  {:<30} {}", event["seq"].to_string(), text("timestamp"), text("type"), headline)
+}
+
+pub async fn report(session: &Session, run: &str) -> Result<u8, Failure> {
+    let Some(()) = exists(session).await? else { return Ok(0) };
+    let (reader, id) = reach(session, run).await?;
+    let path = if session.json { "report" } else { "report.md" };
+    let text = reader.link.get_text(&format!("/api/runs/{id}/{path}")).await?;
+    reader.close().await;
+    print(&if session.json { json_line(&text) } else { plain(text.trim_end()) });
+    Ok(0)
+}
+
+pub async fn document(session: &Session, args: DocArgs) -> Result<u8, Failure> {
+    match (args.id, args.search) {
+        (_, Some(query)) => search(session, &query, Some("document"), args.project, 50).await,
+        (Some(id), None) => one_document(session, id).await,
+        (None, None) => Err(Failure::usage("a document id or --search QUERY is needed")),
+    }
+}
+
+async fn one_document(session: &Session, id: DocumentId) -> Result<u8, Failure> {
+    let Some(reader) = session.reader().await? else { return Ok(0) };
+    let text = reader.link.get_text(&format!("/api/documents/{id}")).await?;
+    if session.json {
+        print(&json_line(&text));
+    } else {
+        let document: Document = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
+        let entries = entries(&reader.link, id).await?;
+        print(&markdown(&document, &entries));
+    }
+    reader.close().await;
+    Ok(0)
+}
+
+/// All entries of a scratchpad, oldest first.
+async fn entries(link: &Link, id: DocumentId) -> Result<Vec<Entry>, Failure> {
+    let mut all: Vec<Entry> = Vec::new();
+    loop {
+        let before = all.last().map(|entry| format!("&before={}", entry.position)).unwrap_or_default();
+        let page: Vec<Entry> = link.get(&format!("/api/documents/{id}/entries?limit=500{before}")).await?;
+        if page.is_empty() {
+            all.reverse();
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
+
+fn markdown(document: &Document, entries: &[Entry]) -> String {
+    let body = match entries {
+        [] => document.content.clone(),
+        entries => entries.iter().map(|entry| entry.markdown.trim_end()).collect::<Vec<_>>().join("\n\n"),
+    };
+    format!("# {}\n\n{}", line(&document.title), plain(body.trim_end()))
+}
+
+pub async fn search(session: &Session, query: &str, kind: Option<&str>, project: Option<ProjectId>, limit: usize) -> Result<u8, Failure> {
+    let Some(reader) = session.reader().await? else { return Ok(0) };
+    let kind = kind.map(|kind| format!("&kind={kind}")).unwrap_or_default();
+    let project = project.map(|id| format!("&project_id={id}")).unwrap_or_default();
+    let hits: Vec<Value> = reader.link.get(&format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query))).await?;
+    reader.close().await;
+    for hit in &hits {
+        let text = |name: &str| line(hit[name].as_str().unwrap_or_default());
+        match session.json {
+            true => session.print_json(hit),
+            false => print(&format!("{}  {:<8}  {}\n    {}", text("id"), text("kind"), text("title"), fit(&text("excerpt"), 100))),
+        }
+    }
+    Ok(0)
+}

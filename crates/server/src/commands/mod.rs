@@ -1,0 +1,166 @@
+//! What each command does: requests over a `Link`, and what people see of the answers.
+
+mod drive;
+mod entities;
+mod follow;
+mod look;
+mod serve;
+mod start;
+mod upkeep;
+
+use crate::args::{Cli, Command};
+use crate::attach::{self, Attached};
+use crate::config::{Config, Environment};
+use crate::drive::Load;
+use crate::failure::Failure;
+use crate::link::{Link, LinkError};
+use crate::render::style::{Style, json_line};
+use engine::batch::RunRow;
+use engine::ids::RunId;
+use runtime::ports::LOCAL_HANDLE;
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+
+/// What a command knows of its surroundings.
+pub struct Session {
+    pub config: Config,
+    pub actor: String,
+    pub json: bool,
+    pub style: Style,
+}
+
+pub async fn execute(cli: Cli) -> Result<u8, Failure> {
+    if let Command::Completions { shell } = cli.command {
+        return Ok(upkeep::completions(shell));
+    }
+    let config = Config::load(&cli.global, &Environment::of_process())?;
+    if let Some(server) = config.server.as_ref().filter(|_| !matches!(cli.command, Command::Config(_) | Command::Doctor)) {
+        let message = format!("{}: server = {}: remote servers come with a later version; leave it out to use this machine's database", server.origin, server.value);
+        return Err(Failure::usage(message));
+    }
+    let actor = cli.global.actor.unwrap_or_else(|| LOCAL_HANDLE.into());
+    let session = Session { config, actor, json: cli.global.json, style: Style::of_stdout() };
+    session.dispatch(cli.command).await
+}
+
+impl Session {
+    async fn dispatch(&self, command: Command) -> Result<u8, Failure> {
+        match command {
+            Command::Run(args) => start::run(self, args).await,
+            Command::Watch(args) => drive::watch(self, &args.run).await,
+            Command::Answer(args) => drive::answer(self, args).await,
+            Command::Resume(args) => drive::resume(self, args).await,
+            Command::Extend(args) => drive::extend(self, args).await,
+            Command::Say(args) => drive::say(self, args).await,
+            Command::Pause(args) => drive::control(self, args, "pause").await,
+            Command::Cancel(args) => drive::control(self, args, "cancel").await,
+            Command::Resolve(args) => drive::resolve(self, args).await,
+            Command::Ls(args) => look::list(self, args).await,
+            Command::Show(args) => look::show(self, args).await,
+            Command::Log(args) => look::log(self, args).await,
+            Command::Report(args) => look::report(self, &args.run).await,
+            Command::Doc(args) => look::document(self, args).await,
+            Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
+            Command::Project(command) => entities::project(self, command).await,
+            Command::Actor(command) => entities::actor(self, command).await,
+            Command::Rebuild => upkeep::rebuild(self).await,
+            Command::Prune(args) => upkeep::prune(self, args.older_than).await,
+            Command::Doctor => upkeep::doctor(self).await,
+            Command::Config(_) => Ok(upkeep::show_config(self)),
+            Command::Completions { shell } => Ok(upkeep::completions(shell)),
+            Command::Up => serve::serve(self, serve::Role::Up).await,
+            Command::Worker => serve::serve(self, serve::Role::Worker).await,
+        }
+    }
+
+    /// Look only; `None` when there is no database yet.
+    async fn reader(&self) -> Result<Option<Attached>, Failure> {
+        attach::to_read(&self.config, &self.actor).await
+    }
+
+    /// Record a command, driving nothing.
+    async fn writer(&self) -> Result<Attached, Failure> {
+        attach::to_work(&self.config, &self.actor, Load::Nothing).await
+    }
+
+    /// Record and drive one run.
+    async fn driver(&self, run: RunId) -> Result<Attached, Failure> {
+        attach::to_work(&self.config, &self.actor, Load::Only(run)).await
+    }
+
+    /// A whole id, or the beginning of one. The run need not be reachable for writing to be named.
+    async fn find(&self, text: &str) -> Result<RunId, Failure> {
+        if let Ok(id) = text.parse() {
+            return Ok(id);
+        }
+        match self.reader().await? {
+            Some(reader) => by_prefix(&reader.link, text).await,
+            None => Err(no_such_run(text)),
+        }
+    }
+
+    fn print_json(&self, value: &impl Serialize) {
+        print(&json_line(&serde_json::to_string(value).unwrap_or_default()));
+    }
+
+    /// The run as JSON, or a sentence for people.
+    fn print_run(&self, run: &RunRow, sentence: &str) {
+        if self.json { self.print_json(run) } else { print(sentence) }
+    }
+
+    fn on_terminal(&self) -> bool {
+        std::io::stdout().is_terminal()
+    }
+}
+
+fn no_such_run(text: &str) -> Failure {
+    Failure::usage(format!("there is no run {text} that you may see\n`pleach ls` lists the runs you may see."))
+}
+
+async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
+    let prefix = text.trim().to_lowercase();
+    if prefix.len() < 4 || !prefix.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
+        return Err(Failure::usage(format!("{text} is neither a run id nor the beginning of one (at least 4 characters)\n`pleach ls` lists the runs you may see.")));
+    }
+    let mut matches = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page: crate::api::Page<RunRow> = link.get(&format!("/api/runs?limit=200{cursor}")).await?;
+        matches.extend(page.items.iter().map(|run| run.id).filter(|id| id.to_string().starts_with(&prefix)));
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    match matches.as_slice() {
+        [only] => Ok(*only),
+        [] => Err(no_such_run(text)),
+        several => {
+            let list: Vec<String> = several.iter().map(|id| format!("\n  {id}")).collect();
+            Err(Failure::usage(format!("{text} is the beginning of {} run ids; give more of it:{}", several.len(), list.concat())))
+        }
+    }
+}
+
+/// A reader that went away (`| head`) is no error of ours.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// For people, beside the output proper.
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Close in order, whatever came of it.
+async fn closing<T>(attached: Attached, result: Result<T, LinkError>) -> Result<T, Failure> {
+    attached.close().await;
+    Ok(result?)
+}
+
+/// Text in a query string.
+fn encoded(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}

@@ -1,0 +1,51 @@
+//! `up` and `worker`: drive every run of the database until told to stop.
+
+use super::follow::Signals;
+use super::{Session, print};
+use crate::api::Page;
+use crate::attach;
+use crate::config::Database;
+use crate::data_dir::DataDir;
+use crate::failure::Failure;
+use engine::batch::RunRow;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Up,
+    Worker,
+}
+
+pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
+    let config = &session.config;
+    if role == Role::Worker && matches!(config.database.value, Database::Sqlite(_)) {
+        return Err(Failure::usage(format!(
+            "a worker joins others on a shared PostgreSQL, but the database is {} ({}).\nUse `pleach up` on this machine, or name one: pleach worker --database postgres://…",
+            config.database.value, config.database.origin
+        )));
+    }
+    let mut signals = Signals::new()?;
+    let attached = attach::to_serve(config, &session.actor).await?;
+    let resumed: Page<RunRow> = attached.link.get("/api/runs?status=running&limit=200").await?;
+    let queued: Page<RunRow> = attached.link.get("/api/runs?status=queued&limit=200").await?;
+    for line in greeting(session, role, resumed.items.len(), queued.items.len()) {
+        print(&line);
+    }
+    signals.next().await;
+    print("stopping: calls in flight are given up to ten seconds");
+    attached.close().await;
+    Ok(0)
+}
+
+fn greeting(session: &Session, role: Role, resumed: usize, queued: usize) -> Vec<String> {
+    let config = &session.config;
+    let what = if role == Role::Up { "pleach is up" } else { "pleach worker" };
+    let model = config.model.names().balanced.unwrap_or_else(|| "(chosen per run)".into());
+    vec![
+        format!("{what}: up to {} runs at once", config.workers.value),
+        format!("data      {}", config.data_dir.value.display()),
+        format!("database  {}", config.database.value),
+        format!("socket    {}", DataDir::of(config).socket().display()),
+        format!("model     {model}"),
+        format!("resumed   {resumed} running, {queued} queued"),
+    ]
+}

@@ -1,0 +1,72 @@
+//! `pleach run`.
+
+use super::follow::{self, Showing};
+use super::{Session, closing, note};
+use crate::api::NewRun;
+use crate::args::RunArgs;
+use crate::attach::Attached;
+use crate::drive::SystemClock;
+use crate::failure::Failure;
+use engine::batch::RunRow;
+use engine::ids::{self, RunId};
+use runtime::ports::Clock;
+use std::io::Read;
+
+/// Checked here too, so that a text over the size of a request is still refused with its own size.
+const MAX_OBJECTIVE: usize = 32_768;
+
+pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
+    let objective = objective(&args.objective)?;
+    // Chosen here, so that asking again after a holder went away makes no second run.
+    let id: RunId = ids::derive(SystemClock.now(), &[&rand::random::<[u8; 16]>()]).into();
+    let new = NewRun {
+        id: Some(id),
+        kind: args.kind,
+        objective,
+        scope: None,
+        project_ids: args.projects,
+        success_criteria: args.success,
+        tools: args.tools,
+        budgets: args.limits.patch(),
+        model: None,
+        models: session.config.model.names(),
+    };
+    if args.follow.detach {
+        let attached = session.writer().await?;
+        let created = attached.link.post::<RunRow>("/api/runs", &new).await;
+        let worked = super::drive::worked_by(&attached).await;
+        let row = closing(attached, created).await?;
+        session.print_run(&row, &format!("run {} is queued; {worked}\n`pleach watch {}` follows it", row.id, row.id));
+        return Ok(0);
+    }
+    let attached = session.driver(id).await?;
+    match attached.link.post::<RunRow>("/api/runs", &new).await {
+        Ok(row) => begin(session, attached, &row, args.follow).await,
+        Err(error) => closing(attached, Err(error)).await,
+    }
+}
+
+async fn begin(session: &Session, attached: Attached, row: &RunRow, follow: crate::args::Follow) -> Result<u8, Failure> {
+    let showing = if session.json { Showing::Events } else { Showing::for_command(session, follow) };
+    if showing == Showing::Nothing {
+        note(&format!("run {} started with {}; `pleach watch {}` in another terminal shows it", row.id, row.model, row.id));
+    }
+    let code = follow::stay(session, attached, row.id, 0, showing, follow::Last::Run).await?;
+    Ok(code)
+}
+
+fn objective(text: &str) -> Result<String, Failure> {
+    let mut objective = text.to_owned();
+    if text == "-" {
+        objective.clear();
+        std::io::stdin().read_to_string(&mut objective).map_err(|error| Failure::usage(format!("standard input is not text: {error}")))?;
+    }
+    let characters = objective.chars().count();
+    match objective.trim().is_empty() {
+        true => Err(Failure::usage("the objective is empty; no run was made.\nSay what is to be achieved, e.g. pleach run \"Compare three note-taking apps\"")),
+        false if characters > MAX_OBJECTIVE => Err(Failure::usage(format!(
+            "the objective has {characters} characters; {MAX_OBJECTIVE} is the most. No run was made.\nPut the material into a document and refer to it."
+        ))),
+        false => Ok(objective),
+    }
+}

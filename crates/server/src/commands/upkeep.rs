@@ -1,0 +1,121 @@
+//! Looking after an installation: `rebuild prune doctor config completions`.
+
+use super::{Session, print};
+use crate::args::Cli;
+use crate::attach;
+use crate::catalogue::Catalogue;
+use crate::config::Database;
+use crate::data_dir::{DataDir, Hold};
+use crate::drive::SystemClock;
+use crate::failure::Failure;
+use clap::CommandFactory;
+use engine::time::Timestamp;
+use runtime::ports::Clock;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use store::SqlStore;
+
+pub fn completions(shell: clap_complete::Shell) -> u8 {
+    clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut std::io::stdout());
+    0
+}
+
+pub fn show_config(session: &Session) -> u8 {
+    for line in session.config.lines() {
+        match session.json {
+            true => session.print_json(&json!({"key": line.key, "value": line.value, "origin": line.origin.to_string()})),
+            false => print(&format!("{:<34} {:<50} ({})", line.key, line.value, line.origin)),
+        }
+    }
+    0
+}
+
+/// These work on the whole database, so on one machine nobody else may hold it meanwhile.
+async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failure> {
+    let dir = DataDir::of(&session.config);
+    dir.create()?;
+    let hold = dir.try_hold()?;
+    if hold.is_none() && matches!(session.config.database.value, Database::Sqlite(_)) {
+        let pid = dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid));
+        return Err(Failure::usage(format!("{pid} holds the database; nothing was changed. Stop it first, then run the command again.")));
+    }
+    Ok((attach::open(&session.config).await?, hold))
+}
+
+pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
+    let (store, _hold) = alone(session).await?;
+    let runs = store.rebuild().await.map_err(|error| attach::unusable(&session.config, &error))?;
+    match session.json {
+        true => session.print_json(&json!({"rebuilt": runs})),
+        false => print(&format!("the projections of {runs} runs were computed again from their logs")),
+    }
+    Ok(0)
+}
+
+pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
+    let (store, _hold) = alone(session).await?;
+    let age = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
+    let before = Timestamp(SystemClock.now().0.saturating_sub(age));
+    let pruned = store.prune(before).await.map_err(|error| attach::unusable(&session.config, &error))?;
+    match session.json {
+        true => session.print_json(&json!({"runs": pruned.runs, "documents": pruned.documents, "blobs": pruned.blobs})),
+        false => print(&format!("removed {} runs that ended before {before}, with {} documents and {} texts nobody refers to", pruned.runs, pruned.documents, pruned.blobs)),
+    }
+    Ok(0)
+}
+
+/// One finding of the doctor.
+struct Check {
+    name: &'static str,
+    ok: bool,
+    says: String,
+}
+
+pub async fn doctor(session: &Session) -> Result<u8, Failure> {
+    let checks = [directory(session), database(session).await, models(session).await];
+    for check in &checks {
+        match session.json {
+            true => session.print_json(&json!({"check": check.name, "ok": check.ok, "detail": check.says})),
+            false => print(&format!("{} {:<10} {}", if check.ok { "✓" } else { "✗" }, check.name, check.says)),
+        }
+    }
+    Ok(u8::from(checks.iter().any(|check| !check.ok)))
+}
+
+fn directory(session: &Session) -> Check {
+    let path = &session.config.data_dir.value;
+    let says = match std::fs::metadata(path) {
+        Ok(found) if !found.is_dir() => return Check { name: "data", ok: false, says: format!("{} is not a directory", path.display()) },
+        Ok(_) => path.display().to_string(),
+        Err(_) => format!("{} does not exist yet; the first run makes it", path.display()),
+    };
+    Check { name: "data", ok: true, says }
+}
+
+async fn database(session: &Session) -> Check {
+    let check = |ok, says: String| Check { name: "database", ok, says };
+    match session.reader().await {
+        Err(failure) => check(false, failure.message),
+        Ok(None) => check(true, format!("{} does not exist yet; the first run makes it", session.config.database.value)),
+        Ok(Some(reader)) => {
+            let holder = reader.link.get::<crate::api::HolderView>("/api/holder").await;
+            let held = match holder {
+                Ok(holder) if reader.link.is_remote() => format!("held by process {}", holder.pid),
+                _ => "held by nobody".into(),
+            };
+            reader.close().await;
+            check(true, format!("{}, {held}", session.config.database.value))
+        }
+    }
+}
+
+async fn models(session: &Session) -> Check {
+    match Catalogue::new(&session.config).models(&Default::default()).await {
+        Ok((models, warnings)) => {
+            let notes: String = warnings.iter().map(|warning| format!("; {warning}")).collect();
+            Check { name: "model", ok: true, says: format!("{}{notes}", models.balanced.name()) }
+        }
+        Err(why) => Check { name: "model", ok: false, says: why },
+    }
+}

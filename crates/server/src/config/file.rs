@@ -1,0 +1,198 @@
+//! Reading one `pleach.toml`. A key nobody knows is an error that names the nearest one that exists: a
+//! typing error must not silently mean "the default".
+
+use super::origins::{BadValue, Origin, Setting};
+use super::KEYS;
+use super::providers::Sections;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::{Table, Value};
+
+const TABLES: [&str; 3] = ["providers", "mcp", "mcpServers"];
+const PROVIDER_KEYS: [&str; 5] = ["kind", "base_url", "api_key_env", "schema_mode", "models"];
+const MODEL_KEYS: [&str; 5] = ["context_window", "max_output", "input_per_mtok", "cached_per_mtok", "output_per_mtok"];
+const MCP_KEYS: [&str; 6] = ["command", "args", "env", "url", "tools", "projects"];
+
+#[derive(Debug, Default)]
+pub struct ConfigFile {
+    pub settings: BTreeMap<&'static str, Setting<String>>,
+    pub providers: Sections,
+    /// Names only: servers are declared here and spoken to elsewhere.
+    pub mcp: BTreeMap<String, Setting<Table>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("{path} could not be read: {error}")]
+    Unreadable { path: String, error: std::io::Error },
+    #[error("{path} is not valid TOML: {error}")]
+    Syntax { path: String, error: toml::de::Error },
+    #[error("{path}: unknown key `{key}`{}", nearest.as_ref().map_or_else(|| format!("; valid keys: {valid}"), |near| format!("; did you mean `{near}`?")))]
+    UnknownKey { path: String, key: String, nearest: Option<String>, valid: String },
+    #[error(transparent)]
+    BadValue(#[from] BadValue),
+}
+
+/// An absent file is an empty one.
+pub fn read(path: &Path) -> Result<ConfigFile, FileError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(path, &text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ConfigFile::default()),
+        Err(error) => Err(FileError::Unreadable { path: path.display().to_string(), error }),
+    }
+}
+
+pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
+    let table: Table = text.parse().map_err(|error| FileError::Syntax { path: path.display().to_string(), error })?;
+    let mut file = ConfigFile::default();
+    let reader = Reader { path };
+    for (key, value) in table {
+        match (key.as_str(), value) {
+            ("providers", Value::Table(sections)) => file.providers = reader.providers(sections)?,
+            ("mcp" | "mcpServers", Value::Table(sections)) => file.mcp.extend(reader.mcp(&key, sections)?),
+            (name, value) => {
+                let known = reader.known("", name, KEYS.iter().chain(&TABLES).copied())?;
+                file.settings.insert(known, reader.scalar(known, value)?);
+            }
+        }
+    }
+    Ok(file)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+}
+
+impl Reader<'_> {
+    fn origin(&self) -> Origin {
+        Origin::File(self.path.to_path_buf())
+    }
+
+    fn bad(&self, key: &str, value: &Value, valid: &str) -> FileError {
+        BadValue { key: key.into(), value: shown(value), origin: self.origin(), valid: valid.into() }.into()
+    }
+
+    /// Settings are kept as text, so that one parser judges flags, variables and files alike.
+    fn scalar(&self, key: &str, value: Value) -> Result<Setting<String>, FileError> {
+        let text = match value {
+            other if TABLES.contains(&key) => return Err(self.bad(key, &other, "a table of sections")),
+            Value::String(text) => text,
+            Value::Integer(number) => number.to_string(),
+            Value::Boolean(yes) => yes.to_string(),
+            other => return Err(self.bad(key, &other, "a single text or number")),
+        };
+        Ok(Setting { value: text, origin: self.origin() })
+    }
+
+    fn known<'k>(&self, within: &str, key: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Result<&'k str, FileError> {
+        if let Some(found) = valid.clone().find(|candidate| *candidate == key) {
+            return Ok(found);
+        }
+        Err(FileError::UnknownKey {
+            path: self.path.display().to_string(),
+            key: format!("{within}{key}"),
+            nearest: nearest(key, valid.clone()).map(|near| format!("{within}{near}")),
+            valid: valid.collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    fn sections(&self, within: &str, table: Table, keys: &[&str]) -> Result<Vec<(String, Table)>, FileError> {
+        let mut sections = Vec::new();
+        for (name, value) in table {
+            let place = format!("{within}.{name}");
+            let Value::Table(section) = value else { return Err(self.bad(&place, &value, "a section of its own")) };
+            for key in section.keys() {
+                self.known(&format!("{place}."), key, keys.iter().copied())?;
+            }
+            sections.push((name, section));
+        }
+        Ok(sections)
+    }
+
+    fn providers(&self, table: Table) -> Result<Sections, FileError> {
+        let mut providers = BTreeMap::new();
+        for (name, section) in self.sections("providers", table, &PROVIDER_KEYS)? {
+            if let Some(Value::Table(models)) = section.get("models") {
+                self.sections(&format!("providers.{name}.models"), models.clone(), &MODEL_KEYS)?;
+            }
+            let value = Value::Table(section);
+            let parsed = value.clone().try_into().map_err(|error: toml::de::Error| self.bad(&format!("providers.{name}"), &value, &one_line(&error)))?;
+            providers.insert(name, Setting { value: parsed, origin: self.origin() });
+        }
+        Ok(providers)
+    }
+
+    fn mcp(&self, within: &str, table: Table) -> Result<BTreeMap<String, Setting<Table>>, FileError> {
+        let sections = self.sections(within, table, &MCP_KEYS)?;
+        Ok(sections.into_iter().map(|(name, value)| (name, Setting { value, origin: self.origin() })).collect())
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    error.message().lines().collect::<Vec<_>>().join(" ")
+}
+
+/// The closest valid key, when it is close enough to have been meant.
+fn nearest<'k>(key: &str, valid: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let close = valid.map(|candidate| (distance(key, candidate), candidate)).min()?;
+    (close.0 <= 1 + key.len() / 3).then_some(close.1)
+}
+
+/// Edits between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        parse(Path::new("pleach.toml"), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_one() {
+        assert_eq!(error("workrs = 3"), "pleach.toml: unknown key `workrs`; did you mean `workers`?");
+        assert_eq!(
+            error("[providers.local]\nbase_ur = \"http://x\""),
+            "pleach.toml: unknown key `providers.local.base_ur`; did you mean `providers.local.base_url`?"
+        );
+        assert!(error("colour = true").contains("valid keys: "), "{}", error("colour = true"));
+    }
+
+    #[test]
+    fn broken_toml_names_the_file() {
+        assert!(error("workers = ").starts_with("pleach.toml is not valid TOML"));
+    }
+
+    #[test]
+    fn a_section_that_is_a_value_is_refused_with_its_place() {
+        assert!(error("providers = 3").contains("providers = \"3\""), "{}", error("providers = 3"));
+        assert!(error("[providers]\nlocal = 3").contains("providers.local"));
+    }
+
+    #[test]
+    fn a_wrong_kind_says_which_exist() {
+        let error = error("[providers.x]\nkind = \"gemini\"");
+        assert!(error.contains("openai") && error.contains("anthropic") && error.contains("rehearsal"), "{error}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Configuration with origins: flag > `PLEACH_*` environment > `./pleach.toml` > XDG file > default. Everything
+//! is resolved once, before any work; a bad value is an error that names its place and what would do.
+
+mod file;
+pub mod models;
+pub mod origins;
+mod providers;
+mod show;
+
+pub use models::ModelChoice;
+pub use providers::VENDORS;
+
+use crate::args::Global;
+use crate::failure::Failure;
+use origins::{Layers, Origin, Setting};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
+/// but for the two databases, which are URLs.
+pub const KEYS: [&str; 11] = [
+    "data_dir",
+    "database",
+    "database_direct",
+    "listen",
+    "server",
+    "model",
+    "model_fast",
+    "model_balanced",
+    "model_powerful",
+    "workers",
+    "lease_ms",
+];
+
+fn variable(key: &str) -> String {
+    match key {
+        "database" => "PLEACH_DATABASE_URL".into(),
+        "database_direct" => "PLEACH_DATABASE_DIRECT_URL".into(),
+        key => format!("PLEACH_{}", key.to_uppercase()),
+    }
+}
+
+/// The outside, as data: tests give their own.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    pub variables: BTreeMap<String, String>,
+    pub directory: PathBuf,
+}
+
+impl Environment {
+    pub fn of_process() -> Environment {
+        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Environment { variables: variables.collect(), directory: std::env::current_dir().unwrap_or_default() }
+    }
+
+    /// Set and not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    fn xdg(&self, name: &str, below_home: &str) -> PathBuf {
+        let absolute = |path: &&str| Path::new(path).is_absolute();
+        match self.get(name).filter(absolute) {
+            Some(path) => PathBuf::from(path),
+            None => Path::new(self.get("HOME").unwrap_or("/")).join(below_home),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Database {
+    Sqlite(PathBuf),
+    /// With its secret; never shown.
+    Postgres(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub data_dir: Setting<PathBuf>,
+    pub database: Setting<Database>,
+    pub database_direct: Option<Setting<String>>,
+    pub listen: Setting<SocketAddr>,
+    pub server: Option<Setting<String>>,
+    pub model: ModelChoice,
+    pub workers: Setting<usize>,
+    pub lease_ms: Setting<u64>,
+    pub providers: providers::Sections,
+    pub mcp: BTreeMap<String, Setting<toml::Table>>,
+    environment: Environment,
+}
+
+impl Config {
+    /// What the model gateway is built from.
+    pub fn provider_table(&self) -> effects::model::Providers {
+        let own = self.providers.iter().map(|(name, section)| (name.clone(), section.value.clone()));
+        effects::model::Providers(own.collect())
+    }
+
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name).map(str::to_owned)
+    }
+
+    pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
+        let usage = |error: &dyn std::fmt::Display| Failure::usage(format!("{error}\nNothing was started. `pleach config show` prints what is in force."));
+        let near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
+        let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml")).map_err(|error| usage(&error))?;
+        Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))
+    }
+
+    fn resolve(flags: &Global, environment: &Environment, near: file::ConfigFile, far: file::ConfigFile) -> Result<Config, origins::BadValue> {
+        let mut layers = Layers::default();
+        layers.push(flag_layer(flags));
+        layers.push(variable_layer(environment));
+        let mut sections = far.providers;
+        sections.extend(near.providers);
+        let mut mcp = far.mcp;
+        mcp.extend(near.mcp);
+        layers.push(near.settings);
+        layers.push(far.settings);
+
+        let data_dir = layers
+            .parse("data_dir", "a directory", |text| (!text.is_empty()).then(|| environment.directory.join(text)))?
+            .unwrap_or_else(|| Setting::default(environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach")));
+        let database = layers
+            .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))?
+            .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
+        let database_direct = layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
+        let whole = |range: std::ops::RangeInclusive<u64>| move |text: &str| text.parse().ok().filter(|number| range.contains(number));
+        Ok(Config {
+            listen: layers
+                .parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?
+                .unwrap_or_else(|| Setting::default(SocketAddr::from(([127, 0, 0, 1], 7333)))),
+            server: layers.parse("server", "http://… or https://…", |text| text.starts_with("http").then(|| text.to_owned()))?,
+            model: ModelChoice::from_layers(&layers)?,
+            workers: layers
+                .parse("workers", "a whole number from 1 to 4096", whole(1..=4096))?
+                .map_or_else(|| Setting::default(64), |found| found.map(|number| number as usize)),
+            lease_ms: layers
+                .parse("lease_ms", "milliseconds, a whole number from 300 to 3600000", whole(300..=3_600_000))?
+                .unwrap_or_else(|| Setting::default(10_000)),
+            providers: sections,
+            environment: environment.clone(),
+            data_dir,
+            database,
+            database_direct,
+            mcp,
+        })
+    }
+}
+
+fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
+    let data_dir = flags.data_dir.as_ref().map(|path| path.display().to_string());
+    let given = [
+        ("data_dir", "--data-dir", data_dir),
+        ("database", "--database", flags.database.clone()),
+        ("listen", "--listen", flags.listen.clone()),
+        ("server", "--server", flags.server.clone()),
+        ("model", "--model", flags.model.clone()),
+        ("workers", "--workers", flags.workers.clone()),
+    ];
+    given.into_iter().filter_map(|(key, flag, value)| Some((key, Setting { value: value?, origin: Origin::Flag(flag) }))).collect()
+}
+
+fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<String>> {
+    let found = |key: &&'static str| {
+        let name = variable(key);
+        let value = environment.get(&name)?.to_owned();
+        Some((*key, Setting { value, origin: Origin::Variable(name) }))
+    };
+    KEYS.iter().filter_map(found).collect()
+}
+
+fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// `sqlite:///absolute`, `sqlite://relative`, or a plain path that ends in `.db`.
+fn parse_database(text: &str, directory: &Path) -> Option<Database> {
+    if is_postgres(text) {
+        return Some(Database::Postgres(text.to_owned()));
+    }
+    let path = match text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")) {
+        Some(path) => path,
+        None => Some(text).filter(|text| text.ends_with(".db") && !text.contains("://"))?,
+    };
+    (!path.is_empty()).then(|| Database::Sqlite(directory.join(path)))
+}
+
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    named.as_deref().unwrap_or(text).parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Which model was chosen, for all roles or for a profile. What the names mean is the gateway's business.
+
+use super::origins::{BadValue, Layers, Setting};
+use serde::{Deserialize, Serialize};
+
+/// The names as chosen; absent profiles fall back to `balanced`, that to `all`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelChoice {
+    pub all: Option<Setting<String>>,
+    pub fast: Option<Setting<String>>,
+    pub balanced: Option<Setting<String>>,
+    pub powerful: Option<Setting<String>>,
+}
+
+/// The same without origins, as it travels with a new run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelNames {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balanced: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub powerful: Option<String>,
+}
+
+impl ModelChoice {
+    pub fn from_layers(layers: &Layers) -> Result<ModelChoice, BadValue> {
+        let find = |key| layers.parse(key, "provider/model, e.g. openai/gpt-5-mini or rehearsal/default", well_formed);
+        Ok(ModelChoice { all: find("model")?, fast: find("model_fast")?, balanced: find("model_balanced")?, powerful: find("model_powerful")? })
+    }
+
+    /// A flag for all roles beats a variable for one: precedence is of layers first.
+    pub fn names(&self) -> ModelNames {
+        let by_flag = self.all.as_ref().filter(|all| matches!(all.origin, super::Origin::Flag(_)));
+        let all = self.all.as_ref().map(|all| all.value.clone());
+        if by_flag.is_some() {
+            return ModelNames { fast: all.clone(), balanced: all.clone(), powerful: all };
+        }
+        let own = |profile: &Option<Setting<String>>| profile.as_ref().map(|chosen| chosen.value.clone());
+        let balanced = own(&self.balanced).or(all.clone());
+        let otherwise = || all.clone().or_else(|| balanced.clone());
+        ModelNames { fast: own(&self.fast).or_else(otherwise), powerful: own(&self.powerful).or_else(otherwise), balanced }
+    }
+}
+
+/// A provider alone is well formed too: it may list exactly one model.
+fn well_formed(text: &str) -> Option<String> {
+    let ok = !text.is_empty() && !text.starts_with('/') && !text.ends_with('/') && !text.contains(char::is_whitespace);
+    ok.then(|| text.to_owned())
+}

@@ -1,0 +1,74 @@
+//! Where a value comes from, and the layers it is looked up in. Nothing here knows what a setting means.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Highest precedence first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Flag(&'static str),
+    Variable(String),
+    File(PathBuf),
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Flag(name) => write!(f, "flag {name}"),
+            Origin::Variable(name) => write!(f, "environment {name}"),
+            Origin::File(path) => write!(f, "file {}", path.display()),
+            Origin::Default => f.write_str("default"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+impl<T> Setting<T> {
+    pub fn default(value: T) -> Setting<T> {
+        Setting { value, origin: Origin::Default }
+    }
+
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Setting<U> {
+        Setting { value: f(self.value), origin: self.origin }
+    }
+}
+
+/// The texts given for each key, in order of precedence.
+#[derive(Debug, Default)]
+pub struct Layers(Vec<BTreeMap<&'static str, Setting<String>>>);
+
+impl Layers {
+    pub fn push(&mut self, layer: BTreeMap<&'static str, Setting<String>>) {
+        self.0.push(layer);
+    }
+
+    pub fn find(&self, key: &str) -> Option<Setting<String>> {
+        self.0.iter().find_map(|layer| layer.get(key)).cloned()
+    }
+
+    /// Parse the winning text of a key; `valid` says in words what would have been right.
+    pub fn parse<T>(&self, key: &'static str, valid: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<Setting<T>>, BadValue> {
+        let Some(text) = self.find(key) else { return Ok(None) };
+        match parse(text.value.trim()) {
+            Some(value) => Ok(Some(Setting { value, origin: text.origin })),
+            None => Err(BadValue { key: key.into(), value: text.value, origin: text.origin, valid: valid.into() }),
+        }
+    }
+}
+
+/// A value nobody can use: which, from where, and what would do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {key} = {value:?} is not valid; it must be {valid}")]
+pub struct BadValue {
+    pub key: String,
+    pub value: String,
+    pub origin: Origin,
+    pub valid: String,
+}

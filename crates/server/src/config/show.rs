@@ -1,0 +1,59 @@
+//! `pleach config show`: every value, where it comes from, and no secret.
+
+use super::origins::{Origin, Setting};
+use super::{Config, Database, providers};
+
+/// One setting for people: name, value, origin.
+pub struct Line {
+    pub key: String,
+    pub value: String,
+    pub origin: Origin,
+}
+
+impl Config {
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![
+            line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
+            line("database", self.database.clone().map(|database| database.to_string())),
+            optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_secret(&url)))),
+            line("listen", self.listen.clone().map(|address| address.to_string())),
+            optional("server", self.server.clone()),
+            optional("model", self.model.all.clone()),
+            optional("model_fast", self.model.fast.clone()),
+            optional("model_balanced", self.model.balanced.clone()),
+            optional("model_powerful", self.model.powerful.clone()),
+            line("workers", self.workers.clone().map(|number| number.to_string())),
+            line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
+        ];
+        lines.extend(providers::lines(&self.providers, &self.environment));
+        lines.extend(self.mcp.iter().map(|(name, server)| line(&format!("mcp.{name}"), server.clone().map(|_| "declared".into()))));
+        lines
+    }
+}
+
+fn line(key: &str, setting: Setting<String>) -> Line {
+    Line { key: key.into(), value: setting.value, origin: setting.origin }
+}
+
+fn optional(key: &str, setting: Option<Setting<String>>) -> Line {
+    line(key, setting.unwrap_or_else(|| Setting::default("(not set)".into())))
+}
+
+/// `scheme://user:secret@host/…` without the secret.
+pub fn without_secret(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rsplit_once('@') {
+        Some((user, host)) => format!("{scheme}://{}:***@{host}{}", user.split(':').next().unwrap_or_default(), &rest[end..]),
+        None => url.to_owned(),
+    }
+}
+
+impl std::fmt::Display for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Database::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
+            Database::Postgres(url) => f.write_str(&without_secret(url)),
+        }
+    }
+}

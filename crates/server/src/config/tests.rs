@@ -1,0 +1,79 @@
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> Environment {
+    let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Environment { variables, directory: PathBuf::from("/here") }
+}
+
+fn file(path: &str, text: &str) -> file::ConfigFile {
+    file::parse(Path::new(path), text).unwrap()
+}
+
+fn resolve(flags: Global, env: &[(&str, &str)], near: &str, far: &str) -> Config {
+    Config::resolve(&flags, &environment(env), file("/here/pleach.toml", near), file("/far/config.toml", far)).unwrap()
+}
+
+#[test]
+fn each_layer_beats_the_next_and_says_so() {
+    let flag = || Global { workers: Some("1".into()), ..Global::default() };
+    let variable = [("PLEACH_WORKERS", "2")];
+    let origin_of = |config: Config| (config.workers.value, config.workers.origin.to_string());
+    assert_eq!(origin_of(resolve(flag(), &variable, "workers = 3", "workers = 4")), (1, "flag --workers".into()));
+    assert_eq!(origin_of(resolve(Global::default(), &variable, "workers = 3", "workers = 4")), (2, "environment PLEACH_WORKERS".into()));
+    assert_eq!(origin_of(resolve(Global::default(), &[], "workers = 3", "workers = 4")), (3, "file /here/pleach.toml".into()));
+    assert_eq!(origin_of(resolve(Global::default(), &[], "", "workers = 4")), (4, "file /far/config.toml".into()));
+    assert_eq!(origin_of(resolve(Global::default(), &[], "", "")), (64, "default".into()));
+}
+
+#[test]
+fn an_empty_variable_counts_as_unset() {
+    assert_eq!(resolve(Global::default(), &[("PLEACH_WORKERS", "")], "", "").workers.value, 64);
+}
+
+#[test]
+fn a_bad_value_names_its_place_its_text_and_what_is_valid() {
+    let error = Config::resolve(&Global::default(), &environment(&[("PLEACH_WORKERS", "many")]), file("f", ""), file("f", "")).unwrap_err();
+    assert_eq!(error.to_string(), "environment PLEACH_WORKERS: workers = \"many\" is not valid; it must be a whole number from 1 to 4096");
+    let error = Config::resolve(&Global::default(), &environment(&[]), file("f.toml", "database = \"mysql://x\""), file("f", "")).unwrap_err();
+    assert!(error.to_string().contains("file f.toml: database = \"mysql://x\""), "{error}");
+}
+
+#[test]
+fn the_database_defaults_into_the_data_directory() {
+    let config = resolve(Global { data_dir: Some("data".into()), ..Global::default() }, &[], "", "");
+    assert_eq!(config.database.value, Database::Sqlite("/here/data/pleach.db".into()));
+    let config = resolve(Global::default(), &[("XDG_DATA_HOME", "/x")], "", "");
+    assert_eq!(config.data_dir.value, PathBuf::from("/x/pleach"));
+}
+
+#[test]
+fn providers_are_shown_with_where_they_come_from() {
+    let env = [("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("MY_KEY", "k")];
+    let toml = "[providers.mine]\nkind = \"openai\"\nbase_url = \"http://x\"\napi_key_env = \"MY_KEY\"";
+    let shown: Vec<String> = resolve(Global::default(), &env, toml, "").lines().iter().map(|line| format!("{} = {} ({})", line.key, line.value, line.origin)).collect();
+    for expected in [
+        "providers.openai.base_url = http://127.0.0.1:9/v1 (environment OPENAI_BASE_URL)",
+        "providers.mine.api_key_env = MY_KEY (set) (file /here/pleach.toml)",
+        "providers.rehearsal.kind = rehearsal (default)",
+    ] {
+        assert!(shown.iter().any(|line| line == expected), "{expected} is not in {shown:#?}");
+    }
+}
+
+#[test]
+fn no_secret_is_ever_shown() {
+    let env = [("OPENAI_API_KEY", "sk-very-secret"), ("PLEACH_DATABASE_URL", "postgres://me:hunter2@db/p")];
+    let config = resolve(Global::default(), &env, "", "");
+    let shown: String = config.lines().iter().map(|line| format!("{} {} {}\n", line.key, line.value, line.origin)).collect();
+    assert!(!shown.contains("sk-very-secret") && !shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("postgres://me:***@db/p"), "{shown}");
+}
+
+#[test]
+fn a_flag_for_all_roles_beats_a_variable_for_one() {
+    let env = [("PLEACH_MODEL", "openai/a"), ("PLEACH_MODEL_FAST", "openai/b")];
+    let names = resolve(Global::default(), &env, "", "").model.names();
+    assert_eq!((names.fast.as_deref(), names.powerful.as_deref()), (Some("openai/b"), Some("openai/a")));
+    let flags = Global { model: Some("openai/c".into()), ..Global::default() };
+    assert_eq!(resolve(flags, &env, "", "").model.names().fast.as_deref(), Some("openai/c"));
+}

@@ -1,0 +1,88 @@
+//! The loop, as this process runs it: one worker that takes every run, only those it is asked for, or none.
+
+use crate::api::Drives;
+use crate::config::{Config, Database};
+use engine::ids::RunId;
+use engine::time::Timestamp;
+use runtime::ports::{Clock, Performer, Store};
+use runtime::{Desk, Duty, Worker, WorkerConfig};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The clock on the wall.
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// What a process takes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Commands are recorded, nothing is driven.
+    Nothing,
+    Only(RunId),
+    Everything,
+}
+
+impl Load {
+    pub fn drives(self) -> Drives {
+        match self {
+            Load::Nothing => Drives::Nothing,
+            Load::Only(_) => Drives::Some,
+            Load::Everything => Drives::All,
+        }
+    }
+}
+
+pub struct Drive {
+    desk: Desk,
+    stop: CancellationToken,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Drive {
+    pub fn start(config: &Config, load: Load, store: Arc<dyn Store>, performer: Arc<dyn Performer>, clock: Arc<dyn Clock>) -> Drive {
+        let settings = WorkerConfig {
+            id: worker_id(),
+            slots: config.workers.value,
+            lease: Duration::from_millis(config.lease_ms.value),
+            duty: if load == Load::Everything { Duty::All } else { Duty::Asked },
+            shared: matches!(config.database.value, Database::Postgres(_)),
+        };
+        let worker = Worker::new(store, performer, clock, settings);
+        let desk = worker.desk();
+        if let Load::Only(run) = load {
+            desk.drive(run);
+        }
+        let stop = CancellationToken::new();
+        let cancel = stop.clone();
+        let serving = (load != Load::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
+        Drive { desk, stop, serving }
+    }
+
+    pub fn desk(&self) -> Desk {
+        self.desk.clone()
+    }
+
+    /// Start nothing more, let calls in flight end for a while, give the runs back.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        if let Some(serving) = self.serving
+            && let Err(error) = serving.await
+        {
+            tracing::error!(%error, "the worker did not end in an orderly way");
+        }
+    }
+}
+
+/// Unique per process, readable in the jobs table.
+fn worker_id() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}-{}-{:08x}", host.trim(), std::process::id(), rand::random::<u32>())
+}

@@ -1,0 +1,34 @@
+//! How a command ends badly: one sentence for people, one exit code for scripts.
+
+use std::fmt;
+
+/// `code` follows the table of exit codes: 1 failed, 2 usage, 7 nobody answered.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub code: u8,
+    pub message: String,
+}
+
+impl Failure {
+    /// What was asked for cannot be done as asked: nothing was changed.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure { code: 2, message: message.into() }
+    }
+
+    /// It was right to ask, and it did not work.
+    pub fn failed(message: impl Into<String>) -> Failure {
+        Failure { code: 1, message: message.into() }
+    }
+
+    pub fn unreachable(message: impl Into<String>) -> Failure {
+        Failure { code: 7, message: message.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,145 @@
+//! One way to speak to whoever holds the database: requests of the HTTP API, either to the router of this
+//! process or over the holder's socket. Commands are written once and do not know which.
+
+use crate::api::problems::Problem;
+use crate::data_dir::ShortPath;
+use crate::failure::Failure;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{Method, Request, StatusCode, header};
+use eventsource_stream::{Event, Eventsource};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+use std::sync::Arc;
+use tower_service::Service;
+
+/// The header that says who acts; the socket is private to its owner, so it is believed.
+pub const ACTOR_HEADER: &str = "x-pleach-actor";
+
+#[derive(Clone)]
+pub struct Link {
+    transport: Transport,
+    actor: String,
+}
+
+#[derive(Clone)]
+enum Transport {
+    InProcess(Router),
+    Socket { client: reqwest::Client, _path: Arc<ShortPath> },
+}
+
+#[derive(Debug)]
+pub enum LinkError {
+    /// It answered, and refused.
+    Refused(Box<Problem>),
+    /// It stopped answering: someone else may hold the database now.
+    Gone(String),
+}
+
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Failure {
+        match error {
+            LinkError::Refused(problem) => problem.into_failure(),
+            LinkError::Gone(why) => Failure::unreachable(format!("the process that holds the database went away: {why}\nRun the command again.")),
+        }
+    }
+}
+
+type Chunks = BoxStream<'static, Result<Bytes, String>>;
+
+impl Link {
+    pub fn to_router(router: Router, actor: &str) -> Link {
+        Link { transport: Transport::InProcess(router), actor: actor.to_owned() }
+    }
+
+    pub fn to_socket(socket: &Path, actor: &str) -> Result<Link, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::unreachable(format!("{} cannot be used: {error}", socket.display()));
+        let path = ShortPath::new(socket).map_err(|error| failed(&error))?;
+        let client = reqwest::Client::builder().unix_socket(path.path()).no_proxy().build().map_err(|error| failed(&error))?;
+        Ok(Link { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
+    }
+
+    /// Over a socket, the process on the other side may do more than this command asked for.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.transport, Transport::Socket { .. })
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, LinkError> {
+        parse(&self.text(Method::GET, path, None).await?)
+    }
+
+    /// The answer as it was sent.
+    pub async fn get_text(&self, path: &str) -> Result<String, LinkError> {
+        self.text(Method::GET, path, None).await
+    }
+
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, LinkError> {
+        parse(&self.send(Method::POST, path, body).await?)
+    }
+
+    pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, LinkError> {
+        let body = serde_json::to_string(body).map_err(|error| LinkError::Gone(error.to_string()))?;
+        self.text(method, path, Some(body)).await
+    }
+
+    /// Server-sent events, until the other side ends them.
+    pub async fn events(&self, path: &str) -> Result<BoxStream<'static, Result<Event, LinkError>>, LinkError> {
+        let (status, chunks) = self.call(Method::GET, path, None).await?;
+        if !status.is_success() {
+            return Err(refused(status, &collect(chunks).await?));
+        }
+        Ok(chunks.eventsource().map_err(|error| LinkError::Gone(error.to_string())).boxed())
+    }
+
+    async fn text(&self, method: Method, path: &str, body: Option<String>) -> Result<String, LinkError> {
+        let (status, chunks) = self.call(method, path, body).await?;
+        let text = collect(chunks).await?;
+        if status.is_success() { Ok(text) } else { Err(refused(status, &text)) }
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<String>) -> Result<(StatusCode, Chunks), LinkError> {
+        match &self.transport {
+            Transport::InProcess(router) => {
+                let request = Request::builder()
+                    .method(method)
+                    .uri(path)
+                    .header(ACTOR_HEADER, &self.actor)
+                    .header(header::CONTENT_TYPE, "application/json")
+                    .body(body.map_or_else(Body::empty, Body::from))
+                    .map_err(|error| LinkError::Gone(error.to_string()))?;
+                let Ok(response) = router.clone().call(request).await;
+                let status = response.status();
+                Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
+            }
+            Transport::Socket { client, .. } => {
+                let request = client.request(method, format!("http://pleach{path}")).header(ACTOR_HEADER, &self.actor);
+                let request = match body {
+                    Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body),
+                    None => request,
+                };
+                let response = request.send().await.map_err(|error| LinkError::Gone(error.to_string()))?;
+                let status = response.status();
+                Ok((status, response.bytes_stream().map_err(|error| error.to_string()).boxed()))
+            }
+        }
+    }
+}
+
+async fn collect(mut chunks: Chunks) -> Result<String, LinkError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        bytes.extend_from_slice(&chunk.map_err(LinkError::Gone)?);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, LinkError> {
+    serde_json::from_str(text).map_err(|error| LinkError::Gone(format!("an answer that makes no sense ({error})")))
+}
+
+fn refused(status: StatusCode, text: &str) -> LinkError {
+    LinkError::Refused(Box::new(Problem::parse(status, text)))
+}

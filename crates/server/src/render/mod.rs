@@ -1,0 +1,126 @@
+//! Runs for people's eyes. Reads the run object and events; never the store.
+
+pub mod headline;
+pub mod live;
+pub mod scene;
+pub mod show;
+pub mod style;
+pub mod summary;
+pub mod tree;
+
+use engine::batch::RunRow;
+use engine::money::Usd;
+use engine::run::Status;
+use serde_json::Value;
+use style::{Ink, Style, bar, duration, fit, line, thousands};
+
+pub fn status_ink(status: Status) -> Ink {
+    match status {
+        Status::Completed => Ink::Green,
+        Status::Failed => Ink::Red,
+        Status::Stopped | Status::WaitingOnUser | Status::Paused => Ink::Yellow,
+        Status::Canceled => Ink::Dim,
+        Status::Queued | Status::Running => Ink::Cyan,
+    }
+}
+
+/// A step of the plan.
+#[derive(Debug)]
+pub struct StepLine {
+    pub status: String,
+    pub text: String,
+}
+
+pub fn steps(run: &RunRow) -> Vec<StepLine> {
+    let steps = run.plan["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |step: &Value, name: &str| line(step[name].as_str().unwrap_or_default());
+    steps.iter().map(|step| StepLine { status: text(step, "status"), text: format!("{} {}", text(step, "id"), text(step, "title")) }).collect()
+}
+
+impl StepLine {
+    pub fn painted(&self, room: usize, style: Style) -> String {
+        let (ink, mark) = match self.status.as_str() {
+            "done" => (Ink::Green, "✓"),
+            "doing" => (Ink::Cyan, "▶"),
+            "blocked" => (Ink::Red, "✗"),
+            _ => (Ink::Dim, "·"),
+        };
+        format!("  {} {}", style.paint(ink, mark), fit(&self.text, room.saturating_sub(4)))
+    }
+}
+
+/// Something used, against its limit.
+pub struct Limit {
+    name: &'static str,
+    used: String,
+    of: Option<(String, f64, f64)>,
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.of {
+            Some((limit, used, most)) => write!(f, "{} {} {} of {limit}", self.name, bar(*used, *most), self.used),
+            None => write!(f, "{} {}", self.name, self.used),
+        }
+    }
+}
+
+/// Cost, tokens and time against the run's budgets.
+pub fn limits(run: &RunRow) -> Vec<Limit> {
+    let number = |object: &Value, name: &str| object[name].as_f64();
+    let used = |name: &str| number(&run.metrics, name).unwrap_or_default();
+    let tokens = used("tokens_in") + used("tokens_out") + used("tokens_presumed");
+    let cost = used("cost_usd");
+    let known = run.metrics["cost_known"] != Value::Bool(false);
+    let of = |name: &str, used: f64, shown: &dyn Fn(f64) -> String| number(&run.budgets, name).map(|most| (shown(most), used, most));
+    let money = |dollars: f64| Usd::from_dollars(dollars).to_string();
+    let time = |ms: f64| duration(ms as i64);
+    let whole = |count: f64| thousands(count as u64);
+    vec![
+        Limit {
+            name: "cost",
+            used: if known { money(cost) } else { "unknown".into() },
+            of: if known { of("max_cost_usd", cost, &money) } else { None },
+        },
+        Limit { name: "tokens", used: whole(tokens), of: of("max_tokens", tokens, &whole) },
+        Limit { name: "time", used: time(used("running_ms")), of: of("max_wall_ms", used("running_ms"), &time) },
+    ]
+}
+
+/// A question to people.
+#[derive(Debug)]
+pub struct Question {
+    pub id: String,
+    pub text: String,
+    pub options: Vec<String>,
+    pub answer: Option<String>,
+    pub open: bool,
+}
+
+impl Question {
+    pub fn all(run: &RunRow) -> Vec<Question> {
+        let asked = run.questions.as_array().map(Vec::as_slice).unwrap_or_default();
+        asked.iter().map(Question::read).collect()
+    }
+
+    pub fn open(run: &RunRow) -> Vec<Question> {
+        if run.status.is_terminal() {
+            return Vec::new();
+        }
+        Question::all(run).into_iter().filter(|question| question.open).collect()
+    }
+
+    fn read(asked: &Value) -> Question {
+        let id = asked["id"].as_str().or(asked["question_id"].as_str()).unwrap_or_default();
+        let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
+        let answer = asked["answer"].as_str().map(line);
+        let expired = asked["expired"] == Value::Bool(true);
+        Question { id: id.into(), text: line(asked["text"].as_str().unwrap_or_default()), options, open: answer.is_none() && !expired, answer }
+    }
+
+    /// What to type; the question needs naming only where there are several.
+    pub fn command(&self, run: &RunRow, open: usize) -> String {
+        let which = if open > 1 { format!(" --question {}", self.id) } else { String::new() };
+        format!("pleach answer {} \"…\"{which}", run.id)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a live view remembers of the events it saw: the branches at work and the last things that
+//! happened. The rest of the picture is the run object.
+
+use super::headline;
+use super::style::line;
+use serde_json::Value;
+use std::collections::VecDeque;
+
+const KEPT: usize = 8;
+
+#[derive(Debug, Default)]
+pub struct Scene {
+    pub branches: Vec<Branch>,
+    pub recent: VecDeque<String>,
+}
+
+#[derive(Debug)]
+pub struct Branch {
+    pub id: String,
+    pub title: String,
+    pub round: u64,
+    /// `None` while it works.
+    pub ok: Option<bool>,
+    pub last: String,
+}
+
+impl Scene {
+    /// True when a viewer would notice.
+    pub fn see(&mut self, event: &Value) -> bool {
+        let payload = &event["payload"];
+        let kind = event["type"].as_str().unwrap_or_default();
+        match kind {
+            "homework.iteration_started" => self.branches.clear(),
+            "homework.executor_started" => self.branches.push(Branch::started(payload)),
+            "homework.executor_answered" => self.answered(payload),
+            "homework.executor_finished" => self.finished(payload),
+            "homework.tool_call_requested" => self.requested(payload),
+            _ => {}
+        }
+        let Some(text) = headline::of(event) else { return kind.starts_with("homework.") };
+        if self.recent.len() == KEPT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(text);
+        true
+    }
+
+    fn branch(&mut self, payload: &Value) -> Option<&mut Branch> {
+        let id = payload["branchId"].as_str()?;
+        self.branches.iter_mut().rev().find(|branch| branch.id == id)
+    }
+
+    fn answered(&mut self, payload: &Value) {
+        let (round, thought) = (payload["round"].as_u64().unwrap_or_default(), line(payload["thought"].as_str().unwrap_or_default()));
+        if let Some(branch) = self.branch(payload) {
+            branch.round = round;
+            branch.last = thought;
+        }
+    }
+
+    fn finished(&mut self, payload: &Value) {
+        let (ok, summary) = (payload["ok"].as_bool(), line(payload["summary"].as_str().unwrap_or_default()));
+        if let Some(branch) = self.branch(payload) {
+            branch.ok = ok;
+            branch.last = summary;
+        }
+    }
+
+    fn requested(&mut self, payload: &Value) {
+        let tool = line(payload["tool"].as_str().unwrap_or_default());
+        if let Some(branch) = self.branch(payload) {
+            branch.last = format!("calls {tool}");
+        }
+    }
+}
+
+impl Branch {
+    fn started(payload: &Value) -> Branch {
+        let text = |name: &str| line(payload[name].as_str().unwrap_or_default());
+        Branch { id: text("branchId"), title: text("title"), round: 0, ok: None, last: "starts".into() }
+    }
+}

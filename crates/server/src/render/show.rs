@@ -1,0 +1,131 @@
+//! `pleach show`: where a run stands, on one screen.
+
+use super::style::{Ink, Style, line, plain};
+use super::{Question, limits, status_ink, steps, tree};
+use crate::api::Workspace;
+use engine::batch::RunRow;
+use engine::workspace::Entry;
+use serde_json::Value;
+
+const WIDE: usize = 400;
+
+/// Everything `show` needs, fetched by the command.
+pub struct Parts {
+    pub run: RunRow,
+    pub workspace: Workspace,
+    /// Newest first.
+    pub entries: Vec<Entry>,
+    pub ledger: Ledger,
+}
+
+/// What the events say and the run object does not.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// Criterion, if one was named, and the references that verified it.
+    evidence: Vec<(Option<String>, String)>,
+    /// Effects whose outcome nobody knows.
+    unknown: Vec<String>,
+}
+
+impl Ledger {
+    pub fn see(&mut self, event: &Value) {
+        let payload = &event["payload"];
+        let effect = payload["effect"].as_str().unwrap_or_default();
+        match event["type"].as_str() {
+            Some("homework.iteration_completed") => self.evidence.extend(payload["evidence"].as_array().into_iter().flatten().map(verified)),
+            Some("effect.unknown") => self.unknown.push(effect.to_owned()),
+            Some("effect.resolved") => self.unknown.retain(|known| known != effect),
+            _ => {}
+        }
+    }
+}
+
+fn verified(item: &Value) -> (Option<String>, String) {
+    let refs = item["refs"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line);
+    let text = format!("{}  {}", refs.collect::<Vec<_>>().join(", "), line(item["claim"].as_str().unwrap_or_default()));
+    (item["criterion"].as_str().map(str::to_owned), text)
+}
+
+pub fn lines(parts: &Parts, style: Style) -> Vec<String> {
+    let run = &parts.run;
+    let mut lines = head(run, style);
+    section(&mut lines, "Plan", steps(run).iter().map(|step| step.painted(WIDE, style)), style);
+    section(&mut lines, "Criteria and evidence", criteria(run, &parts.ledger), style);
+    section(&mut lines, "Workspace", tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}")), style);
+    section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
+    section(&mut lines, "Questions", questions(run), style);
+    section(&mut lines, "Nobody knows whether these happened", parts.ledger.unknown.iter().map(|effect| unknown(run, effect)), style);
+    lines
+}
+
+fn head(run: &RunRow, style: Style) -> Vec<String> {
+    let mut lines = vec![
+        style.paint(Ink::Bold, &line(&run.objective)),
+        format!("run        {}", run.id),
+        format!("status     {}  {}", style.paint(status_ink(run.status), run.status.name()), line(&run.activity)),
+    ];
+    if let Some(reason) = run.stop_reason {
+        lines.push(format!("why        {}  {}", reason.name(), line(run.stop_detail.as_deref().unwrap_or_default())));
+    }
+    lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
+    lines.extend(limits(run).iter().map(|limit| format!("           {limit}")));
+    lines.push(format!("calls      {} to models, {} to tools", run.metrics["llm_calls"], run.metrics["tool_calls"]));
+    lines.push(format!("model      {}", line(&run.model)));
+    if !run.project_ids.is_empty() {
+        lines.push(format!("projects   {}", run.project_ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")));
+    }
+    lines.extend(run.warnings.iter().map(|warning| style.paint(Ink::Yellow, &format!("note       {}", line(warning)))));
+    if let Some(title) = run.report["title"].as_str() {
+        lines.push(format!("report     {}  (pleach report {})", line(title), run.id));
+    }
+    lines
+}
+
+fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
+    let content: Vec<String> = content.into_iter().collect();
+    if !content.is_empty() {
+        lines.push(String::new());
+        lines.push(style.paint(Ink::Bold, title));
+        lines.extend(content);
+    }
+}
+
+/// Each criterion with what verified it; then what was shown without naming one.
+fn criteria(run: &RunRow, ledger: &Ledger) -> Vec<String> {
+    let mut shown = Vec::new();
+    for criterion in &run.success_criteria {
+        let names = |named: &str| named == criterion.id || named == criterion.text;
+        let evidence: Vec<&String> = ledger.evidence.iter().filter(|(named, _)| named.as_deref().is_some_and(names)).map(|(_, text)| text).collect();
+        let mark = if evidence.is_empty() { "·" } else { "✓" };
+        shown.push(format!("  {mark} {} {}", criterion.id, line(&criterion.text)));
+        shown.extend(evidence.iter().map(|text| format!("      {text}")));
+    }
+    shown.extend(ledger.evidence.iter().filter(|(named, _)| named.is_none()).map(|(_, text)| format!("  ✓ {text}")));
+    shown
+}
+
+fn entry(entry: &Entry) -> Vec<String> {
+    plain(&entry.markdown).lines().map(|text| format!("  {text}")).chain([String::new()]).collect()
+}
+
+fn questions(run: &RunRow) -> Vec<String> {
+    let open = Question::open(run).len();
+    Question::all(run).iter().flat_map(|question| question_lines(run, question, open)).collect()
+}
+
+fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String> {
+    let mut lines = vec![format!("  ? {}  {}", question.text, question.id)];
+    if !question.options.is_empty() {
+        lines.push(format!("    options: {}", question.options.join(" | ")));
+    }
+    match &question.answer {
+        Some(answer) => lines.push(format!("    answered: {answer}")),
+        None if question.open && !run.status.is_terminal() => lines.push(format!("    {}", question.command(run, open))),
+        None => {}
+    }
+    lines
+}
+
+fn unknown(run: &RunRow, effect: &str) -> String {
+    format!("  {}   pleach resolve {} {} happened|did_not|retry", line(effect), run.id, line(effect))
+}

@@ -1,0 +1,173 @@
+//! Text for terminals: colours where wanted, model text made harmless, columns that fit. Model text is
+//! hostile: whatever could move the cursor or reorder a line is shown as its escape instead.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+/// Whether colours may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    pub color: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    Bold,
+    Dim,
+    Green,
+    Yellow,
+    Red,
+    Cyan,
+}
+
+impl Style {
+    pub fn of_stdout() -> Style {
+        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style { color: std::io::stdout().is_terminal() && !asked_not_to }
+    }
+
+    pub fn paint(self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Bold => "1",
+            Ink::Dim => "2",
+            Ink::Green => "32",
+            Ink::Yellow => "33",
+            Ink::Red => "31",
+            Ink::Cyan => "36",
+        };
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+fn is_harmless(c: char) -> bool {
+    let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
+    !c.is_control() && !reorders
+}
+
+/// Many lines; only line feeds and tabs keep their effect.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if is_harmless(c) => out.push(c),
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    out
+}
+
+/// One line: breaks become spaces.
+pub fn line(text: &str) -> String {
+    plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// JSON that is safe to print: control characters that JSON allows unescaped are escaped too.
+pub fn json_line(json: &str) -> String {
+    if json.chars().all(is_harmless) {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match c {
+            c if is_harmless(c) => out.push(c),
+            // Between tokens, where only white space can be.
+            '\n' | '\r' | '\t' => out.push(' '),
+            c => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+        }
+    }
+    out
+}
+
+/// Columns a character takes.
+fn columns(c: char) -> usize {
+    match c as u32 {
+        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 => 2,
+        0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+pub fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// At most `limit` columns, with an ellipsis where cut. For text without colours.
+pub fn fit(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += columns(c);
+        if used + 1 > limit {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+/// A bar of ten cells.
+pub fn bar(used: f64, limit: f64) -> String {
+    const CELLS: usize = 10;
+    let share = if limit > 0.0 { (used / limit).clamp(0.0, 1.0) } else { 1.0 };
+    let full = (share * CELLS as f64).round() as usize;
+    format!("{}{}", "█".repeat(full), "░".repeat(CELLS - full))
+}
+
+/// `4m 05s`, `2h 03m`, `0.4s`.
+pub fn duration(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000;
+    match seconds {
+        0..=9 => format!("{:.1}s", ms.max(0) as f64 / 1000.0),
+        10..=59 => format!("{seconds}s"),
+        60..=3599 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s54_escapes_of_model_text_do_not_reach_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\u{9b}c\r\n"), "a\\u{1b}[2Jb\\u{9b}c\\u{d}\n");
+        assert_eq!(line("a\nb\u{202e}"), "a b\\u{202e}");
+        let shown = json_line("{\"t\":\"x\u{9b}y\"}");
+        assert_eq!(shown, "{\"t\":\"x\\u009by\"}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap()["t"], "x\u{9b}y");
+    }
+
+    #[test]
+    fn text_is_cut_to_columns_not_bytes() {
+        assert_eq!(fit("übergroß", 5), "über…");
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(fit("short", 5), "short");
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!((thousands(1_234_567), thousands(12), duration(245_000), duration(400)), ("1,234,567".into(), "12".into(), "4m 05s".into(), "0.4s".into()));
+        assert_eq!((bar(1.0, 2.0), bar(3.0, 0.0)), ("█████░░░░░".into(), "██████████".into()));
+    }
+}

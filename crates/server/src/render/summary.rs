@@ -1,0 +1,68 @@
+//! How a run ended, in a few lines, with what to type next.
+
+use super::style::{Ink, Style, line};
+use super::{Question, limits, status_ink};
+use engine::batch::RunRow;
+use engine::run::{Status, StopReason};
+use engine::workspace::Document;
+
+/// The exit code of a command that stayed with a run.
+pub fn exit_code(run: &RunRow) -> u8 {
+    match (run.stop_reason, run.status) {
+        (Some(reason), _) => reason.exit_code(),
+        (None, Status::Paused | Status::WaitingOnUser) => StopReason::UserInput.exit_code(),
+        (None, Status::Failed) => StopReason::Error.exit_code(),
+        (None, Status::Canceled) => StopReason::Canceled.exit_code(),
+        (None, _) => 0,
+    }
+}
+
+pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> {
+    let mut lines = vec![headline(run, style)];
+    if let Some(title) = run.report["title"].as_str() {
+        lines.push(format!("report  {}", line(title)));
+    }
+    lines.push(limits(run).iter().map(|limit| limit.to_string()).collect::<Vec<_>>().join("  "));
+    lines.extend(run.warnings.iter().map(|warning| style.paint(Ink::Yellow, &format!("note    {}", line(warning)))));
+    lines.extend(documents.iter().map(|document| format!("doc     {}  {}", document.id, line(&document.title))));
+    let open = Question::open(run);
+    lines.extend(open.iter().map(|question| style.paint(Ink::Yellow, &format!("?       {}", question.text))));
+    lines.extend(next(run, &open).into_iter().map(|command| format!("next    {command}")));
+    lines
+}
+
+fn headline(run: &RunRow, style: Style) -> String {
+    let why = match (&run.stop_reason, &run.stop_detail) {
+        (Some(StopReason::Completed), None) | (None, None) => String::new(),
+        (Some(reason), Some(detail)) if detail.is_empty() || *reason == StopReason::Completed => format!(" ({})", line(detail)),
+        (Some(reason), Some(detail)) => format!(" ({}: {})", reason.name(), line(detail)),
+        (Some(reason), None) => format!(" ({})", reason.name()),
+        (None, Some(detail)) => format!(" ({})", line(detail)),
+    };
+    format!("run     {}  {}{why}", run.id, style.paint(status_ink(run.status), run.status.name()))
+}
+
+/// What to type next, most useful first.
+fn next(run: &RunRow, open: &[Question]) -> Vec<String> {
+    let id = run.id;
+    match run.status {
+        Status::WaitingOnUser => open.iter().map(|question| question.command(run, open.len())).collect(),
+        Status::Paused => vec![format!("pleach resume {id}")],
+        Status::Stopped => vec![extend(run), format!("pleach report {id}")],
+        Status::Failed => vec![format!("pleach extend {id}"), format!("pleach log {id}")],
+        Status::Completed => vec![format!("pleach report {id}"), format!("pleach show {id}")],
+        Status::Canceled => vec![format!("pleach show {id}")],
+        Status::Queued | Status::Running => vec![format!("pleach watch {id}")],
+    }
+}
+
+fn extend(run: &RunRow) -> String {
+    let raise = match run.stop_reason {
+        Some(StopReason::BudgetCost) => " --max-cost …",
+        Some(StopReason::BudgetTokens) => " --max-tokens …",
+        Some(StopReason::BudgetWallClock) => " --max-minutes …",
+        Some(StopReason::MaxIterations) => " --max-iterations …",
+        _ => "",
+    };
+    format!("pleach extend {}{raise}", run.id)
+}

@@ -1,0 +1,116 @@
+//! `kill -9` at random moments, and what must not change.
+
+use crate::home::{Home, Said, of_type, said};
+use serde_json::Value;
+use simulation::scripted::scripts;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How often each database is killed in the test command; the long programme sets it higher.
+pub fn kills() -> usize {
+    std::env::var("PLEACH_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(20)
+}
+
+#[test]
+fn h1_b13_killed_at_random_a_run_ends_as_it_would_have_on_sqlite() {
+    let mut home = Home::with(scripts::complete_in(5).latency(Duration::from_millis(25)));
+    home.environment.retain(|(name, _)| name != "PLEACH_DATABASE_URL");
+    killed_at_random(&home, kills());
+}
+
+/// Starts runs and kills whoever drives them; checks every run that ended.
+pub fn killed_at_random(home: &Home, kills: usize) {
+    let mut dice = Dice(0x5eed);
+    let mut killed = 0;
+    while killed < kills {
+        let objective = format!("Survive {killed}");
+        let mut child = home.command(&["run", &objective, "--kind", "homework", "--wait", "--json"]).stdout(Stdio::null()).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(20 + dice.below(450)));
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        killed += 1;
+        let Some(id) = newest(home, &objective) else { continue };
+        while killed < kills && dice.below(2) == 0 {
+            let mut child = home.command(&["watch", &id, "--json"]).stdout(Stdio::null()).spawn().expect("it starts");
+            std::thread::sleep(Duration::from_millis(20 + dice.below(300)));
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+            killed += 1;
+        }
+        let ended = home.pleach(&["watch", &id, "--json"]);
+        check(home, &id, ended);
+    }
+}
+
+fn newest(home: &Home, objective: &str) -> Option<String> {
+    let listed = home.pleach(&["ls", "--json"]).exits(0).lines();
+    listed.iter().find(|run| run["objective"] == objective).and_then(|run| run["id"].as_str().map(str::to_owned))
+}
+
+fn check(home: &Home, id: &str, ended: Said) {
+    ended.exits(0);
+    let run = home.show(id);
+    assert_eq!((&run["status"], &run["iteration"]), (&"completed".into(), &5.into()), "as it would have ended");
+    let events = home.events(id);
+    let seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "no gap");
+    let entries: Vec<&Value> = of_type(&events, "homework.scratchpad_appended").iter().map(|event| &event["payload"]["entryKey"]).collect();
+    assert_eq!(entries.len(), 5, "no iteration written twice");
+    assert_eq!(of_type(&events, "homework.run_started").len(), 1, "S2: one workspace");
+    paid_once(home, id, &events);
+}
+
+/// The model server's own log: after an answer was stored, its effect is never asked again.
+fn paid_once(home: &Home, id: &str, events: &[Value]) {
+    let stored: BTreeSet<String> = of_type(events, "effect.finished")
+        .iter()
+        .filter(|event| event["payload"]["outcome"] == "ok")
+        .map(|event| format!("{}:{}", event["payload"]["effect"].as_str().unwrap_or_default(), event["payload"]["attempt"]))
+        .collect();
+    let lost = of_type(events, "effect.finished").iter().filter(|event| event["payload"]["outcome"] == "lost").count();
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in home.model().ledger().iter().filter(|entry| entry.body.to_string().contains(id) || entry.body.to_string().contains("Survive")) {
+        if entry.body.to_string().contains(&format!("\\\"{}\\\"", objective_of(events))) {
+            *asked.entry(entry.key.clone()).or_default() += 1;
+        }
+    }
+    for (key, times) in &asked {
+        assert_eq!(*times, 1, "{key} was asked {times} times");
+    }
+    for key in &stored {
+        let (effect, attempt) = key.rsplit_once(':').expect("effect:attempt");
+        let later = format!("{effect}:{}", attempt.parse::<u32>().expect("a number") + 1);
+        assert!(!asked.contains_key(&later), "{effect} was paid again after its answer was stored");
+    }
+    assert!(asked.len() <= stored.len() + lost, "every call is stored or known as lost");
+}
+
+fn objective_of(events: &[Value]) -> String {
+    events[0]["payload"]["objective"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn b13_sigterm_lets_go_within_ten_seconds_and_the_next_process_goes_on() {
+    let home = Home::with(scripts::complete_in(4).latency(Duration::from_millis(300)));
+    let (child, id) = home.start_run("Stop softly", &[]);
+    home.until("it works", || (!home.model().ledger().is_empty()).then_some(()));
+    let asked = std::time::Instant::now();
+    let pid = child.id().to_string();
+    std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill");
+    said(child.wait_with_output().expect("it ends"));
+    assert!(asked.elapsed() < Duration::from_secs(10));
+    home.pleach(&["watch", &id, "--json"]).exits(0);
+    let lost = home.events(&id).iter().filter(|event| event["payload"]["outcome"] == "lost").count();
+    assert_eq!(lost, 0, "calls in flight were let finish");
+}
+
+/// A seeded die: the same moments every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}

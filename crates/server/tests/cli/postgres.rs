@@ -1,0 +1,116 @@
+//! The same promises on PostgreSQL, with many workers.
+
+use crate::crash::{killed_at_random, kills};
+use crate::home::{Home, of_type};
+use simulation::scripted::scripts;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// A database of its own on the server the test command started.
+struct Database {
+    name: String,
+    server: String,
+}
+
+impl Database {
+    fn create() -> Database {
+        let server = std::env::var("PLEACH_TEST_POSTGRES").expect("PLEACH_TEST_POSTGRES: run the tests through ./test");
+        let name = format!("cli_{}_{}", std::process::id(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos());
+        psql(&server, &format!("CREATE DATABASE {name}"));
+        Database { name, server }
+    }
+
+    fn url(&self) -> String {
+        let (base, _) = self.server.rsplit_once('/').expect("a database in the URL");
+        format!("{base}/{}", self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let _ = Command::new("psql").args([&self.server, "-qc", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)]).status();
+    }
+}
+
+fn psql(server: &str, sql: &str) {
+    assert!(Command::new("psql").args([server, "-qc", sql]).status().expect("psql runs").success());
+}
+
+fn home(database: &Database, script: simulation::scripted::Script) -> Home {
+    Home::with(script).set("PLEACH_DATABASE_URL", &database.url()).set("PLEACH_LEASE_MS", "1500")
+}
+
+#[test]
+fn e2_h2_a_run_completes_on_postgres_and_is_read_by_the_other_commands() {
+    let database = Database::create();
+    let home = home(&database, scripts::complete_in(3));
+    let run = home.run("On PostgreSQL", &["--success", "It exists"]).exits(0).run();
+    let id = run["id"].as_str().expect("an id");
+    assert_eq!(home.show(id), run);
+    assert_eq!(home.pleach(&["ls", "--json"]).exits(0).lines().len(), 1);
+    home.pleach(&["rebuild"]).exits(0);
+    assert_eq!(home.show(id), run, "T1: rebuilding gives identical rows");
+}
+
+#[test]
+fn h1_b13_killed_at_random_a_run_ends_as_it_would_have_on_postgres() {
+    let database = Database::create();
+    let home = home(&database, scripts::complete_in(5).latency(Duration::from_millis(25)));
+    killed_at_random(&home, kills());
+}
+
+#[test]
+fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
+    let database = Database::create();
+    let home = home(&database, scripts::complete_in(3).latency(Duration::from_millis(40)));
+    let mut workers: Vec<Child> = Vec::new();
+    for number in 0..100 {
+        home.pleach(&["run", &format!("Shared {number}"), "--kind", "homework", "--detach", "--json"]).exits(0);
+    }
+    for number in 0..3 {
+        let own = home.folder.path().join(format!("worker-{number}"));
+        workers.push(home.command(&["worker", "--workers", "12", "--data-dir", &own.display().to_string()]).spawn().expect("a worker"));
+    }
+    home.until("some runs are done", || (done(&home) >= 15).then_some(()));
+    let mut victim = workers.remove(0);
+    victim.kill().expect("killed");
+    victim.wait().expect("reaped");
+    let killed_at = Instant::now();
+    home.until("all are done", || (done(&home) == 100).then_some(()));
+    assert!(killed_at.elapsed() < Duration::from_secs(60));
+    for worker in &mut workers {
+        Command::new("kill").args(["-TERM", &worker.id().to_string()]).status().expect("kill");
+        worker.wait().expect("it ends");
+    }
+    let runs = home.pleach(&["ls", "--json", "--limit", "200"]).exits(0).lines();
+    let mut late = 0;
+    for run in &runs {
+        let events = home.events(run["id"].as_str().expect("an id"));
+        assert_eq!(of_type(&events, "homework.scratchpad_appended").len(), 3);
+        late += of_type(&events, "run.recovered").len();
+    }
+    assert!(late > 0, "the dead worker's runs were taken over");
+}
+
+fn done(home: &Home) -> usize {
+    home.pleach(&["ls", "--json", "--limit", "200"]).exits(0).lines().iter().filter(|run| run["status"] == "completed").count()
+}
+
+#[test]
+fn h2_a_command_given_elsewhere_reaches_the_worker_that_drives_the_run() {
+    let database = Database::create();
+    let home = home(&database, scripts::complete_in(40).latency(Duration::from_millis(100)));
+    let own = home.folder.path().join("worker");
+    let mut worker = home.command(&["worker", "--data-dir", &own.display().to_string()]).spawn().expect("a worker");
+    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    home.until("it works", || (home.model().ledger().len() > 1).then_some(()));
+    let asked = Instant::now();
+    assert_eq!(home.pleach(&["cancel", &id, "--json"]).exits(0).run()["status"], "canceled");
+    assert!(asked.elapsed() < Duration::from_secs(2));
+    std::thread::sleep(Duration::from_millis(700));
+    let calls = home.model().ledger().len();
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(home.model().ledger().len(), calls, "no call starts after the cancel");
+    worker.kill().expect("killed");
+    worker.wait().expect("reaped");
+}

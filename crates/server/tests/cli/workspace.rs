@@ -1,0 +1,162 @@
+//! The documents a run leaves behind.
+
+use crate::home::{Home, of_type, user_text};
+use crate::runs::{exit, planner_answer, report};
+use engine::ids::RunId;
+use engine::workspace::{Document, Edge, Scope};
+use runtime::ports::{DocumentFilter, HitKind, Library};
+use serde_json::json;
+use simulation::scripted::{Reply, Request, Script};
+
+fn iteration(request: &Request) -> u64 {
+    request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1)
+}
+
+/// The same branch in every iteration but the last.
+fn branching(last: u64) -> Script {
+    Script::default()
+        .answer("homework_planner", move |request| {
+            if iteration(request) >= last {
+                return Reply::json(exit(request));
+            }
+            let mut answer = planner_answer(&format!("iteration {}", iteration(request)));
+            answer["branch_rollup"] = json!("the branch goes well");
+            answer["executor_tasks"] = json!([{ "branch_id": "main-branch", "step_id": null, "title": format!("Part {}", iteration(request)), "objective": format!("Write part {}", iteration(request)), "tools": ["create_document"] }]);
+            Reply::json(answer)
+        })
+        .answer("homework_executor", |request| {
+            let title = request.section("task").map(|task| task["title"].clone()).unwrap_or_default();
+            Reply::json(json!({ "thought": "write", "done": true, "summary": format!("wrote {title}"), "result_snippet": "written", "completed_step_ids": [],
+                "tool_calls": [{ "tool": "create_document", "arguments": { "title": title, "content": "text of the branch" }, "purpose": "x" }] }))
+        })
+        .on("homework_report", vec![report()])
+}
+
+struct Tree {
+    documents: Vec<Document>,
+    edges: Vec<Edge>,
+}
+
+impl Tree {
+    fn of(home: &Home, run: &str) -> Tree {
+        let id: RunId = run.parse().expect("an id");
+        let store = home.store();
+        let filter = DocumentFilter { run_id: Some(id), limit: 500, ..DocumentFilter::default() };
+        let documents = home.runtime.block_on(store.documents(&Scope::Platform, filter)).expect("documents");
+        let edges = home.runtime.block_on(store.edges(&Scope::Platform, None, None, Some(id))).expect("edges");
+        Tree { documents, edges }
+    }
+
+    fn role(&self, role: &str) -> Vec<&Document> {
+        self.documents.iter().filter(|document| document.props["doc_role"] == role).collect()
+    }
+
+    fn linked(&self, parent: &Document, child: &Document) -> bool {
+        self.edges.iter().any(|edge| edge.src == parent.id.0 && edge.dst == child.id.0 && edge.rel == "document_has_document")
+    }
+}
+
+#[test]
+fn s1_s3_s4_the_workspace_is_a_tree_of_tagged_documents_and_a_branch_continues() {
+    let home = Home::with(branching(4));
+    let run = home.run("Grow a tree", &[]).exits(0).run();
+    let id = run["id"].as_str().expect("an id");
+    let tree = Tree::of(&home, id);
+    let one = |role: &str| {
+        let found = tree.role(role);
+        assert_eq!(found.len(), 1, "one {role}");
+        found[0]
+    };
+    let (workspace, pad, plan, branch) = (one("workspace"), one("scratchpad_root"), one("plan"), one("scratchpad_exec"));
+    assert_eq!(
+        [workspace, pad, plan, branch].map(|document| document.type_key.as_str()),
+        ["document.homework.workspace", "document.homework.scratchpad.root", "document.homework.plan", "document.homework.scratchpad.exec"]
+    );
+    assert!(tree.linked(workspace, pad) && tree.linked(workspace, plan) && tree.linked(pad, branch));
+    assert!([workspace, pad, plan, branch].iter().all(|document| document.props["homework_run_id"] == id));
+    assert_eq!((&branch.props["branch_id"], &branch.props["owner"]), (&json!("main-branch"), &json!("executor")));
+    let written: Vec<&Document> = tree.documents.iter().filter(|document| document.props["doc_role"].is_null()).collect();
+    assert_eq!(written.len(), 3);
+    assert!(written.iter().all(|document| tree.linked(branch, document)), "S4: children of the branch");
+    let entries = home.runtime.block_on(home.store().entries(&Scope::Platform, branch.id, None, 50)).expect("entries");
+    assert_eq!(entries.len(), 3, "S3: three iterations, one pad");
+    assert_eq!(run["workspace_document_id"], json!(workspace.id));
+}
+
+#[test]
+fn s5_the_planner_reads_branch_tails_and_its_rollup_is_in_the_journal() {
+    let home = Home::with(branching(3));
+    let id = home.run("Roll up", &[]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let second = user_text(&home.asked("homework_planner")[1]);
+    assert!(second.contains("## branches\n") && second.contains("main-branch"));
+    assert!(second.contains("## scratchpad\n") && second.contains("Iteration 1"));
+    let executor = user_text(&home.asked("homework_executor")[1]);
+    assert!(executor.contains("## branch_scratchpad\n") && executor.contains("Iteration 1: Part 1"), "an executor reads its own branch's tail");
+    let tree = Tree::of(&home, &id);
+    let pad = home.runtime.block_on(home.store().document(&Scope::Platform, tree.role("scratchpad_root")[0].id)).expect("a pad").expect("a pad");
+    assert!(pad.content.contains("the branch goes well"));
+}
+
+#[test]
+fn s6_old_entries_are_summarised_and_lists_page() {
+    let home = Home::with(branching(12));
+    let id = home.run("Go on for long", &[]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let tree = Tree::of(&home, &id);
+    let (summaries, pad) = (tree.role("iteration_summary"), tree.role("scratchpad_root")[0]);
+    assert_eq!(summaries.len(), 1);
+    assert_eq!(summaries[0].type_key, "document.homework.summary.iteration");
+    assert!(tree.linked(pad, summaries[0]));
+    let (runtime, store) = (&home.runtime, home.store());
+    let first = runtime.block_on(store.entries(&Scope::Platform, pad.id, None, 5)).expect("a page");
+    let next = runtime.block_on(store.entries(&Scope::Platform, pad.id, first.last().map(|entry| entry.position), 50)).expect("a page");
+    assert_eq!((first.len(), next.len()), (5, 7));
+    let eleventh = user_text(&home.asked("homework_planner")[10]);
+    assert!(eleventh.contains("## history\n"));
+}
+
+#[test]
+fn p4_one_complete_entry_per_iteration() {
+    let home = Home::with(branching(3));
+    let id = home.run("Journal", &[]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let events = home.events(&id);
+    let entries = of_type(&events, "homework.scratchpad_appended");
+    assert_eq!(entries.len(), 3);
+    let first = entries[0]["payload"]["markdown"].as_str().expect("markdown");
+    for part in ["## Iteration 1", "**Actions**", "**Results**", "**New and changed**", "doc:", "**Remaining work**", "**Branches**", "**Branch rollup**", "**Next**"] {
+        assert!(first.contains(part), "the entry has {part}: {first}");
+    }
+}
+
+#[test]
+fn h9_the_workspace_can_be_searched_and_the_platforms_own_documents_stay_out_of_it() {
+    let home = Home::with(branching(2));
+    home.run("Searchable objective", &[]).exits(0);
+    let (runtime, store) = (&home.runtime, home.store());
+    let search = |query: &str| runtime.block_on(store.search(&Scope::Platform, query, &[HitKind::Document], None, 20)).expect("hits").len();
+    assert_eq!(search("TEXT bran"), 1, "lower-cased, the last term a prefix");
+    assert_eq!(search("bran text"), 0, "only the last one is a prefix");
+    assert_eq!(search("searchable"), 0, "the workspace document is the platform's");
+    assert_eq!(search("text' OR 1=1 --"), 0);
+}
+
+#[test]
+fn t1_rebuilding_gives_identical_rows() {
+    let home = Home::with(branching(3));
+    let run = home.run("Rebuild", &[]).exits(0).run();
+    home.pleach(&["rebuild"]).exits(0);
+    assert_eq!(home.show(run["id"].as_str().expect("an id")), run);
+    home.pleach(&["doctor"]).exits(0);
+}
+
+#[test]
+fn b5_a_long_run_grows_linearly_in_new_content() {
+    let bytes = |iterations: u64| {
+        let home = Home::with(branching(iterations));
+        home.run("Grow", &["--max-iterations", "100"]).exits(0);
+        let path = home.data();
+        let size = |name: &str| std::fs::metadata(path.join(name)).map_or(0, |file| file.len());
+        size("pleach.db") + size("pleach.db-wal")
+    };
+    let (ten, forty) = (bytes(10), bytes(40));
+    assert!(forty < ten * 6, "four times the iterations, {forty} against {ten} bytes");
+}

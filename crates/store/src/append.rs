@@ -1,0 +1,141 @@
+//! `append`: the only thing that changes the truth. Events, texts, projections and workspace changes go
+//! into one guarded batch; a refusal is explained, an uncertain commit is looked up.
+
+use crate::backend::WriteError;
+use crate::sql::{Guard, Statement, Value, id};
+use crate::tables::{HASH_AT, tables};
+use crate::{SqlStore, StoreError, codec, rows};
+use engine::time::Timestamp;
+use runtime::memory::workspace::Touched;
+use runtime::memory::{FIRST_LEASE, at_of};
+use runtime::ports::{Append, AppendError};
+
+/// How often a batch is tried again because an entity moved between the look-up and the write, or
+/// because a commit's fate was unknown.
+const TRIES: usize = 4;
+
+const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms()) \
+    ON CONFLICT DO NOTHING";
+
+/// A run that leaves the driver's hands gives up its lease; a new iteration is a new job.
+macro_rules! advance {
+    ($seen:literal, $fence:literal) => {
+        concat!(
+            "UPDATE jobs SET due = CASE WHEN state = 'live' THEN due ELSE now_ms() END, state = ?1, \
+             lease_owner = CASE WHEN ?1 = 'live' THEN lease_owner END, lease_until = CASE WHEN ?1 = 'live' THEN lease_until END, \
+             attempts = CASE WHEN unit = ?2 THEN attempts ELSE 0 END, unit = ?2, last_seq = ?3",
+            $seen,
+            " WHERE run_id = ?4 AND last_seq = ?5",
+            $fence
+        )
+    };
+}
+
+const COMMANDED: &str = advance!("", "");
+const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?6 AND lease_owner = ?7");
+
+impl SqlStore {
+    pub(crate) async fn append_batch(&self, append: &Append) -> Result<(), AppendError> {
+        let batch = &append.batch;
+        let mut touched = Touched::before(&batch.changes);
+        let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
+        for _ in 0..TRIES {
+            let mut statements = truth(append);
+            match self.revised(append, &touched).await {
+                Ok(revisions) => statements.extend(revisions),
+                Err(AppendError::Conflict(entity)) => return Err(self.refusal(append).await?.unwrap_or(AppendError::Conflict(entity))),
+                Err(error) => return Err(error),
+            }
+            match self.backend.write(statements).await {
+                Ok(_) => return Ok(()),
+                Err(WriteError::Refused(Guard::Head)) => {
+                    let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
+                    return Err(self.refusal(append).await?.unwrap_or(moved));
+                }
+                Err(WriteError::Refused(Guard::Entity(entity))) => {
+                    touched = Touched::by(&batch.changes);
+                    last = AppendError::Conflict(entity);
+                }
+                Err(WriteError::Unknown(_)) if self.landed(append).await? => return Ok(()),
+                Err(WriteError::Unknown(what)) => last = StoreError::Unavailable(what).into(),
+                Err(WriteError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Err(last)
+    }
+
+    async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
+        let batch = &append.batch;
+        let updated = append.rows.run.updated_at;
+        let at = |seq: u64| -> Timestamp { at_of(&batch.events, seq).unwrap_or(updated) };
+        self.revise(&batch.changes, touched, Some(batch.run_id), at).await
+    }
+
+    /// What stands against this append, if anything still does.
+    async fn refusal(&self, append: &Append) -> Result<Option<AppendError>, StoreError> {
+        let run_id = append.batch.run_id;
+        let query = "SELECT last_seq, epoch, lease_owner FROM jobs WHERE run_id = ?1";
+        let found = self.backend.read(Statement::new(query, vec![id(run_id)])).await?;
+        let job = found.first();
+        if let Some(lease) = &append.fence {
+            let held = |row: &crate::sql::Row| -> Result<bool, StoreError> {
+                Ok(row.int(1)? == lease.epoch && row.optional_text(2)? == Some(lease.worker.as_str()))
+            };
+            if !job.map(held).transpose()?.unwrap_or(false) {
+                return Ok(Some(AppendError::LeaseLost(run_id)));
+            }
+        }
+        let last_seq = job.map(|row| row.int(0)).transpose()?.unwrap_or(0).unsigned_abs();
+        Ok((last_seq != append.batch.expected_seq).then_some(AppendError::Moved { run_id, last_seq }))
+    }
+
+    /// Did a commit whose answer was lost happen? The log says: our last event is in it or not.
+    async fn landed(&self, append: &Append) -> Result<bool, StoreError> {
+        let Some(last) = append.batch.events.last() else { return Ok(false) };
+        let query = Statement::new(HASH_AT.as_str(), vec![id(last.run_id), Value::from(last.seq)]);
+        let found = self.backend.read(query).await?;
+        Ok(found.first().is_some_and(|row| row.bytes(0).is_ok_and(|hash| hash == last.hash.0)))
+    }
+}
+
+/// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
+fn truth(append: &Append) -> Vec<Statement> {
+    let tables = tables(append.rows.run.kind);
+    let mut statements = vec![head(append).guarded(Guard::Head)];
+    statements.extend(rows::events(&tables, &append.batch.events));
+    statements.extend(blobs(append));
+    statements.extend(rows::projections(&tables, &append.rows, append.batch.expected_seq == 0));
+    statements
+}
+
+fn head(append: &Append) -> Statement {
+    let run = &append.rows.run;
+    let state = Value::from(if run.status.is_live() { "live" } else { "idle" });
+    let unit = Value::from(i64::from(run.iteration));
+    let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
+    if append.batch.expected_seq == 0 {
+        let epoch = i64::from(append.claim_for.is_some());
+        let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
+        let kind = Value::from(run.kind.name());
+        let owner = Value::from(append.claim_for.clone());
+        return Statement::new(BORN, vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)]);
+    }
+    let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
+    let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
+    values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+    Statement::new(DRIVEN, values)
+}
+
+fn blobs(append: &Append) -> Vec<Statement> {
+    let blobs = &append.batch.blobs;
+    if blobs.is_empty() {
+        return Vec::new();
+    }
+    let bodies = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), Value::from(codec::pack(&blob.text))]);
+    let references = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), id(append.batch.run_id)]);
+    vec![
+        Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
+        Statement::many("INSERT INTO blob_refs (hash, run_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", references.collect()),
+    ]
+}

@@ -1,0 +1,242 @@
+//! Workspace changes as guarded statements. What a change means is decided by `Workspace`; here the
+//! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
+
+use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
+use crate::{SqlStore, StoreError, codec, records, rows};
+use engine::ids::RunId;
+use engine::time::Timestamp;
+use engine::workspace::{Change, Document, Edge, Project, Task};
+use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace, is_platform};
+use runtime::memory::terms;
+use runtime::ports::AppendError;
+
+/// Ids per look-up; a batch rarely touches more than a few.
+const LOOKED_UP_AT_ONCE: usize = 200;
+
+impl SqlStore {
+    /// Statements that make `changes`, judged on the entities in `touched` as they are now.
+    pub(crate) async fn revise(
+        &self,
+        changes: &[Change],
+        touched: &Touched,
+        run: Option<RunId>,
+        at: impl Fn(u64) -> Timestamp + Send,
+    ) -> Result<Vec<Statement>, AppendError> {
+        let mut workspace = self.look_up(touched).await?;
+        let mut statements = Vec::new();
+        for change in changes {
+            let revision = workspace.apply(change, run, at(change.seq)).map_err(|Conflict(id)| AppendError::Conflict(id))?;
+            statements.extend(revision.iter().flat_map(written));
+        }
+        Ok(statements)
+    }
+
+    async fn look_up(&self, touched: &Touched) -> Result<Workspace, StoreError> {
+        let mut seen = Workspace::default();
+        for row in self.by_ids(records::KEPT_PROJECT, &touched.projects).await? {
+            let kept = records::kept_project(&row)?;
+            seen.projects.insert(kept.entity.id, kept);
+        }
+        for row in self.by_ids(records::KEPT_DOCUMENT, &touched.documents).await? {
+            let kept = records::kept_document(&row)?;
+            seen.documents.insert(kept.entity.id, kept);
+        }
+        for row in self.by_ids(records::KEPT_TASK, &touched.tasks).await? {
+            let kept = records::kept_task(&row)?;
+            seen.tasks.insert(kept.entity.id, kept);
+        }
+        for row in self.by_ids(records::KEPT_EDGE, &touched.edges).await? {
+            let kept = records::kept_edge(&row)?;
+            seen.edges.insert(kept.entity.id, kept);
+        }
+        Ok(seen)
+    }
+
+    async fn by_ids<'a, T: ToString + 'a>(&self, select: &str, ids: impl IntoIterator<Item = &'a T>) -> Result<Vec<Row>, StoreError> {
+        let ids: Vec<Value> = ids.into_iter().map(|key| id(key.to_string())).collect();
+        let mut found = Vec::new();
+        for some in ids.chunks(LOOKED_UP_AT_ONCE) {
+            let mut query = Query::new(format!("{select} WHERE id IN "));
+            found.extend(self.backend.read(query.bind_list(some.to_vec()).statement()).await?);
+        }
+        Ok(found)
+    }
+}
+
+fn written(revision: &Revision) -> Vec<Statement> {
+    match revision {
+        Revision::ProjectMade(kept, owner) => vec![
+            project_made(kept),
+            Statement::new(
+                "INSERT INTO project_members (project_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                vec![id(kept.entity.id), id(owner)],
+            ),
+        ],
+        Revision::ProjectChanged { from, to } => vec![project_changed(*from, &to.entity)],
+        Revision::DocumentMade(kept) => vec![document_made(kept)],
+        Revision::DocumentChanged { from, to } => vec![superseded(from), document_changed(from.entity.version, to)],
+        Revision::TaskMade(kept) => vec![task_made(kept)],
+        Revision::TaskChanged { from, to } => vec![task_changed(*from, &to.entity)],
+        Revision::Linked(kept) => vec![linked(kept)],
+        Revision::Unlinked(edge) => vec![Statement::new("DELETE FROM onto_edges WHERE id = ?1", vec![id(edge)])],
+    }
+}
+
+fn project_made(kept: &Kept<Project>) -> Statement {
+    let project = &kept.entity;
+    let columns = "id, title, description, version, created_at, updated_at, made_run, made_seq, terms";
+    let values = vec![
+        id(project.id),
+        Value::from(project.title.as_str()),
+        Value::from(project.description.as_str()),
+        Value::from(project.version),
+        rows::time(project.created_at),
+        rows::time(project.updated_at),
+        optional_id(kept.made.run_id),
+        Value::from(kept.made.seq),
+        Value::from(terms::index(&[&project.title, &project.description])),
+    ];
+    made("onto_projects", columns, values, project.id.0)
+}
+
+fn project_changed(from: i64, project: &Project) -> Statement {
+    let sql = "UPDATE onto_projects SET title = ?1, description = ?2, version = ?3, updated_at = ?4, terms = ?5 WHERE id = ?6 AND version = ?7";
+    let values = vec![
+        Value::from(project.title.as_str()),
+        Value::from(project.description.as_str()),
+        Value::from(project.version),
+        rows::time(project.updated_at),
+        Value::from(terms::index(&[&project.title, &project.description])),
+        id(project.id),
+        Value::from(from),
+    ];
+    Statement::new(sql, values).guarded(Guard::Entity(project.id.0))
+}
+
+fn document_made(kept: &Kept<Document>) -> Statement {
+    let document = &kept.entity;
+    let columns = "id, project_id, title, type_key, doc_role, props, version, created_at, updated_at, made_run, made_seq, \
+        run_id, seq, actor, content, terms";
+    let values = vec![
+        id(document.id),
+        id(document.project_id),
+        Value::from(document.title.as_str()),
+        Value::from(document.type_key.as_str()),
+        role(document),
+        Value::from(&document.props),
+        Value::from(document.version),
+        rows::time(document.created_at),
+        rows::time(document.updated_at),
+        optional_id(kept.made.run_id),
+        Value::from(kept.made.seq),
+        optional_id(kept.changed.run_id),
+        Value::from(kept.changed.seq),
+        Value::from(codec::actor_text(&kept.actor)),
+        Value::from(document.content.as_str()),
+        searchable(document),
+    ];
+    made("onto_documents", columns, values, document.id.0)
+}
+
+fn document_changed(from: i64, to: &Kept<Document>) -> Statement {
+    let document = &to.entity;
+    let sql = "UPDATE onto_documents SET title = ?1, doc_role = ?2, props = ?3, version = ?4, updated_at = ?5, run_id = ?6, seq = ?7, \
+        actor = ?8, content = ?9, terms = ?10 WHERE id = ?11 AND version = ?12";
+    let values = vec![
+        Value::from(document.title.as_str()),
+        role(document),
+        Value::from(&document.props),
+        Value::from(document.version),
+        rows::time(document.updated_at),
+        optional_id(to.changed.run_id),
+        Value::from(to.changed.seq),
+        Value::from(codec::actor_text(&to.actor)),
+        Value::from(document.content.as_str()),
+        searchable(document),
+        id(document.id),
+        Value::from(from),
+    ];
+    Statement::new(sql, values).guarded(Guard::Entity(document.id.0))
+}
+
+fn superseded(from: &Kept<Document>) -> Statement {
+    let sql = "INSERT INTO onto_document_versions (document_id, version, title, body, actor, run_id, seq, at) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
+    let values = vec![
+        id(from.entity.id),
+        Value::from(from.entity.version),
+        Value::from(from.entity.title.as_str()),
+        Value::from(codec::pack(&from.entity.content)),
+        Value::from(codec::actor_text(&from.actor)),
+        optional_id(from.changed.run_id),
+        Value::from(from.changed.seq),
+        rows::time(from.entity.updated_at),
+    ];
+    Statement::new(sql, values)
+}
+
+fn task_made(kept: &Kept<Task>) -> Statement {
+    let task = &kept.entity;
+    let columns = "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
+    let values = vec![
+        id(task.id),
+        id(task.project_id),
+        Value::from(task.title.as_str()),
+        Value::from(task.description.as_str()),
+        Value::from(task.state.name()),
+        Value::from(&task.props),
+        Value::from(task.version),
+        rows::time(task.created_at),
+        rows::time(task.updated_at),
+        optional_id(kept.made.run_id),
+        Value::from(kept.made.seq),
+        Value::from(terms::index(&[&task.title, &task.description])),
+    ];
+    made("onto_tasks", columns, values, task.id.0)
+}
+
+fn task_changed(from: i64, task: &Task) -> Statement {
+    let sql = "UPDATE onto_tasks SET title = ?1, description = ?2, state = ?3, props = ?4, version = ?5, updated_at = ?6, terms = ?7 \
+        WHERE id = ?8 AND version = ?9";
+    let values = vec![
+        Value::from(task.title.as_str()),
+        Value::from(task.description.as_str()),
+        Value::from(task.state.name()),
+        Value::from(&task.props),
+        Value::from(task.version),
+        rows::time(task.updated_at),
+        Value::from(terms::index(&[&task.title, &task.description])),
+        id(task.id),
+        Value::from(from),
+    ];
+    Statement::new(sql, values).guarded(Guard::Entity(task.id.0))
+}
+
+fn linked(kept: &Kept<Edge>) -> Statement {
+    let edge = &kept.entity;
+    let values = vec![
+        id(edge.id),
+        id(edge.project_id),
+        id(edge.src),
+        id(edge.dst),
+        Value::from(edge.rel.as_str()),
+        Value::from(&edge.props),
+        rows::time(edge.created_at),
+        optional_id(kept.made.run_id),
+        Value::from(kept.made.seq),
+    ];
+    made("onto_edges", "id, project_id, src, dst, rel, props, created_at, made_run, made_seq", values, edge.id.0)
+}
+
+fn made(table: &str, columns: &str, values: Vec<Value>, entity: uuid::Uuid) -> Statement {
+    Statement::new(rows::insert(table, columns, " ON CONFLICT DO NOTHING"), values).guarded(Guard::Entity(entity))
+}
+
+fn role(document: &Document) -> Value {
+    let role = document.props.get("doc_role").filter(|role| !role.is_null());
+    Value::from(role.map(|role| role.as_str().map_or_else(|| role.to_string(), str::to_owned)))
+}
+
+fn searchable(document: &Document) -> Value {
+    Value::from(if is_platform(document) { String::new() } else { terms::index(&[&document.title, &document.content]) })
+}

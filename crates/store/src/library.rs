@@ -1,0 +1,260 @@
+//! The `Library` port on SQL: what people and tools read, always through a scope.
+
+use crate::backend::WriteError;
+use crate::log::unguarded;
+use crate::scope::{narrow, seen, seen_runs};
+use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::tables::PARTS_OF;
+use crate::{SqlStore, StoreError, records, rows};
+use async_trait::async_trait;
+use engine::batch::{IterationRow, NotificationRow, RunRow};
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
+use runtime::memory::workspace::Touched;
+use runtime::memory::{page, terms};
+use runtime::ports::{AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, TaskFilter};
+use uuid::Uuid;
+
+/// A person's change whose entity keeps moving is theirs to look at again.
+const TRIES: usize = 4;
+
+impl SqlStore {
+    async fn all<T>(&self, mut query: Query, record: fn(&Row) -> Result<T, StoreError>) -> Result<Vec<T>, StoreError> {
+        self.backend.read(query.statement()).await?.iter().map(record).collect()
+    }
+
+    async fn one<T>(&self, query: Query, record: fn(&Row) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+        Ok(self.all(query, record).await?.pop())
+    }
+}
+
+fn only(mut query: Query, column: &str, key: impl ToString) -> Query {
+    equals(&mut query, column, Some(key));
+    query
+}
+
+fn equals(query: &mut Query, column: &str, key: Option<impl ToString>) {
+    if let Some(key) = key {
+        query.push(" AND ").push(column).push(" = ").bind(id(key));
+    }
+}
+
+fn newest(mut query: Query, limit: usize) -> Query {
+    query.push(" ORDER BY id DESC LIMIT ").bind(page(limit));
+    query
+}
+
+fn containing(query: &mut Query, needles: &[String]) {
+    for needle in needles {
+        query.push(" AND instr(terms, ").bind(needle.as_str()).push(") > 0");
+    }
+}
+
+/// The relation each kind of hit is found in: its select list, and its column of projects.
+fn searched(kind: HitKind) -> (&'static str, &'static str) {
+    match kind {
+        HitKind::Document => ("SELECT 'document' AS kind, id, project_id, title, substr(content, 1, 200) AS excerpt FROM onto_documents", "project_id"),
+        HitKind::Task => ("SELECT 'task' AS kind, id, project_id, title, substr(description, 1, 200) AS excerpt FROM onto_tasks", "project_id"),
+        HitKind::Project => ("SELECT 'project' AS kind, id, id AS project_id, title, substr(description, 1, 200) AS excerpt FROM onto_projects", "id"),
+    }
+}
+
+fn hit(row: &Row) -> Result<Hit, StoreError> {
+    let kind = match row.text(0)? {
+        "document" => HitKind::Document,
+        "task" => HitKind::Task,
+        _ => HitKind::Project,
+    };
+    Ok(Hit { kind, id: row.parse(1)?, project_id: row.parse(2)?, title: row.text(3)?.to_owned(), excerpt: row.text(4)?.to_owned() })
+}
+
+#[async_trait]
+impl Library for SqlStore {
+    async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let mut query = seen_runs(scope);
+        equals(&mut query, "kind", filter.kind.map(|kind| kind.name()));
+        equals(&mut query, "status", filter.status.map(|status| status.name()));
+        if let Some(text) = filter.text.filter(|text| !text.trim().is_empty()) {
+            let Some(needles) = terms::needles(&text) else { return Ok(Vec::new()) };
+            containing(&mut query, &needles);
+        }
+        if let Some(before) = filter.before {
+            query.push(" AND id < ").bind(id(before));
+        }
+        self.all(newest(query, filter.limit), records::run).await
+    }
+
+    async fn run(&self, scope: &Scope, run: RunId) -> Result<Option<RunRow>, StoreError> {
+        self.one(only(seen_runs(scope), "id", run), records::run).await
+    }
+
+    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+        if self.run(scope, run).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        let query = Statement::new(PARTS_OF.as_str(), vec![id(run)]);
+        self.backend.read(query).await?.iter().map(records::iteration).collect()
+    }
+
+    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE 1 = 1", records::NOTIFICATION));
+        if let Scope::Actor(actor) | Scope::Within(actor, _) = scope {
+            equals(&mut query, "owner", Some(actor));
+        }
+        query.push(" ORDER BY at DESC, run_id DESC, seq DESC LIMIT ").bind(page(limit));
+        self.all(query, records::notification).await
+    }
+
+    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+        self.all(newest(seen(records::KEPT_PROJECT, "id", scope), limit), records::project).await
+    }
+
+    async fn project(&self, scope: &Scope, project: ProjectId) -> Result<Option<Project>, StoreError> {
+        self.one(only(seen(records::KEPT_PROJECT, "id", scope), "id", project), records::project).await
+    }
+
+    async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
+        let mut query = seen(records::LISTED_DOCUMENT, "project_id", scope);
+        if filter.type_key.is_none() && filter.run_id.is_none() {
+            query.push(" AND doc_role IS NULL");
+        }
+        equals(&mut query, "project_id", filter.project_id);
+        equals(&mut query, "type_key", filter.type_key);
+        equals(&mut query, "made_run", filter.run_id);
+        self.all(newest(query, filter.limit), records::document).await
+    }
+
+    async fn document(&self, scope: &Scope, document: DocumentId) -> Result<Option<Document>, StoreError> {
+        let query = only(seen(records::KEPT_DOCUMENT, "project_id", scope), "id", document);
+        let Some(mut found) = self.one(query, records::document).await? else { return Ok(None) };
+        let mut query = Query::new("SELECT markdown FROM onto_document_entries WHERE document_id = ");
+        query.bind(id(document)).push(" ORDER BY position, key");
+        let entries = self.all(query, |row| row.text(0).map(str::to_owned)).await?;
+        if !entries.is_empty() {
+            found.content = entries.join("\n\n");
+        }
+        Ok(Some(found))
+    }
+
+    async fn versions(&self, scope: &Scope, document: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+        let query = only(seen(records::KEPT_DOCUMENT, "project_id", scope), "id", document);
+        let Some(kept) = self.one(query, records::kept_document).await? else { return Ok(Vec::new()) };
+        let mut query = Query::new(format!("{} WHERE document_id = ", records::VERSION));
+        // Between the two reads the document may have moved on: nothing newer than what was just seen.
+        query.bind(id(document)).push(" AND version < ").bind(kept.entity.version).push(" ORDER BY version DESC");
+        let mut versions = vec![records::current_version(kept)];
+        versions.extend(self.all(query, records::version).await?);
+        Ok(versions)
+    }
+
+    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
+        query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
+        narrow(&mut query, "d.project_id", scope);
+        query.push(")");
+        if let Some(before) = before {
+            query.push(" AND position < ").bind(before);
+        }
+        query.push(" ORDER BY position DESC, key DESC LIMIT ").bind(page(limit));
+        self.all(query, records::entry).await
+    }
+
+    async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
+        let mut query = seen(records::KEPT_TASK, "project_id", scope);
+        equals(&mut query, "project_id", filter.project_id);
+        equals(&mut query, "state", filter.state.map(|state| state.name()));
+        equals(&mut query, "made_run", filter.run_id);
+        self.all(newest(query, filter.limit), records::task).await
+    }
+
+    async fn task(&self, scope: &Scope, task: TaskId) -> Result<Option<Task>, StoreError> {
+        self.one(only(seen(records::KEPT_TASK, "project_id", scope), "id", task), records::task).await
+    }
+
+    async fn edges(&self, scope: &Scope, src: Option<Uuid>, dst: Option<Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError> {
+        let mut query = seen(records::KEPT_EDGE, "project_id", scope);
+        equals(&mut query, "src", src);
+        equals(&mut query, "dst", dst);
+        equals(&mut query, "made_run", run);
+        query.push(" ORDER BY id");
+        self.all(query, records::edge).await
+    }
+
+    async fn edge(&self, scope: &Scope, edge: EdgeId) -> Result<Option<Edge>, StoreError> {
+        self.one(only(seen(records::KEPT_EDGE, "project_id", scope), "id", edge), records::edge).await
+    }
+
+    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for kind in [HitKind::Document, HitKind::Task, HitKind::Project] {
+            if !kinds.is_empty() && !kinds.contains(&kind) {
+                continue;
+            }
+            let (select, column) = searched(kind);
+            let mut query = seen(select, column, scope);
+            equals(&mut query, column, project);
+            containing(&mut query, &needles);
+            found.extend(self.all(newest(query, limit), hit).await?);
+        }
+        found.sort_by_key(|hit| std::cmp::Reverse(hit.id));
+        found.truncate(page(limit));
+        Ok(found)
+    }
+
+    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
+        let now = self.now().await?;
+        let touched = Touched::by(&changes);
+        let mut last = StoreError::Unavailable("the change was not written".into()).into();
+        for _ in 0..TRIES {
+            let statements = self.revise(&changes, &touched, None, |_| now).await?;
+            match self.backend.write(statements).await {
+                Ok(_) => {
+                    self.backend.hint();
+                    return Ok(());
+                }
+                Err(WriteError::Refused(Guard::Entity(entity))) => last = AppendError::Conflict(entity),
+                Err(error) => return Err(unguarded(error).into()),
+            }
+        }
+        Err(last)
+    }
+
+    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
+        let kind = serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+        let values = vec![id(actor.id), Value::from(kind), Value::from(actor.handle.as_str()), Value::from(actor.name), rows::time(actor.created_at)];
+        let sql = "INSERT INTO actors (id, kind, handle, name, created_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
+        self.backend.write(vec![Statement::new(sql, values)]).await.map_err(unguarded)?;
+        match self.actor(&actor.handle).await? {
+            Some(known) if known.id == actor.id => Ok(()),
+            _ => Err(StoreError::Unusable(format!("the handle {} is taken", actor.handle))),
+        }
+    }
+
+    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
+        self.all(Query::new(format!("{} ORDER BY id", records::ACTOR)), records::actor).await
+    }
+
+    async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE handle = ", records::ACTOR));
+        query.bind(name).push(" OR id = ").bind(name);
+        self.one(query, records::actor).await
+    }
+
+    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
+        let sql = "INSERT INTO project_members (project_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
+        Ok(())
+    }
+
+    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM project_members WHERE project_id = ?1 AND actor_id = ?2 RETURNING project_id";
+        let written = self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
+        Ok(written.iter().any(|rows| !rows.is_empty()))
+    }
+
+    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
+        let sql = "SELECT project_id FROM project_members WHERE project_id = ?1 AND actor_id = ?2";
+        Ok(!self.backend.read(Statement::new(sql, vec![id(project), id(actor)])).await?.is_empty())
+    }
+}

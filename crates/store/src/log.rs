@@ -1,0 +1,145 @@
+//! The `Log` port on SQL: the log itself, its texts, and the leases.
+
+use crate::backend::WriteError;
+use crate::sql::{Guard, Query, Statement, Value, id};
+use crate::tables::EVENTS_AFTER;
+use crate::{SqlStore, StoreError, codec, records};
+use async_trait::async_trait;
+use engine::blob::Hash;
+use engine::event::StoredEvent;
+use engine::ids::RunId;
+use engine::time::Timestamp;
+use runtime::ports::{Append, AppendError, Claimed, Lease, Log};
+use std::collections::HashMap;
+use std::time::Duration;
+
+const TEXTS_AT_ONCE: usize = 200;
+const RENEWED: &str = "UPDATE jobs SET lease_until = now_ms() + ?1, last_seen = now_ms() \
+    WHERE run_id = ?2 AND epoch = ?3 AND lease_owner = ?4 RETURNING run_id";
+const RELEASED: &str = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL, last_seen = now_ms() \
+    WHERE run_id = ?1 AND epoch = ?2 AND lease_owner = ?3";
+
+/// For statements without a guard nothing can be refused; a lost commit is as good as none.
+pub(crate) fn unguarded(error: WriteError) -> StoreError {
+    match error {
+        WriteError::Store(error) => error,
+        WriteError::Unknown(what) => StoreError::Unavailable(what),
+        WriteError::Refused(Guard::Head) => StoreError::Unavailable("the row has changed meanwhile".into()),
+        WriteError::Refused(Guard::Entity(entity)) => StoreError::Unavailable(format!("{entity} has changed meanwhile")),
+    }
+}
+
+/// Two index ranges, each by its own partial index: an `OR` would scan the whole table.
+fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Statement {
+    let mut query = Query::new("WITH free AS MATERIALIZED (");
+    let ready = "state = 'live' AND lease_owner IS NULL";
+    let lapsed = "state = 'live' AND lease_owner IS NOT NULL AND lease_until <= now_ms()";
+    for (name, range, order) in [("ready", ready, "due, run_id"), ("lapsed", lapsed, "lease_until")] {
+        query.push(if name == "lapsed" { " UNION ALL " } else { "" });
+        query.push("SELECT run_id, due FROM (SELECT run_id, due FROM jobs WHERE ").push(range);
+        if let Some(run) = only {
+            query.push(" AND run_id = ").bind(id(run));
+        }
+        query.push(" ORDER BY ").push(order).push(" LIMIT ").bind(limit).push(" FOR UPDATE SKIP LOCKED) AS ").push(name);
+    }
+    query.push("), chosen AS MATERIALIZED (SELECT run_id FROM free ORDER BY due, run_id LIMIT ").bind(limit);
+    query.push(") UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
+    query.bind(worker).push(", lease_until = now_ms() + ").bind(millis(ttl));
+    query.push(" WHERE run_id IN (SELECT run_id FROM chosen) RETURNING run_id, epoch, prior_seen, due");
+    query.statement()
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4)
+}
+
+/// In one order everywhere, so that two batches never wait for each other's rows.
+fn in_order(leases: &[Lease]) -> Vec<&Lease> {
+    let mut leases: Vec<&Lease> = leases.iter().collect();
+    leases.sort_by_key(|lease| lease.run_id);
+    leases
+}
+
+#[async_trait]
+impl Log for SqlStore {
+    async fn append(&self, append: Append) -> Result<(), AppendError> {
+        self.append_batch(&append).await?;
+        self.backend.hint();
+        if append.fence.is_none() {
+            self.news.notify_waiters();
+            self.news.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
+        let query = Statement::new(EVENTS_AFTER.as_str(), vec![id(run), Value::from(after), Value::from(limit)]);
+        self.backend.read(query).await?.iter().map(records::event).collect()
+    }
+
+    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
+        let mut distinct = hashes.to_vec();
+        distinct.sort();
+        distinct.dedup();
+        let mut texts: HashMap<Hash, String> = HashMap::new();
+        for some in distinct.chunks(TEXTS_AT_ONCE) {
+            let mut query = Query::new("SELECT hash, body FROM blobs WHERE hash IN ");
+            query.bind_list(some.iter().map(|hash| Value::from(hash.0.to_vec())));
+            for row in self.backend.read(query.statement()).await? {
+                let text = codec::unpack(row.bytes(1)?)?;
+                texts.extend(row.bytes(0)?.try_into().map(|hash| (Hash(hash), text)));
+            }
+        }
+        let missing = |hash: &Hash| StoreError::Unusable(format!("the text {hash} is missing; run `pleach doctor`"));
+        hashes.iter().map(|hash| texts.get(hash).cloned().ok_or_else(|| missing(hash))).collect()
+    }
+
+    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError> {
+        let written = self.backend.write(vec![claim(worker, limit, ttl, only)]).await.map_err(unguarded)?;
+        let mut claimed = Vec::new();
+        for row in written.iter().flatten() {
+            let lease = Lease { run_id: row.parse(0)?, worker: worker.to_owned(), epoch: row.int(1)? };
+            claimed.push((row.int(3)?, Claimed { lease, last_seen: row.optional_int(2)?.map(Timestamp) }));
+        }
+        claimed.sort_by_key(|(due, claimed)| (*due, claimed.lease.run_id));
+        Ok(claimed.into_iter().map(|(_, claimed)| claimed).collect())
+    }
+
+    async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
+        let renewed = |lease: &&Lease| {
+            let values = vec![Value::from(millis(ttl)), id(lease.run_id), Value::from(lease.epoch), Value::from(lease.worker.as_str())];
+            Statement::new(RENEWED, values)
+        };
+        let leases = in_order(leases);
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        let written = self.backend.write(leases.iter().map(renewed).collect()).await.map_err(unguarded)?;
+        let lost = leases.iter().zip(written).filter(|(_, rows)| rows.is_empty());
+        Ok(lost.map(|(lease, _)| lease.run_id).collect())
+    }
+
+    async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        let released = |lease: &Lease| Statement::new(RELEASED, vec![id(lease.run_id), Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+        if leases.is_empty() {
+            return Ok(());
+        }
+        self.backend.write(in_order(leases).into_iter().map(released).collect()).await.map_err(unguarded)?;
+        self.backend.hint();
+        self.news.notify_waiters();
+        Ok(())
+    }
+
+    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let query = "SELECT run_id, last_seq FROM jobs WHERE lease_owner = ?1 ORDER BY run_id";
+        let found = self.backend.read(Statement::new(query, vec![Value::from(worker)])).await?;
+        found.iter().map(|row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()))).collect()
+    }
+
+    async fn wakeup(&self, at_most: Duration) {
+        tokio::select! {
+            () = self.news.notified() => {}
+            () = self.backend.hinted(at_most) => {}
+        }
+    }
+}

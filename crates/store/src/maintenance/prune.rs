@@ -1,0 +1,100 @@
+//! Removing whole runs that ended long ago: their logs, projections and the platform's own documents.
+//! What a run made for people stays, and so does anything that people or other runs refer to.
+
+use super::of_run;
+use crate::backend::WriteError;
+use crate::log::unguarded;
+use crate::scope::seen_runs;
+use crate::sql::{Guard, Row, Statement};
+use crate::tables::{Tables, tables};
+use crate::{SqlStore, StoreError, records};
+use engine::batch::RunRow;
+use engine::time::Timestamp;
+use engine::workspace::Scope;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub runs: u64,
+    pub events: u64,
+    pub documents: u64,
+    pub blobs: u64,
+}
+
+const DOCUMENTS: &str = "DELETE FROM onto_documents WHERE made_run = ?1 AND doc_role IS NOT NULL AND run_id = ?1 \
+    AND NOT EXISTS (SELECT 1 FROM onto_document_versions v WHERE v.document_id = onto_documents.id AND (v.run_id IS NULL OR v.run_id <> ?1)) \
+    AND NOT EXISTS (SELECT 1 FROM onto_document_entries e WHERE e.document_id = onto_documents.id AND (e.run_id IS NULL OR e.run_id <> ?1)) \
+    AND NOT EXISTS (SELECT 1 FROM onto_edges g WHERE g.src = onto_documents.id AND (g.made_run IS NULL OR g.made_run <> ?1)) \
+    AND NOT EXISTS (SELECT 1 FROM onto_edges g WHERE g.dst = onto_documents.id AND (g.made_run IS NULL OR g.made_run <> ?1)) \
+    RETURNING id";
+const VERSIONS: &str = "DELETE FROM onto_document_versions WHERE run_id = ?1 \
+    AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id)";
+const ENTRIES: &str = "DELETE FROM onto_document_entries WHERE run_id = ?1 \
+    AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id)";
+
+/// Edges of the run that now lead nowhere.
+fn dangling(end: &str) -> String {
+    format!(
+        "DELETE FROM onto_edges WHERE made_run = ?1 AND NOT EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = onto_edges.{end}) \
+         AND NOT EXISTS (SELECT 1 FROM onto_tasks t WHERE t.id = onto_edges.{end}) \
+         AND NOT EXISTS (SELECT 1 FROM onto_projects p WHERE p.id = onto_edges.{end})"
+    )
+}
+
+impl SqlStore {
+    /// Terminal runs that ended before `before`, one transaction each, and then the texts nobody needs any more.
+    pub async fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
+        let mut pruned = Pruned::default();
+        for run in self.ended_before(before).await? {
+            match self.backend.write(removal(&run, &tables(run.kind))).await {
+                Ok(removed) => {
+                    let count = |index: usize| removed.get(index).map_or(0, |rows: &Vec<Row>| rows.len() as u64);
+                    pruned.runs += 1;
+                    pruned.events += count(1);
+                    pruned.documents += count(2);
+                }
+                // It goes on after all.
+                Err(WriteError::Refused(_)) => {}
+                Err(error) => return Err(unguarded(error)),
+            }
+        }
+        pruned.blobs = self.sweep().await?;
+        Ok(pruned)
+    }
+
+    async fn ended_before(&self, before: Timestamp) -> Result<Vec<RunRow>, StoreError> {
+        let mut query = seen_runs(&Scope::Platform);
+        query.push(" AND ended_at < ").bind(before.0).push(" ORDER BY id");
+        let found = self.backend.read(query.statement()).await?;
+        let runs: Result<Vec<RunRow>, StoreError> = found.iter().map(records::run).collect();
+        Ok(runs?.into_iter().filter(|run| run.status.is_terminal()).collect())
+    }
+
+    /// New references wait until this is over, so that none is made to a text being removed.
+    async fn sweep(&self) -> Result<u64, StoreError> {
+        let written = self.backend.write(vec![
+            Statement::new(self.backend.alone_with("blobs"), vec![]),
+            Statement::new("DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)", vec![]),
+            Statement::new("DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash) RETURNING hash", vec![]),
+        ]);
+        Ok(written.await.map_err(unguarded)?.get(2).map_or(0, |rows| rows.len() as u64))
+    }
+}
+
+/// The events come second and the documents third: their rows are counted.
+fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
+    let untouched = "DELETE FROM jobs WHERE run_id = ?1 AND last_seq = ?2 AND state = 'idle'";
+    let mut statements = vec![
+        Statement::new(untouched, vec![crate::sql::id(run.id), run.last_seq.into()]).guarded(Guard::Head),
+        of_run(format!("DELETE FROM {} WHERE run_id = ?1 RETURNING seq", tables.events), run.id),
+        of_run(DOCUMENTS, run.id),
+        of_run(VERSIONS, run.id),
+        of_run(ENTRIES, run.id),
+        of_run(dangling("src"), run.id),
+        of_run(dangling("dst"), run.id),
+        of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run.id),
+    ];
+    for table in [tables.parts, "run_projects", "notifications"] {
+        statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run.id));
+    }
+    statements
+}

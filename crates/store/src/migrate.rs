@@ -1,0 +1,99 @@
+//! Bringing a database to the schema this version knows, and refusing one that is ahead of it.
+
+use crate::backend::{Backend, WriteError};
+use crate::log::unguarded;
+use crate::sql::{Guard, Statement, Value};
+use crate::{Engine, StoreError};
+use engine::blob::Hash;
+
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration { version: 1, name: "homework", sql: include_str!("../migrations/0001_homework.sql") }];
+
+const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
+    (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+
+impl Migration {
+    fn checksum(&self) -> String {
+        Hash::of(&[self.sql.as_bytes()]).to_string()
+    }
+
+    /// The record comes first and is guarded: of two processes that open a new database together, one applies.
+    fn statements(&self, engine: Engine) -> Vec<Statement> {
+        let record = "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?1, ?2, ?3, now_ms()) ON CONFLICT DO NOTHING";
+        let values = vec![Value::from(self.version), Value::from(self.name), Value::from(self.checksum())];
+        let mut statements = vec![Statement::new(record, values).guarded(Guard::Head)];
+        let lines = self.sql.lines().filter(|line| !line.trim_start().starts_with("--"));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
+        statements.extend(parts.map(|part| Statement::new(engine.ddl(part), vec![])));
+        statements
+    }
+}
+
+impl Engine {
+    fn ddl(self, sql: &str) -> String {
+        match self {
+            Engine::Sqlite => sql.to_owned(),
+            Engine::Postgres => sql.replace(" BLOB", " BYTEA").replace(" WITHOUT ROWID", ""),
+        }
+    }
+}
+
+pub async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Result<(), StoreError> {
+    create_history(backend).await?;
+    let applied = check(backend, place).await?;
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > applied) {
+        match backend.write(migration.statements(engine)).await {
+            Ok(_) | Err(WriteError::Refused(_)) => {}
+            Err(error) => return Err(unguarded(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Two processes may create the table at once; the second is told that it exists.
+async fn create_history(backend: &dyn Backend) -> Result<(), StoreError> {
+    let create = || backend.write(vec![Statement::new(HISTORY, vec![])]);
+    if create().await.is_ok() {
+        return Ok(());
+    }
+    create().await.map(drop).map_err(unguarded)
+}
+
+/// The version found, which is one this program knows, with the text it was made by.
+pub async fn check(backend: &dyn Backend, place: &str) -> Result<i64, StoreError> {
+    let query = Statement::new("SELECT version, name, checksum FROM schema_migrations ORDER BY version", vec![]);
+    let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    let mut applied = 0;
+    for row in backend.read(query).await? {
+        applied = row.int(0)?;
+        let Some(known) = MIGRATIONS.iter().find(|migration| migration.version == applied) else {
+            return Err(StoreError::Unusable(format!(
+                "{place} has schema version {applied}, and this program knows up to {newest}; use the newer program"
+            )));
+        };
+        if known.checksum() != row.text(2)? {
+            return Err(StoreError::Unusable(format!(
+                "{place}: schema version {applied} ({}) was made by another build than this one; use that build, or start a new database",
+                known.name
+            )));
+        }
+    }
+    Ok(applied)
+}
+
+/// For those who may not migrate.
+pub async fn require_current(backend: &dyn Backend, place: &str) -> Result<(), StoreError> {
+    let newest = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    match check(backend, place).await? {
+        applied if applied < newest => Err(StoreError::Unusable(format!(
+            "{place} has schema version {applied}, older than {newest}; open it once with `pleach up` to bring it up to date"
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,253 @@
+//! Rows read back as records. Each select list stands beside the function that reads it.
+
+use crate::sql::Row;
+use crate::{StoreError, codec};
+use engine::batch::{IterationRow, NotificationRow, RunRow};
+use engine::blob::Hash;
+use engine::event::StoredEvent;
+use engine::ids::RunId;
+use engine::run::{Kind, ScopeKind, Status, StopReason};
+use engine::time::Timestamp;
+use engine::workspace::{ActorRecord, Document, Edge, Entry, Project, Task, TaskState};
+use runtime::memory::workspace::{Kept, Origin};
+use runtime::ports::DocumentVersion;
+
+fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
+    row.int(column).map(Timestamp)
+}
+
+fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>, StoreError> {
+    Ok(row.optional_int(column)?.map(Timestamp))
+}
+
+fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
+    Ok(row.int(column)?.unsigned_abs())
+}
+
+fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
+    let bytes = row.bytes(column)?;
+    bytes.try_into().map(Hash).map_err(|_| StoreError::Unusable("a stored hash has the wrong length; run `pleach doctor`".into()))
+}
+
+/// One of a closed list of words, which a newer version may have made longer.
+fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    let text = row.text(column)?;
+    parse(text).ok_or_else(|| StoreError::Unusable(format!("the database holds the word \"{text}\", which this version does not know")))
+}
+
+fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
+    let run_id: Option<RunId> = row.optional_parse(run)?;
+    Ok(Origin { run_id, seq: row.optional_int(seq)?.map(i64::unsigned_abs) })
+}
+
+/// `tables::EVENT`
+pub fn event(row: &Row) -> Result<StoredEvent, StoreError> {
+    Ok(StoredEvent {
+        run_id: row.parse(0)?,
+        seq: number(row, 1)?,
+        node_id: row.optional_parse(2)?,
+        parent_node_id: row.optional_parse(3)?,
+        kind: row.text(4)?.to_owned(),
+        at: time(row, 5)?,
+        actor: codec::parse_actor(row.text(6)?)?,
+        hash: hash(row, 7)?,
+        payload: row.text(8)?.to_owned(),
+    })
+}
+
+/// `kind`, `tables::BORN`, `tables::FOLLOWS`
+pub fn run(row: &Row) -> Result<RunRow, StoreError> {
+    Ok(RunRow {
+        kind: word(row, 0, Kind::parse)?,
+        id: row.parse(1)?,
+        owner: row.parse(2)?,
+        objective: row.text(3)?.to_owned(),
+        scope: word(row, 4, ScopeKind::parse)?,
+        project_ids: row.json(5)?,
+        success_criteria: row.json(6)?,
+        workspace_project_id: row.parse(7)?,
+        created_at: time(row, 8)?,
+        status: word(row, 10, Status::parse)?,
+        activity: row.text(11)?.to_owned(),
+        stop_reason: row.optional_text(12)?.map(|_| word(row, 12, StopReason::parse)).transpose()?,
+        stop_detail: row.optional_text(13)?.map(str::to_owned),
+        iteration: u32::try_from(row.int(14)?).unwrap_or_default(),
+        budgets: row.json(15)?,
+        metrics: row.json(16)?,
+        plan: row.json(17)?,
+        questions: row.json(18)?,
+        root_node_id: None,
+        workspace_document_id: row.optional_parse(19)?,
+        report: row.json(20)?,
+        model: row.text(21)?.to_owned(),
+        warnings: row.json(22)?,
+        started_at: optional_time(row, 23)?,
+        updated_at: time(row, 24)?,
+        ended_at: optional_time(row, 25)?,
+        last_seq: number(row, 26)?,
+        head: hash(row, 27)?,
+    })
+}
+
+/// `tables::PART`
+pub fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
+    Ok(IterationRow {
+        run_id: row.parse(0)?,
+        iteration: u32::try_from(row.int(1)?).unwrap_or_default(),
+        status: row.text(2)?.to_owned(),
+        summary: row.text(3)?.to_owned(),
+        progress: row.int(4)? != 0,
+        metrics: row.json(5)?,
+        artifacts: row.json(6)?,
+        started_at: time(row, 7)?,
+        ended_at: optional_time(row, 8)?,
+    })
+}
+
+pub const NOTIFICATION: &str = "SELECT run_id, seq, owner, kind, title, body, question_id, at FROM notifications";
+
+pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
+    Ok(NotificationRow {
+        run_id: row.parse(0)?,
+        seq: number(row, 1)?,
+        owner: row.parse(2)?,
+        kind: row.text(3)?.to_owned(),
+        title: row.text(4)?.to_owned(),
+        body: row.text(5)?.to_owned(),
+        question_id: row.optional_parse(6)?,
+        at: time(row, 7)?,
+    })
+}
+
+pub const KEPT_PROJECT: &str = "SELECT id, title, description, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
+
+pub fn project(row: &Row) -> Result<Project, StoreError> {
+    Ok(Project {
+        id: row.parse(0)?,
+        title: row.text(1)?.to_owned(),
+        description: row.text(2)?.to_owned(),
+        version: row.int(3)?,
+        created_at: time(row, 4)?,
+        updated_at: time(row, 5)?,
+    })
+}
+
+/// Only documents keep who changed them last; for the others it is as good as the platform.
+pub fn kept_project(row: &Row) -> Result<Kept<Project>, StoreError> {
+    let made = origin(row, 6, 7)?;
+    Ok(Kept { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
+}
+
+pub const KEPT_DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
+    made_run, made_seq, run_id, seq, actor FROM onto_documents";
+/// The same without the text, for lists.
+pub const LISTED_DOCUMENT: &str = "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
+
+pub fn document(row: &Row) -> Result<Document, StoreError> {
+    Ok(Document {
+        id: row.parse(0)?,
+        project_id: row.parse(1)?,
+        title: row.text(2)?.to_owned(),
+        type_key: row.text(3)?.to_owned(),
+        content: row.text(4)?.to_owned(),
+        props: row.json(5)?,
+        version: row.int(6)?,
+        created_at: time(row, 7)?,
+        updated_at: time(row, 8)?,
+    })
+}
+
+pub fn kept_document(row: &Row) -> Result<Kept<Document>, StoreError> {
+    Ok(Kept {
+        entity: document(row)?,
+        made: origin(row, 9, 10)?,
+        changed: origin(row, 11, 12)?,
+        actor: codec::parse_actor(row.text(13)?)?,
+    })
+}
+
+pub const VERSION: &str = "SELECT version, title, body, run_id, seq, at FROM onto_document_versions";
+
+pub fn version(row: &Row) -> Result<DocumentVersion, StoreError> {
+    let Origin { run_id, seq } = origin(row, 3, 4)?;
+    Ok(DocumentVersion { version: row.int(0)?, title: row.text(1)?.to_owned(), content: codec::unpack(row.bytes(2)?)?, run_id, seq, at: time(row, 5)? })
+}
+
+pub fn current_version(kept: Kept<Document>) -> DocumentVersion {
+    DocumentVersion {
+        version: kept.entity.version,
+        title: kept.entity.title,
+        content: kept.entity.content,
+        run_id: kept.changed.run_id,
+        seq: kept.changed.seq,
+        at: kept.entity.updated_at,
+    }
+}
+
+pub const ENTRY: &str = "SELECT document_id, position, key, markdown, run_id, seq, created_at FROM onto_document_entries";
+
+pub fn entry(row: &Row) -> Result<Entry, StoreError> {
+    let Origin { run_id, seq } = origin(row, 4, 5)?;
+    Ok(Entry {
+        document_id: row.parse(0)?,
+        position: row.int(1)?,
+        key: row.text(2)?.to_owned(),
+        markdown: row.text(3)?.to_owned(),
+        run_id,
+        seq,
+        created_at: time(row, 6)?,
+    })
+}
+
+pub const KEPT_TASK: &str = "SELECT id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq FROM onto_tasks";
+
+pub fn task(row: &Row) -> Result<Task, StoreError> {
+    Ok(Task {
+        id: row.parse(0)?,
+        project_id: row.parse(1)?,
+        title: row.text(2)?.to_owned(),
+        description: row.text(3)?.to_owned(),
+        state: word(row, 4, TaskState::parse)?,
+        props: row.json(5)?,
+        version: row.int(6)?,
+        created_at: time(row, 7)?,
+        updated_at: time(row, 8)?,
+    })
+}
+
+pub fn kept_task(row: &Row) -> Result<Kept<Task>, StoreError> {
+    let made = origin(row, 9, 10)?;
+    Ok(Kept { entity: task(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
+}
+
+pub const KEPT_EDGE: &str = "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
+
+pub fn edge(row: &Row) -> Result<Edge, StoreError> {
+    Ok(Edge {
+        id: row.parse(0)?,
+        project_id: row.parse(1)?,
+        src: row.parse(2)?,
+        dst: row.parse(3)?,
+        rel: row.text(4)?.to_owned(),
+        props: row.json(5)?,
+        created_at: time(row, 6)?,
+    })
+}
+
+pub fn kept_edge(row: &Row) -> Result<Kept<Edge>, StoreError> {
+    let made = origin(row, 7, 8)?;
+    Ok(Kept { entity: edge(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
+}
+
+pub const ACTOR: &str = "SELECT id, kind, handle, name, created_at FROM actors";
+
+pub fn actor(row: &Row) -> Result<ActorRecord, StoreError> {
+    let kind = serde_json::from_value(row.text(1)?.into());
+    Ok(ActorRecord {
+        id: row.parse(0)?,
+        kind: kind.map_err(|error| StoreError::Unusable(format!("a stored actor cannot be read: {error}")))?,
+        handle: row.text(2)?.to_owned(),
+        name: row.text(3)?.to_owned(),
+        created_at: time(row, 4)?,
+    })
+}

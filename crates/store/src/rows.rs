@@ -1,0 +1,166 @@
+//! Projection rows as statements: how a run, its iterations, entries and notifications are written.
+
+use crate::sql::{Statement, Value, id, optional_id};
+use crate::tables::{BORN, FOLLOWS, PART, Tables};
+use engine::batch::{IterationRow, Rows, RunRow};
+use engine::event::Event;
+use engine::time::Timestamp;
+use runtime::memory::{entry_positions, terms};
+use serde::Serialize;
+
+pub fn json(value: &impl Serialize) -> Value {
+    Value::from(serde_json::to_string(value).unwrap_or_else(|_| "null".into()))
+}
+
+pub fn time(at: Timestamp) -> Value {
+    Value::from(at.0)
+}
+
+fn optional_time(at: Option<Timestamp>) -> Value {
+    Value::from(at.map(|at| at.0))
+}
+
+fn placeholders(count: usize) -> String {
+    (1..=count).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ")
+}
+
+pub fn insert(table: &str, columns: &str, rest: &str) -> String {
+    format!("INSERT INTO {table} ({columns}) VALUES ({}){rest}", placeholders(columns.split(',').count()))
+}
+
+pub fn events(tables: &Tables, events: &[Event]) -> Option<Statement> {
+    let row = |event: &Event| {
+        vec![
+            id(event.run_id),
+            Value::from(event.seq),
+            optional_id(event.node_id),
+            optional_id(event.parent_node_id),
+            Value::from(event.kind()),
+            time(event.at),
+            Value::from(crate::codec::actor_text(&event.actor)),
+            Value::from(event.hash.0.to_vec()),
+            Value::from(&*event.payload),
+        ]
+    };
+    let rows: Vec<_> = events.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Statement::many(insert(tables.events, crate::tables::EVENT, ""), rows))
+}
+
+/// Everything the rows say, for a run that has a row already or one that has none.
+pub fn projections(tables: &Tables, rows: &Rows, is_new: bool) -> Vec<Statement> {
+    let mut statements = if is_new { born(tables, &rows.run) } else { vec![advanced(tables, &rows.run)] };
+    statements.extend(parts(tables, &rows.iterations));
+    statements.extend(entries(rows));
+    statements.extend(notifications(rows));
+    statements
+}
+
+fn born(tables: &Tables, run: &RunRow) -> Vec<Statement> {
+    let mut values = vec![
+        id(run.id),
+        id(run.owner),
+        Value::from(run.objective.as_str()),
+        Value::from(run.scope.name()),
+        json(&run.project_ids),
+        json(&run.success_criteria),
+        id(run.workspace_project_id),
+        time(run.created_at),
+        Value::from(terms::index(&[&run.objective])),
+    ];
+    values.extend(follows(run));
+    let mut statements = vec![Statement::new(insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""), values)];
+    let projects: Vec<_> = run.project_ids.iter().map(|project| vec![id(run.id), id(project)]).collect();
+    if !projects.is_empty() {
+        statements.push(Statement::many("INSERT INTO run_projects (run_id, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", projects));
+    }
+    statements
+}
+
+fn advanced(tables: &Tables, run: &RunRow) -> Statement {
+    let mut values = follows(run);
+    values.push(id(run.id));
+    let settings: Vec<String> = FOLLOWS.split(',').zip(1..).map(|(column, n)| format!("{} = ?{n}", column.trim())).collect();
+    Statement::new(format!("UPDATE {} SET {} WHERE id = ?{}", tables.runs, settings.join(", "), values.len()), values)
+}
+
+fn follows(run: &RunRow) -> Vec<Value> {
+    vec![
+        Value::from(run.status.name()),
+        Value::from(run.activity.as_str()),
+        optional_id(run.stop_reason.map(|reason| reason.name())),
+        Value::from(run.stop_detail.clone()),
+        Value::from(i64::from(run.iteration)),
+        json(&run.budgets),
+        json(&run.metrics),
+        json(&run.plan),
+        json(&run.questions),
+        optional_id(run.workspace_document_id),
+        json(&run.report),
+        Value::from(run.model.as_str()),
+        json(&run.warnings),
+        optional_time(run.started_at),
+        time(run.updated_at),
+        optional_time(run.ended_at),
+        Value::from(run.last_seq),
+        Value::from(run.head.0.to_vec()),
+    ]
+}
+
+fn parts(tables: &Tables, iterations: &[IterationRow]) -> Vec<Statement> {
+    let upsert = "ON CONFLICT (run_id, iteration) DO UPDATE SET status = excluded.status, summary = excluded.summary, \
+        progress = excluded.progress, metrics = excluded.metrics, artifacts = excluded.artifacts, ended_at = excluded.ended_at";
+    let sql = insert(tables.parts, PART, &format!(" {upsert}"));
+    let row = |row: &IterationRow| {
+        let values = vec![
+            id(row.run_id),
+            Value::from(i64::from(row.iteration)),
+            Value::from(row.status.as_str()),
+            Value::from(row.summary.as_str()),
+            Value::from(i64::from(row.progress)),
+            json(&row.metrics),
+            json(&row.artifacts),
+            time(row.started_at),
+            optional_time(row.ended_at),
+        ];
+        // One by one: a single upsert may not touch the same iteration twice.
+        Statement::new(sql.clone(), values)
+    };
+    iterations.iter().map(row).collect()
+}
+
+fn entries(rows: &Rows) -> Option<Statement> {
+    let sql = "INSERT INTO onto_document_entries (document_id, position, key, markdown, run_id, seq, created_at) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
+    let row = |(entry, position): (&engine::batch::EntryRow, i64)| {
+        vec![
+            id(entry.document_id),
+            Value::from(position),
+            Value::from(entry.key.as_str()),
+            Value::from(entry.markdown.as_str()),
+            id(entry.run_id),
+            Value::from(entry.seq),
+            time(entry.at),
+        ]
+    };
+    let values: Vec<_> = rows.entries.iter().zip(entry_positions(rows)).map(row).collect();
+    (!values.is_empty()).then(|| Statement::many(sql, values))
+}
+
+fn notifications(rows: &Rows) -> Option<Statement> {
+    let sql = "INSERT INTO notifications (run_id, seq, owner, kind, title, body, question_id, at) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
+    let row = |row: &engine::batch::NotificationRow| {
+        vec![
+            id(row.run_id),
+            Value::from(row.seq),
+            id(row.owner),
+            Value::from(row.kind.as_str()),
+            Value::from(row.title.as_str()),
+            Value::from(row.body.as_str()),
+            optional_id(row.question_id),
+            time(row.at),
+        ]
+    };
+    let values: Vec<_> = rows.notifications.iter().map(row).collect();
+    (!values.is_empty()).then(|| Statement::many(sql, values))
+}

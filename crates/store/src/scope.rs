@@ -1,0 +1,56 @@
+//! Scopes as predicates, judged against the memberships of the moment: no query on the workspace or on
+//! runs begins without one.
+
+use crate::sql::{Query, Value, id};
+use crate::tables::ALL_RUNS;
+use engine::ids::{ActorId, ProjectId};
+use engine::workspace::Scope;
+
+/// Rows of `select` whose project (in `column`) is in scope. More conditions may follow, each with ` AND `.
+pub fn seen(select: &str, column: &str, scope: &Scope) -> Query {
+    let mut query = Query::new(format!("{select} WHERE 1 = 1"));
+    narrow(&mut query, column, scope);
+    query
+}
+
+pub fn narrow(query: &mut Query, column: &str, scope: &Scope) {
+    match scope {
+        Scope::Platform => {}
+        Scope::Actor(actor) => member(query, column, *actor),
+        Scope::Within(actor, projects) => {
+            member(query, column, *actor);
+            query.push(" AND ").push(column).push(" IN ").bind_list(ids(projects));
+        }
+    }
+}
+
+fn member(query: &mut Query, column: &str, actor: ActorId) {
+    query.push(" AND EXISTS (SELECT 1 FROM project_members m WHERE m.project_id = ").push(column);
+    query.push(" AND m.actor_id = ").bind(id(actor)).push(")");
+}
+
+/// Runs in scope: the owner's, and those of any project the actor is a member of.
+pub fn seen_runs(scope: &Scope) -> Query {
+    let mut query = Query::new(format!("SELECT * FROM ({}) r WHERE 1 = 1", *ALL_RUNS));
+    match scope {
+        Scope::Platform => {}
+        Scope::Actor(actor) => theirs(&mut query, *actor),
+        Scope::Within(actor, projects) => {
+            theirs(&mut query, *actor);
+            query.push(" AND (r.workspace_project_id IN ").bind_list(ids(projects));
+            query.push(" OR EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id AND p.project_id IN ");
+            query.bind_list(ids(projects)).push("))");
+        }
+    }
+    query
+}
+
+fn theirs(query: &mut Query, actor: ActorId) {
+    query.push(" AND (r.owner = ").bind(id(actor));
+    query.push(" OR EXISTS (SELECT 1 FROM run_projects p JOIN project_members m ON m.project_id = p.project_id WHERE p.run_id = r.id AND m.actor_id = ");
+    query.bind(id(actor)).push("))");
+}
+
+fn ids(projects: &[ProjectId]) -> impl Iterator<Item = Value> {
+    projects.iter().map(id)
+}

@@ -1,0 +1,268 @@
+//! Statements as data: written once, run by either database. Nothing here knows which one.
+//!
+//! The portable subset: placeholders `?1`…, `now_ms()` for the database's clock, `instr` for a
+//! substring, and `FOR UPDATE SKIP LOCKED` where a claim must not wait. `dialect` turns it into what PostgreSQL reads.
+
+use crate::StoreError;
+use std::borrow::Cow;
+use std::str::FromStr;
+use uuid::Uuid;
+
+/// A bound value. A missing one still has a type: PostgreSQL wants it with the statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Int(Option<i64>),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Value::Int(Some(number))
+    }
+}
+
+impl From<Option<i64>> for Value {
+    fn from(number: Option<i64>) -> Self {
+        Value::Int(number)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Value::Int(Some(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<Option<u64>> for Value {
+    fn from(number: Option<u64>) -> Self {
+        number.map_or(Value::Int(None), Value::from)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(number: usize) -> Self {
+        Value::from(number as u64)
+    }
+}
+
+impl From<String> for Value {
+    /// PostgreSQL has no NUL in text, and a model may well write one.
+    fn from(text: String) -> Self {
+        Value::Text(Some(if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::from(text.to_owned())
+    }
+}
+
+impl From<Option<String>> for Value {
+    fn from(text: Option<String>) -> Self {
+        text.map_or(Value::Text(None), Value::from)
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Value::Bytes(Some(bytes))
+    }
+}
+
+impl From<&serde_json::Value> for Value {
+    fn from(json: &serde_json::Value) -> Self {
+        Value::from(json.to_string())
+    }
+}
+
+/// Ids are text on both databases.
+pub fn id(id: impl ToString) -> Value {
+    Value::from(id.to_string())
+}
+
+pub fn optional_id(id: Option<impl ToString>) -> Value {
+    Value::from(id.map(|id| id.to_string()))
+}
+
+/// Why a batch was turned down: what the guarded statement was there to protect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// The run's lease and the end of its log.
+    Head,
+    /// The version of one entity, or that it does not exist yet.
+    Entity(Uuid),
+}
+
+/// One statement with one or more rows of values.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub sql: Cow<'static, str>,
+    pub rows: Vec<Vec<Value>>,
+    /// It must touch a row, or the whole batch is rolled back.
+    pub guard: Option<Guard>,
+}
+
+impl Statement {
+    pub fn new(sql: impl Into<Cow<'static, str>>, values: Vec<Value>) -> Statement {
+        Statement { sql: sql.into(), rows: vec![values], guard: None }
+    }
+
+    /// One `INSERT … VALUES (?1, …)` for many rows. The tuple after `VALUES` must be the only place with placeholders.
+    pub fn many(sql: impl Into<Cow<'static, str>>, rows: Vec<Vec<Value>>) -> Statement {
+        Statement { sql: sql.into(), rows, guard: None }
+    }
+
+    pub fn guarded(self, guard: Guard) -> Statement {
+        Statement { guard: Some(guard), ..self }
+    }
+}
+
+/// A query under construction: constant text with values bound in between. User text is only ever bound.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Query {
+    pub fn new(sql: impl Into<String>) -> Query {
+        Query { sql: sql.into(), values: Vec::new() }
+    }
+
+    pub fn push(&mut self, sql: &str) -> &mut Self {
+        self.sql.push_str(sql);
+        self
+    }
+
+    pub fn bind(&mut self, value: impl Into<Value>) -> &mut Self {
+        self.values.push(value.into());
+        self.sql.push_str(&format!("?{}", self.values.len()));
+        self
+    }
+
+    /// `(?1, ?2, …)`; an empty list matches nothing.
+    pub fn bind_list(&mut self, values: impl IntoIterator<Item = Value>) -> &mut Self {
+        self.push("(");
+        let mut any = false;
+        for value in values {
+            if any {
+                self.push(", ");
+            }
+            any = true;
+            self.bind(value);
+        }
+        self.push(if any { ")" } else { "NULL)" })
+    }
+
+    pub fn statement(&mut self) -> Statement {
+        let Query { sql, values } = std::mem::take(self);
+        Statement::new(sql, values)
+    }
+}
+
+/// A row that came back. Columns are read in order of the select list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row(pub Vec<Value>);
+
+impl Row {
+    pub fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.optional_int(column)?.ok_or_else(|| unreadable(column, "is empty"))
+    }
+
+    pub fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        match self.0.get(column) {
+            Some(Value::Int(number)) => Ok(*number),
+            Some(Value::Text(None) | Value::Bytes(None)) => Ok(None),
+            _ => Err(unreadable(column, "is not a number")),
+        }
+    }
+
+    pub fn text(&self, column: usize) -> Result<&str, StoreError> {
+        self.optional_text(column)?.ok_or_else(|| unreadable(column, "is empty"))
+    }
+
+    pub fn optional_text(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        match self.0.get(column) {
+            Some(Value::Text(text)) => Ok(text.as_deref()),
+            Some(Value::Int(None) | Value::Bytes(None)) => Ok(None),
+            _ => Err(unreadable(column, "is not text")),
+        }
+    }
+
+    pub fn bytes(&self, column: usize) -> Result<&[u8], StoreError> {
+        match self.0.get(column) {
+            Some(Value::Bytes(Some(bytes))) => Ok(bytes),
+            _ => Err(unreadable(column, "is not binary")),
+        }
+    }
+
+    pub fn parse<T: FromStr>(&self, column: usize) -> Result<T, StoreError> {
+        self.text(column)?.parse().map_err(|_| unreadable(column, "is malformed"))
+    }
+
+    pub fn optional_parse<T: FromStr>(&self, column: usize) -> Result<Option<T>, StoreError> {
+        let text = self.optional_text(column)?;
+        text.map(|text| text.parse().map_err(|_| unreadable(column, "is malformed"))).transpose()
+    }
+
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, StoreError> {
+        serde_json::from_str(self.text(column)?).map_err(|error| unreadable(column, &error.to_string()))
+    }
+}
+
+fn unreadable(column: usize, what: &str) -> StoreError {
+    StoreError::Unusable(format!("a stored row cannot be read: column {column} {what}; run `pleach doctor`"))
+}
+
+/// The same text for PostgreSQL. `rows` > 1 repeats the tuple of an insert.
+pub fn dialect(sql: &str, rows: usize) -> String {
+    const NOW: &str = "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)";
+    let sql = sql.replace("now_ms()", NOW).replace("instr(", "strpos(").replace('?', "$");
+    let Some((head, tuple, tail)) = (rows > 1).then(|| insert_parts(&sql)).flatten() else { return sql };
+    let width = tuple.matches('$').count();
+    let tuples: Vec<String> = (0..rows).map(|row| shifted(tuple, row * width)).collect();
+    format!("{head}{}{tail}", tuples.join(", "))
+}
+
+fn insert_parts(sql: &str) -> Option<(&str, &str, &str)> {
+    let start = sql.find("VALUES (")? + "VALUES ".len();
+    let end = start + sql[start..].find(')')? + 1;
+    Some((&sql[..start], &sql[start..end], &sql[end..]))
+}
+
+/// The tuple with every placeholder's number raised.
+fn shifted(tuple: &str, by: usize) -> String {
+    let mut parts = tuple.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: usize = part[..digits].parse().unwrap_or_default();
+        out.push_str(&format!("${}{}", number + by, &part[digits..]));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn postgres_gets_numbered_dollars_and_one_tuple_per_row() {
+        let sql = "INSERT INTO t (a, b) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        assert_eq!(dialect(sql, 1), "INSERT INTO t (a, b) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+        assert_eq!(dialect(sql, 3), "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4), ($5, $6) ON CONFLICT DO NOTHING");
+    }
+
+    #[test]
+    fn an_empty_list_matches_nothing_and_is_still_sql() {
+        let mut query = Query::new("SELECT 1 WHERE 1 IN ");
+        assert_eq!(query.bind_list([]).statement().sql, "SELECT 1 WHERE 1 IN (NULL)");
+    }
+
+    #[test]
+    fn text_never_carries_a_nul() {
+        assert_eq!(Value::from("a\0b"), Value::Text(Some("a\u{fffd}b".into())));
+    }
+}

@@ -1,0 +1,144 @@
+//! SQLite: one writer with group commit and a few readers, or everything inline on one connection.
+
+mod execute;
+mod readers;
+mod writer;
+
+use crate::StoreError;
+use crate::backend::{Backend, WriteError};
+use crate::sql::{Row, Statement};
+use async_trait::async_trait;
+use execute::{Failed, translate};
+use readers::Readers;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, OpenFlags};
+use runtime::ports::Clock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use writer::Writer;
+
+/// Older ones can damage a database whose log is reset while another connection writes.
+const OLDEST: i32 = 3_051_003;
+const BUSY: Duration = Duration::from_secs(5);
+const LOG_LIMIT: i64 = 64 << 20;
+const STATEMENTS: usize = 256;
+
+pub enum Sqlite {
+    Threaded { writer: Writer, readers: Readers },
+    /// Everything happens in the calling task, in the order it is asked for: for the simulation.
+    Inline(Mutex<Connection>),
+    ReadOnly(Readers),
+}
+
+impl Sqlite {
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+        let connection = writable(Connection::open(path), path, &clock)?;
+        let readers = Readers::new(path.to_owned(), clock);
+        Ok(Sqlite::Threaded { writer: Writer::start(connection)?, readers })
+    }
+
+    pub fn inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+        let opened = path.map_or_else(Connection::open_in_memory, Connection::open);
+        let connection = writable(opened, path.unwrap_or(Path::new(":memory:")), &clock)?;
+        Ok(Sqlite::Inline(Mutex::new(connection)))
+    }
+
+    /// `None` when there is no database there yet.
+    pub fn open_read_only(path: &Path, clock: Arc<dyn Clock>) -> Result<Option<Sqlite>, StoreError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let connection = readable(path, &clock)?;
+        let known = "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'";
+        let known: i64 = connection.query_row(known, [], |row| row.get(0)).map_err(|error| named(path, &error))?;
+        Ok((known > 0).then(|| Sqlite::ReadOnly(Readers::new(path.to_owned(), clock))))
+    }
+}
+
+/// A connection that writes: durable at every commit, with a log that does not grow without bound.
+fn writable(opened: rusqlite::Result<Connection>, path: &Path, clock: &Arc<dyn Clock>) -> Result<Connection, StoreError> {
+    refuse_old()?;
+    let prepare = |connection: &Connection| -> rusqlite::Result<()> {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
+        settle(connection, clock)
+    };
+    let connection = opened.map_err(|error| named(path, &error))?;
+    prepare(&connection).map_err(|error| named(path, &error))?;
+    Ok(connection)
+}
+
+/// A connection that only reads, the write-ahead log included.
+fn readable(path: &Path, clock: &Arc<dyn Clock>) -> Result<Connection, StoreError> {
+    refuse_old()?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| named(path, &error))?;
+    settle(&connection, clock).map_err(|error| named(path, &error))?;
+    Ok(connection)
+}
+
+fn settle(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    let clock = clock.clone();
+    connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now().0))
+}
+
+fn refuse_old() -> Result<(), StoreError> {
+    if rusqlite::version_number() >= OLDEST {
+        return Ok(());
+    }
+    Err(StoreError::Unusable(format!("SQLite {} can damage databases; 3.51.3 or newer is needed", rusqlite::version())))
+}
+
+/// The error with the file it is about.
+fn named(path: &Path, error: &rusqlite::Error) -> StoreError {
+    match translate(error) {
+        StoreError::Unusable(what) => StoreError::Unusable(format!("{}: {what}", path.display())),
+        StoreError::Unavailable(what) => StoreError::Unavailable(format!("{}: {what}", path.display())),
+        StoreError::Full(what) => StoreError::Full(format!("{}: {what}", path.display())),
+    }
+}
+
+#[async_trait]
+impl Backend for Sqlite {
+    async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError> {
+        match self {
+            Sqlite::Threaded { writer, .. } => writer.write(batch).await,
+            Sqlite::Inline(connection) => {
+                let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+                match execute::commit(&connection, &[&batch]) {
+                    Ok(mut outcomes) => outcomes.remove(0).map_err(WriteError::Refused),
+                    Err(Failed::Flush(error) | Failed::Store(error)) => Err(WriteError::Store(error)),
+                }
+            }
+            Sqlite::ReadOnly(_) => Err(WriteError::Store(StoreError::Unusable("the database was opened for reading only".into()))),
+        }
+    }
+
+    async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+        match self {
+            Sqlite::Threaded { readers, .. } | Sqlite::ReadOnly(readers) => readers.read(query).await,
+            Sqlite::Inline(connection) => execute::read(&connection.lock().unwrap_or_else(PoisonError::into_inner), &query),
+        }
+    }
+
+    /// There is only one writer, so it is alone already.
+    fn alone_with(&self, _table: &'static str) -> String {
+        "SELECT 1".into()
+    }
+
+    /// Whoever else could be told reads through this process.
+    fn hint(&self) {}
+
+    async fn hinted(&self, at_most: Duration) {
+        tokio::time::sleep(at_most).await;
+    }
+}
+
+/// `sqlite://path`, or a bare path.
+pub fn path_of(url: &str) -> PathBuf {
+    PathBuf::from(url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")).unwrap_or(url))
+}

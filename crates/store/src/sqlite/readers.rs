@@ -1,0 +1,48 @@
+//! A few read-only connections. Each read is one short statement, so none holds back a checkpoint.
+
+use super::{execute, readable};
+use crate::StoreError;
+use crate::sql::{Row, Statement};
+use rusqlite::Connection;
+use runtime::ports::Clock;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
+
+const AT_ONCE: usize = 4;
+
+pub struct Readers {
+    shared: Arc<Shared>,
+    slots: Semaphore,
+}
+
+struct Shared {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Readers {
+        let shared = Shared { path, clock, idle: Mutex::default() };
+        Readers { shared: Arc::new(shared), slots: Semaphore::new(AT_ONCE) }
+    }
+
+    pub async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+        let closed = |_| StoreError::Unavailable("the database was closed".into());
+        let _slot = self.slots.acquire().await.map_err(closed)?;
+        let shared = self.shared.clone();
+        let ended = |error| StoreError::Unavailable(format!("a read was cut off: {error}"));
+        tokio::task::spawn_blocking(move || shared.read(&query)).await.map_err(ended)?
+    }
+}
+
+impl Shared {
+    fn read(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = idle.map_or_else(|| readable(&self.path, &self.clock), Ok)?;
+        let rows = execute::read(&connection, query);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        rows
+    }
+}

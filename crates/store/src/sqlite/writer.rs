@@ -1,0 +1,117 @@
+//! The one writer: a thread that gathers batches from many producers and makes them durable together.
+
+use super::execute::{self, Failed, Written};
+use crate::StoreError;
+use crate::backend::WriteError;
+use crate::sql::Statement;
+use rusqlite::Connection;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How long a commit waits for the producers that shared the last one.
+const GATHER: Duration = Duration::from_millis(1);
+/// One commit never holds more: the next ones wait for it.
+const GROUP: usize = 512;
+
+type Answer = Result<Written, WriteError>;
+
+struct Request {
+    batch: Vec<Statement>,
+    answer: oneshot::Sender<Answer>,
+}
+
+pub struct Writer {
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub fn start(connection: Connection) -> Result<Writer, StoreError> {
+        let (requests, inbox) = channel();
+        let work = move || Work { connection, inbox, broken: None }.serve();
+        let thread = std::thread::Builder::new().name("store-writer".into()).spawn(work);
+        let thread = thread.map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
+        Ok(Writer { requests: Some(requests), thread: Some(thread) })
+    }
+
+    /// Answers after the commit.
+    pub async fn write(&self, batch: Vec<Statement>) -> Answer {
+        let gone = || WriteError::Unknown("the writer has ended".into());
+        let (answer, answered) = oneshot::channel();
+        let requests = self.requests.as_ref().ok_or_else(gone)?;
+        requests.send(Request { batch, answer }).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+}
+
+impl Drop for Writer {
+    /// What was accepted is finished before the file is closed.
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    connection: Connection,
+    inbox: Receiver<Request>,
+    broken: Option<StoreError>,
+}
+
+impl Work {
+    fn serve(mut self) {
+        let mut last = 1;
+        while let Ok(first) = self.inbox.recv() {
+            let group = self.gather(first, last);
+            last = group.len();
+            self.commit(group);
+        }
+    }
+
+    /// Everything waiting now; and if the last commit was shared, a moment for the others to come back.
+    fn gather(&self, first: Request, last: usize) -> Vec<Request> {
+        let mut group = vec![first];
+        group.extend(self.inbox.try_iter().take(GROUP - 1));
+        let deadline = Instant::now() + GATHER;
+        while group.len() < last.min(GROUP) {
+            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(request) => group.push(request),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        group
+    }
+
+    fn commit(&mut self, group: Vec<Request>) {
+        if let Some(error) = &self.broken {
+            return answer_all(group, error);
+        }
+        let batches: Vec<&[Statement]> = group.iter().map(|request| request.batch.as_slice()).collect();
+        match execute::commit(&self.connection, &batches) {
+            Ok(outcomes) => {
+                for (request, outcome) in group.into_iter().zip(outcomes) {
+                    // A producer that stopped waiting does not need its answer.
+                    let _ = request.answer.send(outcome.map_err(WriteError::Refused));
+                }
+            }
+            Err(Failed::Flush(error)) => {
+                let error = StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart to recover"));
+                self.broken = Some(error.clone());
+                answer_all(group, &error);
+            }
+            // One of them is at fault: each on its own, so that the others are not.
+            Err(Failed::Store(_)) if group.len() > 1 => group.into_iter().for_each(|request| self.commit(vec![request])),
+            Err(Failed::Store(error)) => answer_all(group, &error),
+        }
+    }
+}
+
+fn answer_all(group: Vec<Request>, error: &StoreError) {
+    for request in group {
+        let _ = request.answer.send(Err(WriteError::Store(error.clone())));
+    }
+}
