@@ -58,12 +58,34 @@ impl Habits {
     }
 }
 
-const UNKNOWN_FIELD: &[&str] =
-    &["unsupported", "supported", "unknown", "unrecognized", "unexpected", "extra", "extra_forbidden", "permitted", "allowed"];
+const UNKNOWN_FIELD: &[&str] = &[
+    "unsupported",
+    "supported",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "extra",
+    "extra_forbidden",
+    "permitted",
+    "allowed",
+];
 const STREAM: &[&str] = &["stream", "streaming", "stream_options", "include_usage"];
 const FORMAT: &[&str] = &[
-    "response_format", "json_schema", "json_object", "schema", "schemas", "structured", "grammar", "guided_json", "strict",
-    "tools", "tool", "tool_choice", "input_schema", "function", "functions",
+    "response_format",
+    "json_schema",
+    "json_object",
+    "schema",
+    "schemas",
+    "structured",
+    "grammar",
+    "guided_json",
+    "strict",
+    "tools",
+    "tool",
+    "tool_choice",
+    "input_schema",
+    "function",
+    "functions",
 ];
 
 #[derive(Default)]
@@ -95,7 +117,10 @@ mod tests {
         let tokens = after(start, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.").unwrap();
         assert_eq!(tokens, Habits { tokens: TokenField::MaxCompletionTokens, ..start });
         assert_eq!(after(start, "Unknown field stream_options"), Some(Habits { stream: false, ..start }));
-        assert_eq!(after(start, "response_format: json_schema is not supported").unwrap().format, SchemaMode::JsonObject);
+        assert_eq!(
+            after(start, "response_format: json_schema is not supported").unwrap().format,
+            SchemaMode::JsonObject
+        );
     }
 
     #[test]

@@ -62,11 +62,14 @@ impl Asked {
         self.ask_as(Role::HomeworkPlanner, "i1.plan:1", None).await
     }
 
-    pub async fn ask_as(&self, role: Role, key: &str, on_delta: Option<effects::model::OnDelta<'_>>) -> Result<ModelReply, CallError> {
-        let messages = vec![
-            (Speaker::System, "You plan.".to_owned()),
-            (Speaker::User, "## objective\n\"héllo\"\n".to_owned()),
-        ];
+    pub async fn ask_as(
+        &self,
+        role: Role,
+        key: &str,
+        on_delta: Option<effects::model::OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
+        let messages =
+            vec![(Speaker::System, "You plan.".to_owned()), (Speaker::User, "## objective\n\"héllo\"\n".to_owned())];
         self.say(role, messages, key, on_delta).await
     }
 

@@ -22,7 +22,10 @@ impl Aimock {
         let port = free_port();
         let mut command = Command::new("node");
         command.arg(directory().join("aimock/node_modules/.bin/llmock"));
-        command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "--log-level", "silent", "-f"]).arg(file.path()).args(options);
+        command
+            .args(["-h", "127.0.0.1", "-p", &port.to_string(), "--log-level", "silent", "-f"])
+            .arg(file.path())
+            .args(options);
         Aimock { _peer: Peer::start(command, &[port]), url: format!("http://127.0.0.1:{port}"), _fixtures: file }
     }
 
@@ -39,12 +42,13 @@ fn greeting() -> Value {
 }
 
 async fn say(asked: &Asked, text: &str, key: &str) -> Result<ModelReply, CallError> {
-    let messages = vec![(Speaker::System, "You plan.".to_owned()), (Speaker::User, format!("## objective\n{}\n", json!(text)))];
+    let messages =
+        vec![(Speaker::System, "You plan.".to_owned()), (Speaker::User, format!("## objective\n{}\n", json!(text)))];
     asked.say(Role::HomeworkPlanner, messages, key, None).await
 }
 
 #[tokio::test]
-async fn e3_aimock_answers_on_both_wires_and_its_journal_shows_what_was_sent() {
+async fn peers_e3_aimock_answers_on_both_wires_and_its_journal_shows_what_was_sent() {
     let aimock = Aimock::start(greeting(), &[]);
     for kind in WIRES {
         let reply = say(&Asked::at(kind, &aimock.url), "hello", "i1.plan:1").await.unwrap();
@@ -63,7 +67,7 @@ async fn e3_aimock_answers_on_both_wires_and_its_journal_shows_what_was_sent() {
 }
 
 #[tokio::test]
-async fn e3_aimock_keyless_with_and_without_the_version_in_the_address() {
+async fn peers_e3_aimock_keyless_with_and_without_the_version_in_the_address() {
     let aimock = Aimock::start(greeting(), &[]);
     for url in [aimock.url.clone(), format!("{}/v1", aimock.url), format!("{}/v1/", aimock.url)] {
         say(&Asked::with(Kind::Openai, &url, Setup { key: None, ..Setup::default() }), "hello", "k:1").await.unwrap();
@@ -73,7 +77,7 @@ async fn e3_aimock_keyless_with_and_without_the_version_in_the_address() {
 }
 
 #[tokio::test]
-async fn invariant_40_aimock_rate_limits_once_and_is_asked_again_only_by_the_caller() {
+async fn peers_invariant_40_aimock_rate_limits_once_and_is_asked_again_only_by_the_caller() {
     let fixtures = json!([
         {"match": {"userMessage": "busy", "sequenceIndex": 0}, "response": {"error": {"message": "slow down", "type": "rate_limit_error"}, "status": 429}},
         {"match": {"userMessage": "busy"}, "response": {"content": "{}"}},
@@ -89,7 +93,7 @@ async fn invariant_40_aimock_rate_limits_once_and_is_asked_again_only_by_the_cal
 }
 
 #[tokio::test]
-async fn invariant_41_aimock_chaos_is_never_an_answer() {
+async fn peers_invariant_41_aimock_chaos_is_never_an_answer() {
     for (option, failure) in [
         ("--chaos-disconnect", CallFailure::Interrupted),
         ("--chaos-malformed", CallFailure::Interrupted),

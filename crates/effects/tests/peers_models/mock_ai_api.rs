@@ -43,7 +43,7 @@ async fn ask(kind: Kind, port: u16, setup: Setup) -> Result<ModelReply, CallErro
 }
 
 #[tokio::test]
-async fn e3_mock_ai_api_answers_and_its_faults_are_told_apart() {
+async fn peers_e3_mock_ai_api_answers_and_its_faults_are_told_apart() {
     let peer = MockAiApi::start();
     answers(&peer).await;
     tool_calls(&peer).await;

@@ -17,7 +17,10 @@ impl Peer {
         let begun = Instant::now();
         while !ports.iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok()) {
             let ended = peer.child.try_wait().expect("the state of a child");
-            assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(90), "{command:?} does not listen: {ended:?}");
+            assert!(
+                ended.is_none() && begun.elapsed() < Duration::from_secs(90),
+                "{command:?} does not listen: {ended:?}"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
         peer
@@ -34,7 +37,9 @@ impl Drop for Peer {
 
 pub fn directory() -> PathBuf {
     let set = std::env::var_os("PLEACH_PEERS_DIR");
-    PathBuf::from(set.expect("PLEACH_PEERS_DIR is not set: run .ci/run, or `export PLEACH_PEERS_DIR=\"$(scripts/peers)\"` first"))
+    PathBuf::from(set.expect(
+        "PLEACH_PEERS_DIR is not set: run ./test peers, or `export PLEACH_PEERS_DIR=\"$(scripts/peers)\"` first",
+    ))
 }
 
 pub fn free_port() -> u16 {
