@@ -1,3 +1,5 @@
+//! Precedence, origins, and what is never shown.
+
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
