@@ -210,7 +210,7 @@ impl State {
         if live && !stored.row.status.is_live() {
             stored.job.due = now;
         }
-        if !live {
+        if !live && append.rows.run.status != engine::run::Status::Paused {
             stored.job.owner = None;
         }
         if stored.job.unit != unit {

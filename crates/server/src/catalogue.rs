@@ -1,7 +1,7 @@
 //! The models and tools this process can offer a run, made from its configuration.
 
-use crate::config::{Config, VENDORS};
 use crate::config::models::ModelNames;
+use crate::config::{Config, VENDORS};
 use crate::failure::Failure;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts};
 use effects::performer::{EffectsPerformer, ModelPort};
@@ -21,7 +21,12 @@ pub struct Catalogue {
 impl Catalogue {
     /// A provider that lacks its key does not keep anyone from reading; it is said when a model is needed.
     pub fn new(config: &Config) -> Catalogue {
-        let gateway = Gateway::new(&config.provider_table(), &|name| config.variable(name), Some(Arc::new(effects::rehearsal::answer)), Timeouts::default());
+        let gateway = Gateway::new(
+            &config.provider_table(),
+            &|name| config.variable(name),
+            Some(Arc::new(effects::rehearsal::answer)),
+            Timeouts::default(),
+        );
         Catalogue { gateway: gateway.map(Arc::new).map_err(|error| error.to_string()), chosen: config.model.names() }
     }
 
@@ -84,7 +89,12 @@ struct Voices(Arc<Gateway>);
 
 #[async_trait::async_trait]
 impl ModelPort for Voices {
-    async fn call(&self, call: &ModelCall, messages: Vec<(Speaker, String)>, idempotency_key: &str) -> Result<ModelReply, CallError> {
+    async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        idempotency_key: &str,
+    ) -> Result<ModelReply, CallError> {
         self.0.call(call, messages, idempotency_key, None).await
     }
 }
@@ -93,7 +103,9 @@ impl ModelPort for Voices {
 fn set_up(gateway: &Gateway, provider: &str) -> Result<(), String> {
     let known = gateway.providers().any(|(name, _)| name == provider);
     match VENDORS.iter().find(|(name, ..)| *name == provider).filter(|_| !known) {
-        Some((_, key, url)) => Err(format!("provider {provider} has no key: {key} is not set. No run was made.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works.")),
+        Some((_, key, url)) => Err(format!(
+            "provider {provider} has no key: {key} is not set. No run was made.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works."
+        )),
         None => Ok(()),
     }
 }
@@ -112,7 +124,8 @@ fn only_provider(gateway: &Gateway) -> Result<String, String> {
 }
 
 fn warnings(models: &Models) -> Vec<String> {
-    let mut unpriced: Vec<String> = models.all().iter().filter(|spec| spec.price.is_none()).map(|spec| spec.name()).collect();
+    let mut unpriced: Vec<String> =
+        models.all().iter().filter(|spec| spec.price.is_none()).map(|spec| spec.name()).collect();
     unpriced.dedup();
     unpriced
         .iter()

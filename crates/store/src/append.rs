@@ -5,6 +5,7 @@ use crate::backend::WriteError;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::{HASH_AT, tables};
 use crate::{SqlStore, StoreError, codec, rows};
+use engine::run::Status;
 use engine::time::Timestamp;
 use runtime::memory::workspace::Touched;
 use runtime::memory::{FIRST_LEASE, at_of};
@@ -18,12 +19,12 @@ const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms()) \
     ON CONFLICT DO NOTHING";
 
-/// A run that leaves the driver's hands gives up its lease; a new iteration is a new job.
+/// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
             "UPDATE jobs SET due = CASE WHEN state = 'live' THEN due ELSE now_ms() END, state = ?1, \
-             lease_owner = CASE WHEN ?1 = 'live' THEN lease_owner END, lease_until = CASE WHEN ?1 = 'live' THEN lease_until END, \
+             lease_owner = CASE WHEN ?1 <> 'idle' THEN lease_owner END, lease_until = CASE WHEN ?1 <> 'idle' THEN lease_until END, \
              attempts = CASE WHEN unit = ?2 THEN attempts ELSE 0 END, unit = ?2, last_seq = ?3",
             $seen,
             " WHERE run_id = ?4 AND last_seq = ?5",
@@ -113,7 +114,11 @@ fn truth(append: &Append) -> Vec<Statement> {
 
 fn head(append: &Append) -> Statement {
     let run = &append.rows.run;
-    let state = Value::from(if run.status.is_live() { "live" } else { "idle" });
+    let state = Value::from(match run.status {
+        status if status.is_live() => "live",
+        Status::Paused => "held",
+        _ => "idle",
+    });
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
     if append.batch.expected_seq == 0 {

@@ -75,7 +75,7 @@ impl Sections {
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let place = Place::of(effect, self.iteration)?;
+        let place = Place::of(effect, &self.tag, self.iteration)?;
         let call = |role, sections, fix: Option<Place>| Some(Work::Model(self.model_call(shared, role, sections, fix)));
         match place {
             Place::Plan { fix } => call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false })),
@@ -118,7 +118,7 @@ impl State {
         let mut request = Request::default();
         request.say(Speaker::System, vec![Part::Text(prompts::system(role).to_owned())]);
         request.say(Speaker::User, sections.0);
-        if let Some(rejected) = fix.and_then(|place| self.now.rejected.get(&place.id(self.iteration))) {
+        if let Some(rejected) = fix.and_then(|place| self.now.rejected.get(&place.id(&self.tag, self.iteration))) {
             request.say(Speaker::Assistant, vec![Part::Stored { blob: rejected.response, limit: RESULT_BYTES }]);
             let errors = json!(rejected.errors);
             request.messages.push(Message {

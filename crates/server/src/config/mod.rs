@@ -50,7 +50,8 @@ pub struct Environment {
 
 impl Environment {
     pub fn of_process() -> Environment {
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Environment { variables: variables.collect(), directory: std::env::current_dir().unwrap_or_default() }
     }
 
@@ -102,13 +103,21 @@ impl Config {
     }
 
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
-        let usage = |error: &dyn std::fmt::Display| Failure::usage(format!("{error}\nNothing was started. `pleach config show` prints what is in force."));
+        let usage = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
+        };
         let near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
-        let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml")).map_err(|error| usage(&error))?;
+        let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml"))
+            .map_err(|error| usage(&error))?;
         Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))
     }
 
-    fn resolve(flags: &Global, environment: &Environment, near: file::ConfigFile, far: file::ConfigFile) -> Result<Config, origins::BadValue> {
+    fn resolve(
+        flags: &Global,
+        environment: &Environment,
+        near: file::ConfigFile,
+        far: file::ConfigFile,
+    ) -> Result<Config, origins::BadValue> {
         let mut layers = Layers::default();
         layers.push(flag_layer(flags));
         layers.push(variable_layer(environment));
@@ -125,13 +134,18 @@ impl Config {
         let database = layers
             .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))?
             .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
-        let database_direct = layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
-        let whole = |range: std::ops::RangeInclusive<u64>| move |text: &str| text.parse().ok().filter(|number| range.contains(number));
+        let database_direct =
+            layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
+        let whole = |range: std::ops::RangeInclusive<u64>| {
+            move |text: &str| text.parse().ok().filter(|number| range.contains(number))
+        };
         Ok(Config {
             listen: layers
                 .parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?
                 .unwrap_or_else(|| Setting::default(SocketAddr::from(([127, 0, 0, 1], 7333)))),
-            server: layers.parse("server", "http://… or https://…", |text| text.starts_with("http").then(|| text.to_owned()))?,
+            server: layers.parse("server", "http://… or https://…", |text| {
+                text.starts_with("http").then(|| text.to_owned())
+            })?,
             model: ModelChoice::from_layers(&layers)?,
             workers: layers
                 .parse("workers", "a whole number from 1 to 4096", whole(1..=4096))?
@@ -159,7 +173,10 @@ fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
         ("model", "--model", flags.model.clone()),
         ("workers", "--workers", flags.workers.clone()),
     ];
-    given.into_iter().filter_map(|(key, flag, value)| Some((key, Setting { value: value?, origin: Origin::Flag(flag) }))).collect()
+    given
+        .into_iter()
+        .filter_map(|(key, flag, value)| Some((key, Setting { value: value?, origin: Origin::Flag(flag) })))
+        .collect()
 }
 
 fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<String>> {

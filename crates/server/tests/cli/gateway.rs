@@ -27,7 +27,7 @@ fn invariant_40_rate_limits_are_waited_out_and_retry_after_is_a_floor() {
     let calls = home.asked("homework_planner");
     assert!(calls[1].at - calls[0].at >= 2_000, "Retry-After is a floor");
     let keys: Vec<&str> = calls.iter().map(|call| call.key.as_str()).collect();
-    assert_eq!(&keys[..3], ["i1.plan:1", "i1.plan:2", "i1.plan:3"], "each attempt has its own key");
+    assert!((1..=3).all(|attempt| keys[attempt - 1].ends_with(&format!(".i1.plan:{attempt}"))), "each attempt has its own key: {keys:?}");
     assert_eq!(run["metrics"]["llm_calls"].as_u64(), Some(home.model().ledger().len() as u64 - 2));
 }
 
@@ -48,7 +48,7 @@ fn p7_malformed_truncated_and_prose_wrapped_answers_are_repaired_or_contained() 
     let home = Home::with(Script::default().answer("homework_planner", prose).on("homework_report", vec![report()]));
     let run = home.run("Talk", &[]).exits(0).run();
     let calls = home.asked("homework_planner");
-    assert_eq!(calls[1].key, "i1.plan.fix:1", "one repair call");
+    assert!(calls[1].key.ends_with(".i1.plan.fix:1"), "one repair call");
     let messages = calls[1].body["messages"].as_array().expect("messages");
     assert_eq!(messages.len(), 4, "the original, the invalid answer, the errors");
     assert!(messages[2]["content"].to_string().contains("the weather"));

@@ -102,8 +102,10 @@ impl Home {
         let mut arguments = vec!["run", objective, "--kind", "homework", "--wait", "--json"];
         arguments.extend(more);
         let child = self.start(&arguments);
+        let owner = more.iter().position(|word| *word == "--actor").map_or(&[][..], |at| &more[at..at + 2]);
+        let list = [&["ls", "--json"], owner].concat();
         let id = self.until("a run appears", || {
-            let listed = self.pleach(&["ls", "--json"]);
+            let listed = self.pleach(&list);
             listed.out.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok()).and_then(|run| run["id"].as_str().map(str::to_owned))
         });
         (child, id)
