@@ -69,16 +69,12 @@ impl Touched {
     pub fn by(changes: &[Change]) -> Touched {
         let mut touched = Touched::default();
         for change in changes {
-            match &change.mutation {
-                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => {
-                    drop(touched.projects.insert(*id))
-                }
-                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => {
-                    drop(touched.documents.insert(*id))
-                }
-                Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => drop(touched.tasks.insert(*id)),
-                Mutation::Link { id, .. } | Mutation::Unlink { id } => drop(touched.edges.insert(*id)),
-            }
+            let _new = match &change.mutation {
+                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => touched.projects.insert(*id),
+                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => touched.documents.insert(*id),
+                Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => touched.tasks.insert(*id),
+                Mutation::Link { id, .. } | Mutation::Unlink { id } => touched.edges.insert(*id),
+            };
         }
         touched
     }

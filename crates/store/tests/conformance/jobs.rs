@@ -15,7 +15,8 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     a_lapsed_driver_that_nobody_replaced_may_go_on,
     renewing_prolongs_and_names_what_was_lost,
     a_released_run_can_be_claimed_at_once,
-    a_run_that_waits_for_nobody_is_idle_and_gives_up_its_lease,
+    a_run_that_ended_gives_up_its_lease,
+    a_paused_run_is_nobodys_to_claim_and_its_driver_may_bring_its_calls_home,
     a_run_that_goes_on_can_be_claimed_again,
     creating_and_claiming_are_one_commit,
     heads_show_commands_given_elsewhere,
@@ -106,15 +107,28 @@ async fn a_released_run_can_be_claimed_at_once(world: World) {
     assert_eq!(world.claim_one("two", &run).await.epoch, 2);
 }
 
-async fn a_run_that_waits_for_nobody_is_idle_and_gives_up_its_lease(world: World) {
+async fn a_run_that_ended_gives_up_its_lease(world: World) {
+    let mut run = world.queued(&[]).await;
+    let lease = world.claim_one("one", &run).await;
+    let canceled = world.commanded(&mut run, Command::Cancel);
+    world.store.append(canceled).await.unwrap();
+    assert_eq!(world.store.renew(std::slice::from_ref(&lease), LONG).await.unwrap(), vec![run_id(&run)]);
+    assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty());
+}
+
+async fn a_paused_run_is_nobodys_to_claim_and_its_driver_may_bring_its_calls_home(world: World) {
     let mut run = world.queued(&[]).await;
     let lease = world.claim_one("one", &run).await;
     let paused = world.commanded(&mut run, Command::Pause);
     world.store.append(paused).await.unwrap();
-    assert_eq!(world.store.renew(std::slice::from_ref(&lease), LONG).await.unwrap(), vec![run_id(&run)]);
+    assert!(world.store.renew(std::slice::from_ref(&lease), LONG).await.unwrap().is_empty());
+    let home = world.said(&mut run, "a call came home");
+    world.store.append(fenced(home, &lease)).await.unwrap();
+    world.store.release(std::slice::from_ref(&lease)).await.unwrap();
     assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty());
-    let late = world.said(&mut run, "the driver had not noticed");
-    assert_eq!(world.store.append(fenced(late, &lease)).await, Err(AppendError::LeaseLost(run_id(&run))));
+    let resumed = world.commanded(&mut run, Command::Resume);
+    world.store.append(resumed).await.unwrap();
+    assert_eq!(world.store.claim("two", 5, LONG, None).await.unwrap().len(), 1);
 }
 
 async fn a_run_that_goes_on_can_be_claimed_again(world: World) {
