@@ -83,7 +83,9 @@ fn refusal(status: u16, body: &str, model: &str, failure: CallFailure) -> String
         (CallFailure::Auth, _) => "the key was not accepted; check the variable that holds it. ",
         (CallFailure::Quota, _) => "the account has no credit left. ",
         (CallFailure::Rejected, 404) => {
-            return format!("answered {line} for model {model:?}; check the model's name and base_url. It said: {said}");
+            return format!(
+                "answered {line} for model {model:?}; check the model's name and base_url. It said: {said}"
+            );
         }
         (CallFailure::Rejected, 300..400) => "it redirects; set base_url to the address it redirects to. ",
         (CallFailure::Rejected, 413) => "the request is too large for it. ",

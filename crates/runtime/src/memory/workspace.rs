@@ -71,7 +71,9 @@ impl Touched {
         for change in changes {
             let _new = match &change.mutation {
                 Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => touched.projects.insert(*id),
-                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => touched.documents.insert(*id),
+                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => {
+                    touched.documents.insert(*id)
+                }
                 Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => touched.tasks.insert(*id),
                 Mutation::Link { id, .. } | Mutation::Unlink { id } => touched.edges.insert(*id),
             };

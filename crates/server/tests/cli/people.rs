@@ -102,7 +102,11 @@ fn h2_b8_steering_reaches_the_next_planner_call_and_is_receipted() {
     home.until("the first call", || (!home.model().ledger().is_empty()).then_some(()));
     home.pleach(&["say", &id, "prefer short sentences"]).exits(0);
     assert_eq!(said(child.wait_with_output().expect("it ends")).code, 4);
-    let told = home.asked("homework_planner").iter().filter(|entry| user_text(entry).contains("prefer short sentences")).count();
+    let told = home
+        .asked("homework_planner")
+        .iter()
+        .filter(|entry| user_text(entry).contains("prefer short sentences"))
+        .count();
     assert!(told >= 1, "the message is in a request");
     let events = home.events(&id);
     assert_eq!(of_type(&events, "run.message_queued").len(), 1);
@@ -155,7 +159,12 @@ fn h2_detach_records_the_run_and_another_command_drives_it() {
 #[test]
 fn h2_cancel_and_pause_of_a_run_nobody_drives_take_effect_at_once() {
     let home = Home::with(asking());
-    let detach = || home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let detach = || {
+        home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    };
     let (first, second) = (detach(), detach());
     assert_eq!(home.pleach(&["cancel", &first, "--json"]).exits(0).run()["status"], "canceled");
     assert_eq!(home.pleach(&["pause", &second, "--json"]).exits(0).run()["status"], "paused");

@@ -15,7 +15,11 @@ struct Database {
 impl Database {
     fn create() -> Database {
         let server = std::env::var("PLEACH_TEST_POSTGRES").expect("PLEACH_TEST_POSTGRES: run the tests through ./test");
-        let name = format!("cli_{}_{}", std::process::id(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos());
+        let name = format!(
+            "cli_{}_{}",
+            std::process::id(),
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos()
+        );
         psql(&server, &format!("CREATE DATABASE {name}"));
         Database { name, server }
     }
@@ -28,7 +32,9 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let _ = Command::new("psql").args([&self.server, "-qc", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)]).status();
+        let _ = Command::new("psql")
+            .args([&self.server, "-qc", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)])
+            .status();
     }
 }
 
@@ -69,7 +75,11 @@ fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
     }
     for number in 0..3 {
         let own = home.folder.path().join(format!("worker-{number}"));
-        workers.push(home.command(&["worker", "--workers", "12", "--data-dir", &own.display().to_string()]).spawn().expect("a worker"));
+        workers.push(
+            home.command(&["worker", "--workers", "12", "--data-dir", &own.display().to_string()])
+                .spawn()
+                .expect("a worker"),
+        );
     }
     home.until("some runs are done", || (done(&home) >= 15).then_some(()));
     let mut victim = workers.remove(0);
@@ -93,7 +103,12 @@ fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
 }
 
 fn done(home: &Home) -> usize {
-    home.pleach(&["ls", "--json", "--limit", "200"]).exits(0).lines().iter().filter(|run| run["status"] == "completed").count()
+    home.pleach(&["ls", "--json", "--limit", "200"])
+        .exits(0)
+        .lines()
+        .iter()
+        .filter(|run| run["status"] == "completed")
+        .count()
 }
 
 #[test]
@@ -102,7 +117,10 @@ fn h2_a_command_given_elsewhere_reaches_the_worker_that_drives_the_run() {
     let home = home(&database, scripts::complete_in(40).latency(Duration::from_millis(100)));
     let own = home.folder.path().join("worker");
     let mut worker = home.command(&["worker", "--data-dir", &own.display().to_string()]).spawn().expect("a worker");
-    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     home.until("it works", || (home.model().ledger().len() > 1).then_some(()));
     let asked = Instant::now();
     assert_eq!(home.pleach(&["cancel", &id, "--json"]).exits(0).run()["status"], "canceled");

@@ -26,7 +26,10 @@ const STATEMENTS: usize = 256;
 
 pub enum Sqlite {
     /// The writer goes last: whoever closes the file last folds the log into it, and readers cannot.
-    Threaded { readers: Readers, writer: Writer },
+    Threaded {
+        readers: Readers,
+        writer: Writer,
+    },
     /// Everything happens in the calling task, in the order it is asked for: for the simulation.
     Inline(Mutex<Connection>),
     ReadOnly(Readers),
