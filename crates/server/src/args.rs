@@ -178,7 +178,7 @@ impl Limits {
 fn dollars(text: &str) -> Result<Usd, String> {
     let amount: f64 =
         text.trim_start_matches('$').parse().map_err(|_| "dollars as a decimal number, e.g. 2.00".to_owned())?;
-    match amount.is_finite() && amount >= 0.0 && amount <= 1e9 {
+    match (0.0..=1e9).contains(&amount) {
         true => Ok(Usd::from_dollars(amount)),
         false => Err("dollars from 0 to 1000000000".into()),
     }

@@ -1,7 +1,7 @@
 //! The same promises on PostgreSQL, with many workers.
 
 use crate::crash::{killed_at_random, kills};
-use crate::home::{Home, of_type};
+use crate::home::{Home, of_type, said};
 use simulation::scripted::scripts;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -109,6 +109,26 @@ fn done(home: &Home) -> usize {
         .iter()
         .filter(|run| run["status"] == "completed")
         .count()
+}
+
+#[test]
+fn e2_h1_a_database_that_drops_every_connection_in_the_middle_loses_nothing() {
+    let database = Database::create();
+    let home = home(&database, scripts::complete_in(6).latency(Duration::from_millis(60)));
+    let (child, id) = home.start_run("Hold on", &[]);
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(150));
+        let name = &database.name;
+        psql(&database.server, &format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"));
+    }
+    assert_eq!(said(child.wait_with_output().expect("it ends")).code, 0);
+    let events = home.events(&id);
+    assert_eq!(of_type(&events, "homework.scratchpad_appended").len(), 6);
+    let mut keys: Vec<String> = home.model().ledger().into_iter().map(|entry| entry.key).collect();
+    let asked = keys.len();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), asked, "no answer was paid for twice");
 }
 
 #[test]
