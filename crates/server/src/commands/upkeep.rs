@@ -14,7 +14,7 @@ use runtime::ports::Clock;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use store::SqlStore;
+use store::{SqlStore, Verdict};
 
 pub fn completions(shell: clap_complete::Shell) -> u8 {
     clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut std::io::stdout());
@@ -81,7 +81,7 @@ struct Check {
 }
 
 pub async fn doctor(session: &Session) -> Result<u8, Failure> {
-    let checks = [directory(session), database(session).await, models(session).await];
+    let checks = [directory(session), database(session).await, logs(session).await, models(session).await];
     for check in &checks {
         match session.json {
             true => session.print_json(&json!({"check": check.name, "ok": check.ok, "detail": check.says})),
@@ -118,6 +118,33 @@ async fn database(session: &Session) -> Check {
             };
             reader.close().await;
             check(true, format!("{}, {held}", session.config.database.value))
+        }
+    }
+}
+
+/// Every log is gapless and its hash chain whole. SQLite is read beside whoever holds it.
+async fn logs(session: &Session) -> Check {
+    let check = |ok, says: String| Check { name: "logs", ok, says };
+    let opened = match &session.config.database.value {
+        Database::Sqlite(path) => store::open_read_only(path).await,
+        Database::Postgres(_) => match attach::open(&session.config).await {
+            Ok(store) => Ok(Some(store)),
+            Err(failure) => return check(false, failure.message),
+        },
+    };
+    let verdicts = match opened {
+        Ok(None) => return check(true, "none yet".into()),
+        Ok(Some(store)) => store.verify_all().await,
+        Err(error) => Err(error),
+    };
+    match verdicts {
+        Err(error) => check(false, error.to_string()),
+        Ok(verdicts) => {
+            let broken = verdicts.iter().find_map(|(run, verdict)| match verdict {
+                Verdict::Broken { seq, what } => Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database")),
+                Verdict::Intact { .. } => None,
+            });
+            check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))
         }
     }
 }

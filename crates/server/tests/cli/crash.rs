@@ -13,7 +13,7 @@ pub fn kills() -> usize {
 }
 
 #[test]
-fn h1_b13_killed_at_random_a_run_ends_as_it_would_have_on_sqlite() {
+fn kill_h1_b13_at_random_and_a_run_ends_as_it_would_have_on_sqlite() {
     let mut home = Home::with(scripts::complete_in(5).latency(Duration::from_millis(25)));
     home.environment.retain(|(name, _)| name != "PLEACH_DATABASE_URL");
     killed_at_random(&home, kills());

@@ -59,14 +59,14 @@ fn e2_h2_a_run_completes_on_postgres_and_is_read_by_the_other_commands() {
 }
 
 #[test]
-fn h1_b13_killed_at_random_a_run_ends_as_it_would_have_on_postgres() {
+fn kill_h1_b13_at_random_and_a_run_ends_as_it_would_have_on_postgres() {
     let database = Database::create();
     let home = home(&database, scripts::complete_in(5).latency(Duration::from_millis(25)));
     killed_at_random(&home, kills());
 }
 
 #[test]
-fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
+fn kill_e2_b13_one_of_three_workers_that_share_a_hundred_runs() {
     let database = Database::create();
     let home = home(&database, scripts::complete_in(3).latency(Duration::from_millis(40)));
     let mut workers: Vec<Child> = Vec::new();

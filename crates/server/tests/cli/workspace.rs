@@ -179,6 +179,32 @@ fn t1_rebuilding_gives_identical_rows() {
 }
 
 #[test]
+fn e2_doctor_finds_a_log_that_was_tampered_with() {
+    let home = Home::with(branching(2));
+    home.run("Audit", &[]).exits(0);
+    assert!(home.pleach(&["doctor"]).exits(0).out.contains("every chain whole"));
+    let forged = std::process::Command::new("python3")
+        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"UPDATE homework_run_events SET payload = replace(payload, 'iteration 1', 'iteration 7') WHERE type = 'homework.planned'\"); c.commit()"])
+        .arg(home.data().join("pleach.db"))
+        .status()
+        .expect("python3 runs");
+    assert!(forged.success());
+    assert!(home.pleach(&["doctor"]).exits(1).out.contains("damaged at event"));
+}
+
+#[test]
+fn h2_prune_removes_old_ended_runs_and_keeps_what_they_made() {
+    let home = Home::with(branching(3));
+    let run = home.run("Old", &[]).exits(0).run();
+    let document = run["report"]["what_changed"]["created_documents"][0]["id"].as_str().expect("a document").to_owned();
+    home.pleach(&["prune", "--older-than", "90d"]).exits(0);
+    assert_eq!(home.pleach(&["ls", "--json"]).exits(0).lines().len(), 1, "it is not old yet");
+    home.pleach(&["prune", "--older-than", "0d"]).exits(0);
+    assert_eq!(home.pleach(&["ls", "--json"]).exits(0).out.trim(), "");
+    assert!(home.pleach(&["doc", &document]).exits(0).out.contains("text of the branch"), "what it made for people stays");
+}
+
+#[test]
 fn b5_a_long_run_grows_linearly_in_new_content() {
     let bytes = |iterations: u64| {
         let home = Home::with(branching(iterations));
