@@ -4,13 +4,14 @@ use crate::config::models::ModelNames;
 use crate::config::{Config, VENDORS};
 use crate::failure::Failure;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts};
-use effects::performer::{EffectsPerformer, ModelPort};
+use effects::performer::EffectsPerformer;
+use effects::rehearsal::RehearsalModels;
 use effects::tools::Registry;
-use engine::effect::{CallError, ModelCall, ModelReply, ToolSpec};
+use engine::effect::ToolSpec;
 use engine::model::{ModelSpec, Models};
-use engine::request::Speaker;
 use runtime::ports::{Performer, Store};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
@@ -24,7 +25,7 @@ impl Catalogue {
         let gateway = Gateway::new(
             &config.provider_table(),
             &|name| config.variable(name),
-            Some(Arc::new(effects::rehearsal::answer)),
+            RehearsalModels { pace: Duration::from_millis(config.rehearsal_ms.value) },
             Timeouts::default(),
         );
         Catalogue { gateway: gateway.map(Arc::new).map_err(|error| error.to_string()), chosen: config.model.names() }
@@ -35,7 +36,7 @@ impl Catalogue {
     }
 
     pub fn performer(&self, store: Arc<dyn Store>) -> Result<Arc<dyn Performer>, Failure> {
-        let models = Arc::new(Voices(self.gateway().map_err(Failure::usage)?.clone()));
+        let models = self.gateway().map_err(Failure::usage)?.clone();
         Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models }))
     }
 
@@ -81,21 +82,6 @@ impl Catalogue {
             return Err(format!("tool {unknown} does not exist; tools: {}", valid.join(", ")));
         }
         Ok(all.into_iter().filter(|tool| names.is_empty() || names.contains(&tool.name)).collect())
-    }
-}
-
-/// The gateway as a performer speaks to it.
-struct Voices(Arc<Gateway>);
-
-#[async_trait::async_trait]
-impl ModelPort for Voices {
-    async fn call(
-        &self,
-        call: &ModelCall,
-        messages: Vec<(Speaker, String)>,
-        idempotency_key: &str,
-    ) -> Result<ModelReply, CallError> {
-        self.0.call(call, messages, idempotency_key, None).await
     }
 }
 

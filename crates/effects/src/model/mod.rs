@@ -22,23 +22,20 @@ pub use config::{ConfigError, Kind, ModelTerms, ProviderConfig, Providers, REHEA
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;
 
+use crate::performer::ModelPort;
+use crate::rehearsal::RehearsalModels;
 use endpoint::Endpoint;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::homework::prompts;
-use engine::model::{ModelSpec, Role};
+use engine::model::ModelSpec;
 use engine::request::Speaker;
 use habits::Habits;
 use secrets::{Secrets, Watcher};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 use trouble::Trouble;
-use usage::Reported;
 use wire::Ask;
-
-/// The built-in model: what it answers to these messages in this role.
-pub type Rehearsal = Arc<dyn Fn(Role, &[(Speaker, String)]) -> String + Send + Sync>;
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +58,7 @@ impl Default for Timeouts {
 /// All configured providers, and what was learned of them.
 pub struct Gateway {
     providers: BTreeMap<String, Provider>,
-    rehearsal: Option<Rehearsal>,
+    rehearsal: RehearsalModels,
     timeouts: Timeouts,
     memory: habits::Memory,
     secrets: Secrets,
@@ -77,7 +74,7 @@ impl Gateway {
     pub fn new(
         providers: &Providers,
         env: &dyn Fn(&str) -> Option<String>,
-        rehearsal: Option<Rehearsal>,
+        rehearsal: RehearsalModels,
         timeouts: Timeouts,
     ) -> Result<Gateway, ConfigError> {
         let resolved = providers.resolve(env)?;
@@ -145,7 +142,7 @@ impl Gateway {
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         match self.provider(&call.model.provider).map_err(rejected)? {
-            Provider::Rehearsal => self.rehearse(call.role, &messages, on_delta),
+            Provider::Rehearsal => self.rehearsal.call(call, messages, idempotency_key).await,
             Provider::Server(_, endpoint) => {
                 let schema = prompts::schema(call.role);
                 let ask = Ask {
@@ -168,23 +165,6 @@ impl Gateway {
                 known.join(", ")
             ))
         })
-    }
-
-    fn rehearse(
-        &self,
-        role: Role,
-        messages: &[(Speaker, String)],
-        on_delta: Option<OnDelta<'_>>,
-    ) -> Result<ModelReply, CallError> {
-        let Some(rehearsal) = &self.rehearsal else {
-            return Err(rejected(ConfigError("rehearsal is not part of this process".into())));
-        };
-        let text = rehearsal(role, messages);
-        if let Some(tell) = on_delta {
-            tell(&text);
-        }
-        let usage = Reported::default().settle(spoken(messages), text.len());
-        Ok(ModelReply { text, usage, truncated: false, provider_request_id: None })
     }
 
     /// Asks until the server has nothing more to say against the shape of the request. A refused shape is

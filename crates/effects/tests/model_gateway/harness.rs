@@ -1,6 +1,7 @@
 //! A gateway in front of one server, and the shortest way to ask it something.
 
 use effects::model::{Gateway, Kind, ModelTerms, ProviderConfig, Providers, SchemaMode, Timeouts};
+use effects::rehearsal::RehearsalModels;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::Role;
 use engine::request::{Request, Speaker};
@@ -54,7 +55,8 @@ impl Asked {
         };
         let providers = Providers([(kind.name().to_owned(), config)].into());
         let env = |name: &str| (name == "TEST_KEY").then(|| setup.key.map(str::to_owned)).flatten();
-        let gateway = Gateway::new(&providers, &env, None, setup.timeouts).expect("a valid configuration");
+        let gateway =
+            Gateway::new(&providers, &env, RehearsalModels::default(), setup.timeouts).expect("a valid configuration");
         Asked { gateway, kind, model: setup.model.to_owned() }
     }
 

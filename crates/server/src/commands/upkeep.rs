@@ -141,7 +141,9 @@ async fn logs(session: &Session) -> Check {
         Err(error) => check(false, error.to_string()),
         Ok(verdicts) => {
             let broken = verdicts.iter().find_map(|(run, verdict)| match verdict {
-                Verdict::Broken { seq, what } => Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database")),
+                Verdict::Broken { seq, what } => {
+                    Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
+                }
                 Verdict::Intact { .. } => None,
             });
             check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))

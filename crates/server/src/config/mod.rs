@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 11] = [
+pub const KEYS: [&str; 12] = [
     "data_dir",
     "database",
     "database_direct",
@@ -31,6 +31,7 @@ pub const KEYS: [&str; 11] = [
     "model_powerful",
     "workers",
     "lease_ms",
+    "rehearsal_ms",
 ];
 
 fn variable(key: &str) -> String {
@@ -86,6 +87,8 @@ pub struct Config {
     pub model: ModelChoice,
     pub workers: Setting<usize>,
     pub lease_ms: Setting<u64>,
+    /// How long the rehearsal model takes for an answer: for people who want to watch.
+    pub rehearsal_ms: Setting<u64>,
     pub providers: providers::Sections,
     pub mcp: BTreeMap<String, Setting<toml::Table>>,
     environment: Environment,
@@ -153,6 +156,9 @@ impl Config {
             lease_ms: layers
                 .parse("lease_ms", "milliseconds, a whole number from 300 to 3600000", whole(300..=3_600_000))?
                 .unwrap_or_else(|| Setting::default(10_000)),
+            rehearsal_ms: layers
+                .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
+                .unwrap_or_else(|| Setting::default(0)),
             providers: sections,
             environment: environment.clone(),
             data_dir,

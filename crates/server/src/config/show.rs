@@ -24,6 +24,7 @@ impl Config {
             optional("model_powerful", self.model.powerful.clone()),
             line("workers", self.workers.clone().map(|number| number.to_string())),
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
+            line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
         lines.extend(

@@ -119,7 +119,10 @@ fn e2_h1_a_database_that_drops_every_connection_in_the_middle_loses_nothing() {
     for _ in 0..8 {
         std::thread::sleep(Duration::from_millis(150));
         let name = &database.name;
-        psql(&database.server, &format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"));
+        psql(
+            &database.server,
+            &format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"),
+        );
     }
     assert_eq!(said(child.wait_with_output().expect("it ends")).code, 0);
     let events = home.events(&id);

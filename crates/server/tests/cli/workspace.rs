@@ -201,7 +201,10 @@ fn h2_prune_removes_old_ended_runs_and_keeps_what_they_made() {
     assert_eq!(home.pleach(&["ls", "--json"]).exits(0).lines().len(), 1, "it is not old yet");
     home.pleach(&["prune", "--older-than", "0d"]).exits(0);
     assert_eq!(home.pleach(&["ls", "--json"]).exits(0).out.trim(), "");
-    assert!(home.pleach(&["doc", &document]).exits(0).out.contains("text of the branch"), "what it made for people stays");
+    assert!(
+        home.pleach(&["doc", &document]).exits(0).out.contains("text of the branch"),
+        "what it made for people stays"
+    );
 }
 
 #[test]
