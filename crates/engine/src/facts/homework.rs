@@ -8,6 +8,7 @@ use crate::homework::plan::Step;
 use crate::homework::state::Verdict;
 use crate::ids::{DocumentId, ProjectId};
 use crate::metrics::Metrics;
+use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -241,6 +242,7 @@ pub struct Progress {
 #[serde(rename_all = "camelCase")]
 pub struct IterationCompleted {
     pub iteration: u32,
+    pub started_at: Timestamp,
     pub progress: Progress,
     pub metrics: Metrics,
     pub artifacts: Artifacts,

@@ -8,7 +8,7 @@ use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
 use crate::blob::{BlobRef, Hash};
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework as fact;
-use crate::facts::run::{Failed, ReportCreated};
+use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::{DocumentId, EdgeId};
 use crate::run::{Facts, Input, ScopeKind, Shared, StopReason};
 use crate::workspace::{Artifacts, DOCUMENT_HAS_DOCUMENT, Mutation};
@@ -37,6 +37,7 @@ impl State {
     fn proceed(&self, shared: &Shared, facts: &mut Facts) {
         match self.phase {
             Phase::NotStarted => self.start(shared, facts),
+            Phase::Waiting if self.iteration >= shared.budgets.max_iterations => self.out_of_iterations(shared, facts),
             Phase::Waiting => self.go_on(facts),
             Phase::Iterating => self.iterate(shared, facts),
             Phase::Reporting | Phase::Ended => {}
@@ -49,6 +50,13 @@ impl State {
             Phase::Waiting | Phase::Ended | Phase::Reporting => facts.push(fact::IterationStarted { iteration: self.iteration + 1 }),
             Phase::NotStarted | Phase::Iterating => {}
         }
+    }
+
+    /// The last iteration ended with a question; its answer is kept for whoever raises the limit.
+    fn out_of_iterations(&self, shared: &Shared, facts: &mut Facts) {
+        let detail = format!("all {} iterations are used", shared.budgets.max_iterations);
+        facts.push(ReportCreated { report: self.report(shared, StopReason::MaxIterations, &detail, None) });
+        facts.push(Stopped { stop_reason: StopReason::MaxIterations, detail });
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
