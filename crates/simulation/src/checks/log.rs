@@ -5,12 +5,15 @@ use super::fold::replay;
 use crate::world::Lived;
 use engine::batch::RunRow;
 use engine::event::genesis;
+use engine::facts::effect::FinishedAs;
+use engine::facts::{Effect, Fact};
 use engine::projection;
 use engine::workspace::Scope;
 use std::collections::BTreeMap;
 
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     chain(story, wrongs);
+    drivers_are_fenced(lived, story, wrongs);
     rows_at_commits(lived, story, wrongs);
     rows_at_end(lived, story, wrongs).await;
 }
@@ -31,6 +34,21 @@ fn chain(story: &Story, wrongs: &mut Vec<String>) {
     }
     if story.row.head != head || story.row.last_seq != story.events.len() as u64 {
         wrongs.push(format!("3: the row of run {} names another head than its log", story.id));
+    }
+}
+
+/// 21: only who holds the run begins a call or takes its answer.
+fn drivers_are_fenced(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let unfenced = lived.record.commits.iter().filter(|commit| commit.run == story.id && commit.fence.is_none());
+    for commit in unfenced {
+        let seqs = commit.first_seq as usize..=commit.row.last_seq as usize;
+        let events = story.events.iter().filter(|event| seqs.contains(&(event.seq as usize)));
+        for event in events {
+            let answered = matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok);
+            if answered || matches!(event.fact, Fact::Effect(Effect::Started(_))) {
+                wrongs.push(format!("21: run {} got {} at {} from nobody's driver", story.id, event.kind(), event.seq));
+            }
+        }
     }
 }
 
