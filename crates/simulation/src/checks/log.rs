@@ -44,7 +44,8 @@ fn drivers_are_fenced(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         let seqs = commit.first_seq as usize..=commit.row.last_seq as usize;
         let events = story.events.iter().filter(|event| seqs.contains(&(event.seq as usize)));
         for event in events {
-            let answered = matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok);
+            let answered =
+                matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok);
             if answered || matches!(event.fact, Fact::Effect(Effect::Started(_))) {
                 wrongs.push(format!("21: run {} got {} at {} from nobody's driver", story.id, event.kind(), event.seq));
             }
@@ -70,7 +71,8 @@ async fn rows_at_end(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         return wrongs.push(format!("4: run {} cannot be folded", story.id));
     };
     let expected = projection::rows(&run, &story.events);
-    let mut differ = |what: &str| wrongs.push(format!("4: the stored {what} of run {} differ from a rebuild", story.id));
+    let mut differ =
+        |what: &str| wrongs.push(format!("4: the stored {what} of run {} differ from a rebuild", story.id));
     if expected.run != story.row {
         differ("row");
     }
