@@ -145,10 +145,12 @@ impl Desk {
         let rows = projection::rows(&run, &events);
         let row = rows.run.clone();
         let store = self.office.store.as_ref();
-        if let Err(error) = store.append(Append { batch, rows, fence: None, claim_for: None }).await
-            && !is_stored(store, &events).await.unwrap_or(false)
-        {
-            return Err(error);
+        if let Err(error) = store.append(Append { batch, rows, fence: None, claim_for: None }).await {
+            // Not knowing is an error of its own: trying again could write it twice.
+            let stored = is_stored(store, &events).await?;
+            if !stored {
+                return Err(error);
+            }
         }
         self.office.live.publish(events);
         if let Some(driver) = self.office.drivers().get(&row.id) {
