@@ -12,7 +12,9 @@ impl Dice {
     /// Dice of their own for one matter: what is rolled for it does not depend on what was rolled before.
     pub fn about(seed: u64, matter: &str) -> Dice {
         const PRIME: u64 = 0x0000_0100_0000_01b3;
-        let mixed = matter.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+        let mixed = matter
+            .bytes()
+            .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
         let mut dice = Dice(mixed);
         dice.roll();
         dice

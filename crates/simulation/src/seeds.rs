@@ -51,7 +51,11 @@ pub fn run(setup: Setup) -> Verdict {
     watch_panics();
     PANIC.with_borrow_mut(|seen| *seen = Some(String::new()));
     let (seed, store) = (setup.seed, setup.store);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime starts");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime starts");
     let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         runtime.block_on(async {
             let lived = live(setup).await;
@@ -63,7 +67,17 @@ pub fn run(setup: Setup) -> Verdict {
     let panics = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
     let mut verdict = match judged {
         Ok((lived, wrongs)) => Verdict::of(lived, wrongs),
-        Err(_) => Verdict { seed, store, wrongs: Vec::new(), trace_hash: 0, trace: Vec::new(), events: 0, requests: 0, deaths: 0, virtual_ms: 0 },
+        Err(_) => Verdict {
+            seed,
+            store,
+            wrongs: Vec::new(),
+            trace_hash: 0,
+            trace: Vec::new(),
+            events: 0,
+            requests: 0,
+            deaths: 0,
+            virtual_ms: 0,
+        },
     };
     if !panics.is_empty() {
         verdict.wrongs.insert(0, format!("panic: {panics}"));

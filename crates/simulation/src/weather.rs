@@ -106,6 +106,7 @@ impl Weather {
     /// No process dies and no store fails: nothing may be lost here.
     pub fn is_steady(&self) -> bool {
         let Process { crash_before_commit, crash_after_commit, crash_any_time, terminate, .. } = self.process;
-        self.is_kind_to_stores() && [crash_before_commit, crash_after_commit, crash_any_time, terminate].iter().all(|chance| *chance == 0)
+        self.is_kind_to_stores()
+            && [crash_before_commit, crash_after_commit, crash_any_time, terminate].iter().all(|chance| *chance == 0)
     }
 }

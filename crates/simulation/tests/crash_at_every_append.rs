@@ -22,7 +22,8 @@ struct Essence {
 }
 
 fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     runtime.block_on(async { look(live(setup).await).await })
 }
 
@@ -39,7 +40,9 @@ async fn essence(lived: &Lived) -> Essence {
     documents.sort();
     let entries = story.events.iter().filter_map(|event| match &event.fact {
         Fact::Homework(H::ScratchpadAppended(fact)) => Some(fact.entry_key.clone()),
-        Fact::Homework(H::ExecutorFinished(fact)) => fact.entry.as_ref().map(|entry| format!("{} {}", fact.branch_id, entry.entry_key)),
+        Fact::Homework(H::ExecutorFinished(fact)) => {
+            fact.entry.as_ref().map(|entry| format!("{} {}", fact.branch_id, entry.entry_key))
+        }
         _ => None,
     });
     let mut entries: Vec<String> = entries.collect();

@@ -20,7 +20,19 @@ fn sources(dir: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_simulation_has_no_loop_and_no_fold_of_its_own() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let forbidden = ["Run::fold", "Run::born", "fn apply", ".apply(", ".wants(", ".due(", ".intend(", ".take_over(", "take_batch", "impl Rules", "impl Machine"];
+    let forbidden = [
+        "Run::fold",
+        "Run::born",
+        "fn apply",
+        ".apply(",
+        ".wants(",
+        ".due(",
+        ".intend(",
+        ".take_over(",
+        "take_batch",
+        "impl Rules",
+        "impl Machine",
+    ];
     let allowed = root.join("checks/fold.rs");
     for path in sources(&root).into_iter().filter(|path| *path != allowed) {
         let text = fs::read_to_string(&path).expect("source is text");
@@ -35,8 +47,16 @@ fn the_simulation_has_no_loop_and_no_fold_of_its_own() {
 #[test]
 fn the_simulation_drives_the_products_own_worker_tools_and_stores() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/world");
-    let world = fs::read_to_string(root.join("mod.rs")).expect("source") + &fs::read_to_string(root.join("workforce.rs")).expect("source");
-    for word in ["Worker::new", "worker.serve(", "EffectsPerformer {", "Registry::builtin()", "Memory::new", "store::open_inline"] {
+    let world = fs::read_to_string(root.join("mod.rs")).expect("source")
+        + &fs::read_to_string(root.join("workforce.rs")).expect("source");
+    for word in [
+        "Worker::new",
+        "worker.serve(",
+        "EffectsPerformer {",
+        "Registry::builtin()",
+        "Memory::new",
+        "store::open_inline",
+    ] {
         assert!(world.contains(word), "the world no longer uses {word}");
     }
 }

@@ -22,7 +22,8 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let mut options = Options { seeds: 2_000, from: 0, jobs: cores, store: None, one: None, trace: false, stop_at_first: false };
+    let mut options =
+        Options { seeds: 2_000, from: 0, jobs: cores, store: None, one: None, trace: false, stop_at_first: false };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|word| word.parse().ok()).ok_or(format!("{word} needs a number"));
@@ -71,26 +72,53 @@ fn one(options: &Options, seed: u64) -> ExitCode {
     let setup = Setup { keep_lines: options.trace, ..Setup::of(seed, store_of(options, seed)) };
     let verdict = if options.trace { run(setup) } else { run_seed(seed, setup.store) };
     verdict.trace.iter().for_each(|line| println!("{line}"));
-    println!("seed {seed}: {} events, {} model calls, {} deaths, {} virtual s, trace {:016x}", verdict.events, verdict.requests, verdict.deaths, verdict.virtual_ms / 1000, verdict.trace_hash);
+    println!(
+        "seed {seed}: {} events, {} model calls, {} deaths, {} virtual s, trace {:016x}",
+        verdict.events,
+        verdict.requests,
+        verdict.deaths,
+        verdict.virtual_ms / 1000,
+        verdict.trace_hash
+    );
     verdict.wrongs.iter().for_each(|wrong| println!("  {wrong}"));
     if verdict.wrongs.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// What many seeds came to.
+#[derive(Default)]
+struct Totals {
+    seeds: u64,
+    failed: u64,
+    events: u64,
+    requests: usize,
+    deaths: u32,
+}
+
+impl Totals {
+    fn add(&mut self, verdict: &Verdict) {
+        self.seeds += 1;
+        self.failed += u64::from(!verdict.wrongs.is_empty());
+        self.events += verdict.events;
+        self.requests += verdict.requests;
+        self.deaths += verdict.deaths;
+    }
+}
+
 fn many(options: &Options) -> ExitCode {
-    let (next, stop, began) = (AtomicU64::new(0), AtomicBool::new(false), Instant::now());
-    let totals = Mutex::new((0u64, 0u64, 0u64, 0u64, 0u64));
+    #[expect(clippy::disallowed_methods, reason = "how long people wait for the simulation is no part of any world")]
+    let began = Instant::now();
+    let (next, stop, totals) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(Totals::default()));
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| {
-                loop {
+                while !stop.load(Ordering::Relaxed) {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
-                    if nth >= options.seeds || stop.load(Ordering::Relaxed) {
+                    if nth >= options.seeds {
                         return;
                     }
                     let seed = options.from + nth;
                     let verdict = run_seed(seed, store_of(options, seed));
-                    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
-                    *totals = (totals.0 + 1, totals.1 + verdict.events, totals.2 + verdict.requests as u64, totals.3 + u64::from(verdict.deaths), totals.4 + u64::from(!verdict.wrongs.is_empty()));
+                    totals.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict);
                     if !verdict.wrongs.is_empty() {
                         complain(&verdict);
                         stop.fetch_or(options.stop_at_first, Ordering::Relaxed);
@@ -99,8 +127,12 @@ fn many(options: &Options) -> ExitCode {
             });
         }
     });
-    let (seeds, events, requests, deaths, failed) = *totals.lock().unwrap_or_else(PoisonError::into_inner);
-    println!("{seeds} seeds, {failed} failed: {events} events, {requests} model calls, {deaths} deaths of workers, in {:.1} s", began.elapsed().as_secs_f64());
+    let Totals { seeds, failed, events, requests, deaths } =
+        totals.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{seeds} seeds, {failed} failed: {events} events, {requests} model calls, {deaths} deaths of workers, in {seconds:.1} s"
+    );
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -110,5 +142,8 @@ fn complain(verdict: &Verdict) {
         StoreKind::Sqlite => "sqlite",
     };
     let first = verdict.wrongs.first().map(String::as_str).unwrap_or_default();
-    println!("SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --store {store} --trace", verdict.seed, verdict.seed);
+    println!(
+        "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --store {store} --trace",
+        verdict.seed, verdict.seed
+    );
 }

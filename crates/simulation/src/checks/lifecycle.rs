@@ -1,23 +1,18 @@
-//! 13, 19, 20, 36, 37, 43: a run ends once, completes only with evidence, writes one entry per iteration,
-//! burns nothing while it waits, and stops where its limits say.
+//! 13, 20, 36, 37: a run ends once, writes one entry per iteration, burns nothing while it waits, and counts
+//! its working time honestly.
 
 use super::Story;
 use super::fold::replay;
 use crate::world::Lived;
 use engine::event::Event;
-use engine::facts::homework::{IterationCompleted, Planned};
 use engine::facts::{Effect, Fact, Homework as H, Run as R, run::ResumeReason};
-use engine::homework::plan::{Step, StepStatus};
-use engine::homework::state::Verdict;
-use engine::run::{Status, StopReason};
+use engine::run::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     terminal_is_terminal(story, wrongs);
     entries_once(story, wrongs);
     waiting_burns_nothing(story, wrongs);
-    evidence(story, wrongs);
-    breaker(story, wrongs);
     working_time(lived, story, wrongs);
     nothing_lost_in_steady_worlds(lived, story, wrongs);
 }
@@ -30,7 +25,12 @@ fn terminal_is_terminal(story: &Story, wrongs: &mut Vec<String>) {
         match &event.fact {
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued && !canceled => ended = None,
             _ if ended.is_some() && (!audit || canceled) => {
-                wrongs.push(format!("13: run {} went on at {} with {} after it ended", story.id, event.seq, event.kind()));
+                wrongs.push(format!(
+                    "13: run {} went on at {} with {} after it ended",
+                    story.id,
+                    event.seq,
+                    event.kind()
+                ));
             }
             Fact::Run(R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_)) => ended = Some(event),
             _ => {}
@@ -53,7 +53,10 @@ fn entries_once(story: &Story, wrongs: &mut Vec<String>) {
                 if let Some(entry) = &fact.entry
                     && !keys.insert((entry.scratchpad_document_id, entry.entry_key.clone()))
                 {
-                    wrongs.push(format!("20: run {} has two entries {} on branch {}", story.id, entry.entry_key, fact.branch_id));
+                    wrongs.push(format!(
+                        "20: run {} has two entries {} on branch {}",
+                        story.id, entry.entry_key, fact.branch_id
+                    ));
                 }
             }
             Fact::Homework(H::IterationCompleted(fact)) => completed.push(fact.iteration),
@@ -77,7 +80,13 @@ fn waiting_burns_nothing(story: &Story, wrongs: &mut Vec<String>) {
             && was != Status::Running
         {
             if running_ms != ran {
-                wrongs.push(format!("36: run {} worked {} ms while {} (event {})", story.id, running_ms - ran, was.name(), event.seq));
+                wrongs.push(format!(
+                    "36: run {} worked {} ms while {} (event {})",
+                    story.id,
+                    running_ms - ran,
+                    was.name(),
+                    event.seq
+                ));
             }
             if matches!(event.fact, Fact::Effect(Effect::Started(_))) {
                 wrongs.push(format!("36: run {} started a call while {} (event {})", story.id, was.name(), event.seq));
@@ -85,159 +94,6 @@ fn waiting_burns_nothing(story: &Story, wrongs: &mut Vec<String>) {
         }
         before = Some((status, running_ms));
     });
-}
-
-/// Judged from the log alone: what the planner last said, what the tools really did.
-#[derive(Default)]
-struct Proof {
-    planned: Option<Planned>,
-    steps: Vec<Step>,
-    touched: BTreeSet<String>,
-    good: BTreeSet<String>,
-    proven: BTreeSet<String>,
-    anything: bool,
-}
-
-impl Proof {
-    fn learn(&mut self, event: &Event) {
-        match &event.fact {
-            Fact::Homework(H::Planned(fact)) => self.planned = Some(fact.clone()),
-            Fact::Homework(H::PlanUpdated(fact)) => self.steps = fact.steps.clone(),
-            Fact::Homework(H::ToolCallResult(fact)) if fact.ok => {
-                self.good.insert(format!("event:{}", event.seq));
-                let made = &fact.artifacts;
-                let documents = made.created_documents.iter().chain(&made.updated_documents).map(|named| format!("doc:{}", named.id));
-                let tasks = made.created_tasks.iter().chain(&made.updated_tasks).map(|named| format!("task:{}", named.id));
-                self.touched.extend(documents.chain(tasks));
-                self.anything |= !made.is_empty();
-            }
-            _ => {}
-        }
-    }
-
-    fn holds(&self, reference: &str) -> bool {
-        self.touched.contains(reference.trim()) || self.good.contains(reference.trim())
-    }
-
-    /// What the iteration proved, before it is judged.
-    fn prove(&mut self, story: &Story) {
-        let claims = self.planned.iter().flat_map(|planned| planned.completion_evidence.clone()).collect::<Vec<_>>();
-        for claim in claims {
-            if !claim.refs.iter().any(|reference| self.holds(reference)) {
-                continue;
-            }
-            self.anything = true;
-            let criteria = &story.row.success_criteria;
-            let cited = criteria.iter().find(|known| claim.criterion.as_ref().is_some_and(|cited| cited == &known.id || cited == &known.text));
-            self.proven.extend(cited.map(|criterion| criterion.id.clone()));
-        }
-    }
-
-    fn objections(&self, story: &Story) -> Vec<String> {
-        let mut objections = Vec::new();
-        match &self.planned {
-            Some(planned) if planned.exit_signal && planned.remaining_work.is_empty() => {}
-            _ => objections.push("no exit signal, or work remains".to_owned()),
-        }
-        if self.steps.iter().any(|step| step.status != StepStatus::Done) {
-            objections.push("a step is open".into());
-        }
-        let unproven = story.row.success_criteria.iter().filter(|criterion| !self.proven.contains(&criterion.id));
-        objections.extend(unproven.map(|criterion| format!("{} is not proven", criterion.id)));
-        if !self.anything {
-            objections.push("nothing was made or read".into());
-        }
-        objections
-    }
-}
-
-fn evidence(story: &Story, wrongs: &mut Vec<String>) {
-    let mut proof = Proof::default();
-    for event in &story.events {
-        proof.learn(event);
-        let Fact::Homework(H::IterationCompleted(fact)) = &event.fact else { continue };
-        proof.prove(story);
-        let objections = proof.objections(story);
-        let complete = matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
-        if complete && !objections.is_empty() {
-            wrongs.push(format!("19: run {} completed although {}", story.id, objections.join(", ")));
-        }
-        if !complete && objections.is_empty() && fact.lost.is_none() {
-            wrongs.push(format!("19: run {} proved everything in iteration {} and was not let go", story.id, fact.iteration));
-        }
-        proof.planned = None;
-    }
-}
-
-#[derive(Default)]
-struct Streaks {
-    without_progress: u32,
-    repeats: u32,
-    last_actions: Vec<String>,
-    actions: Vec<String>,
-    /// The set that came back without progress: it counts whenever it comes again.
-    barred: Option<Vec<String>>,
-    asks: bool,
-}
-
-impl Streaks {
-    fn forgive(&mut self) {
-        (self.repeats, self.without_progress, self.barred) = (0, 0, None);
-    }
-
-    fn close(&mut self, fact: &IterationCompleted) {
-        let made = fact.progress.made;
-        let known = self.actions == self.last_actions || self.barred.as_ref() == Some(&self.actions);
-        let again = !made && !self.actions.is_empty() && known;
-        self.repeats = if made { 0 } else { self.repeats + u32::from(again) };
-        if made {
-            self.barred = None;
-        } else if again {
-            self.barred = Some(self.actions.clone());
-        }
-        self.without_progress = match (made, self.asks) {
-            (true, _) => 0,
-            (false, true) => self.without_progress,
-            (false, false) => self.without_progress + 1,
-        };
-        self.last_actions = std::mem::take(&mut self.actions);
-    }
-}
-
-fn breaker(story: &Story, wrongs: &mut Vec<String>) {
-    let mut streaks = Streaks::default();
-    let mut limits = None;
-    for event in &story.events {
-        match &event.fact {
-            Fact::Run(R::Queued(fact)) => limits = Some(fact.budgets.clone()),
-            Fact::Run(R::BudgetChanged(fact)) => limits = Some(fact.budgets.clone()),
-            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued => streaks.forgive(),
-            Fact::Homework(H::Planned(fact)) => (streaks.actions, streaks.asks) = (fact.actions.clone(), fact.needs_user_input),
-            Fact::Homework(H::IterationStarted(fact)) => {
-                streaks.asks = false;
-                if limits.as_ref().is_some_and(|limits| fact.iteration > limits.max_iterations) && !lowered(story) {
-                    wrongs.push(format!("43: run {} began iteration {}", story.id, fact.iteration));
-                }
-            }
-            Fact::Homework(H::IterationCompleted(fact)) => {
-                streaks.close(fact);
-                let Some(limits) = &limits else { continue };
-                let over = streaks.without_progress >= limits.no_progress_limit || streaks.repeats >= limits.repeat_limit;
-                let stopped = matches!(fact.verdict, Verdict::Stop { reason: StopReason::NoProgress, .. });
-                let excused = streaks.asks || matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
-                if stopped != (over && !excused) {
-                    let Streaks { without_progress, repeats, .. } = streaks;
-                    wrongs.push(format!("43: run {} iteration {}: {without_progress} without progress, {repeats} repeats, verdict {:?}", story.id, fact.iteration, fact.verdict));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Somebody lowered the limit under a run that was past it.
-fn lowered(story: &Story) -> bool {
-    story.events.iter().any(|event| matches!(event.fact, Fact::Run(R::BudgetChanged(_))))
 }
 
 /// Work is only counted while somebody's lease on the run was good, or its holder proved to be alive.

@@ -5,12 +5,15 @@ use super::fold::replay;
 use crate::world::Lived;
 use engine::batch::RunRow;
 use engine::event::genesis;
+use engine::facts::effect::FinishedAs;
+use engine::facts::{Effect, Fact};
 use engine::projection;
 use engine::workspace::Scope;
 use std::collections::BTreeMap;
 
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     chain(story, wrongs);
+    drivers_are_fenced(lived, story, wrongs);
     rows_at_commits(lived, story, wrongs);
     rows_at_end(lived, story, wrongs).await;
 }
@@ -34,6 +37,22 @@ fn chain(story: &Story, wrongs: &mut Vec<String>) {
     }
 }
 
+/// 21: only who holds the run begins a call or takes its answer.
+fn drivers_are_fenced(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let unfenced = lived.record.commits.iter().filter(|commit| commit.run == story.id && commit.fence.is_none());
+    for commit in unfenced {
+        let seqs = commit.first_seq as usize..=commit.row.last_seq as usize;
+        let events = story.events.iter().filter(|event| seqs.contains(&(event.seq as usize)));
+        for event in events {
+            let answered =
+                matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok);
+            if answered || matches!(event.fact, Fact::Effect(Effect::Started(_))) {
+                wrongs.push(format!("21: run {} got {} at {} from nobody's driver", story.id, event.kind(), event.seq));
+            }
+        }
+    }
+}
+
 /// What was committed as the run's row is what a fold of the log up to there gives.
 fn rows_at_commits(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     let commits = lived.record.commits.iter().filter(|commit| commit.run == story.id);
@@ -52,7 +71,8 @@ async fn rows_at_end(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         return wrongs.push(format!("4: run {} cannot be folded", story.id));
     };
     let expected = projection::rows(&run, &story.events);
-    let mut differ = |what: &str| wrongs.push(format!("4: the stored {what} of run {} differ from a rebuild", story.id));
+    let mut differ =
+        |what: &str| wrongs.push(format!("4: the stored {what} of run {} differ from a rebuild", story.id));
     if expected.run != story.row {
         differ("row");
     }

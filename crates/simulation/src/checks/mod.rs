@@ -1,6 +1,8 @@
 //! The invariants, held against one world that has ended. Numbers are those of the reliability programme;
 //! every line of a verdict begins with one.
 
+mod breaker;
+mod evidence;
 mod fold;
 mod lifecycle;
 mod log;
@@ -29,6 +31,8 @@ pub async fn judge(lived: &Lived) -> Vec<String> {
         let Some(story) = Story::read(lived, errand.id).await else { continue };
         log::check(lived, &story, &mut wrongs).await;
         lifecycle::check(lived, &story, &mut wrongs);
+        evidence::check(&story, &mut wrongs);
+        breaker::check(&story, &mut wrongs);
         money::check(lived, &story, &mut wrongs);
         requests::check(lived, &story, &mut wrongs);
         people::check(lived, &story, &mut wrongs);

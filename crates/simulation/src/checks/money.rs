@@ -36,13 +36,19 @@ impl Ledger {
                 Fact::Effect(Effect::Started(fact)) => {
                     let key = (fact.effect.0.clone(), fact.attempt);
                     if ledger.started.insert(key, (event.seq, fact.reserve)).is_some() {
-                        wrongs.push(format!("32: run {} intends {} attempt {} twice", story.id, fact.effect, fact.attempt));
+                        wrongs.push(format!(
+                            "32: run {} intends {} attempt {} twice",
+                            story.id, fact.effect, fact.attempt
+                        ));
                     }
                 }
                 Fact::Effect(Effect::Finished(fact)) if fact.outcome != FinishedAs::Refused => {
                     let key = (fact.effect.0.clone(), fact.attempt);
                     if ledger.finished.insert(key, (event.seq, fact.clone())).is_some() {
-                        wrongs.push(format!("34: run {} finishes {} attempt {} twice", story.id, fact.effect, fact.attempt));
+                        wrongs.push(format!(
+                            "34: run {} finishes {} attempt {} twice",
+                            story.id, fact.effect, fact.attempt
+                        ));
                     }
                 }
                 _ => {}
@@ -66,21 +72,30 @@ fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
                 let kept = if fact.effect.0.ends_with(".report") { Reserve::default() } else { kept };
                 let tokens = spent.tokens + kept.tokens + open.values().map(|reserve| reserve.tokens).sum::<u64>();
                 let cost = spent.cost_usd + kept.cost_usd + open.values().map(|reserve| reserve.cost_usd).sum();
-                if budgets.max_tokens.is_some_and(|limit| tokens > limit) || budgets.max_cost_usd.is_some_and(|limit| cost > limit) {
-                    wrongs.push(format!("33: run {} holds {tokens} tokens and {cost} at event {}, over its limits", story.id, event.seq));
+                if budgets.max_tokens.is_some_and(|limit| tokens > limit)
+                    || budgets.max_cost_usd.is_some_and(|limit| cost > limit)
+                {
+                    wrongs.push(format!(
+                        "33: run {} holds {tokens} tokens and {cost} at event {}, over its limits",
+                        story.id, event.seq
+                    ));
                 }
             }
             Fact::Effect(Effect::Finished(fact)) => {
-                if open.remove(&(fact.effect.0.clone(), fact.attempt)).is_some() {
-                    spent.tokens = spent.tokens.saturating_add(fact.settled.tokens_in).saturating_add(fact.settled.tokens_out);
-                    spent.cost_usd += fact.settled.cost_usd;
-                }
+                let settled =
+                    open.remove(&(fact.effect.0.clone(), fact.attempt)).map(|_| fact.settled).unwrap_or_default();
+                spent.tokens = spent.tokens.saturating_add(settled.tokens_in).saturating_add(settled.tokens_out);
+                spent.cost_usd += settled.cost_usd;
             }
             _ => {}
         }
     }
     if story.row.status.is_terminal() && !open.is_empty() {
-        wrongs.push(format!("33: run {} ended with calls still in flight: {:?}", story.id, open.keys().collect::<Vec<_>>()));
+        wrongs.push(format!(
+            "33: run {} ended with calls still in flight: {:?}",
+            story.id,
+            open.keys().collect::<Vec<_>>()
+        ));
     }
 }
 
@@ -89,7 +104,10 @@ fn intended_first(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Reques
         let intent = ledger.started.get(&(request.effect.clone(), request.attempt));
         let committed = intent.and_then(|(seq, _)| lived.record.committed_at(story.id, *seq));
         if committed.is_none_or(|at| at > request.at_ms) {
-            wrongs.push(format!("32: run {} asked for {}:{} without a stored intent", story.id, request.effect, request.attempt));
+            wrongs.push(format!(
+                "32: run {} asked for {}:{} without a stored intent",
+                story.id, request.effect, request.attempt
+            ));
         }
     }
 }
@@ -99,9 +117,14 @@ fn answered_for_good(story: &Story, wrongs: &mut Vec<String>) {
     let mut answered = BTreeSet::new();
     for event in &story.events {
         match &event.fact {
-            Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok => drop(answered.insert(&fact.effect)),
+            Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok => {
+                answered.insert(&fact.effect);
+            }
             Fact::Effect(Effect::Started(fact)) if answered.contains(&fact.effect) => {
-                wrongs.push(format!("31: run {} intends {} again at {} though its answer is stored", story.id, fact.effect, event.seq));
+                wrongs.push(format!(
+                    "31: run {} intends {} again at {} though its answer is stored",
+                    story.id, fact.effect, event.seq
+                ));
             }
             _ => {}
         }
@@ -117,14 +140,23 @@ fn asked_once(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], 
             wrongs.push(format!("31: run {} asked for {}:{} twice", story.id, request.effect, request.attempt));
         }
         // A process that stood still between its intent and the call cannot know what happened meanwhile.
-        let intended = ledger.started.get(&(request.effect.clone(), request.attempt)).and_then(|(seq, _)| lived.record.committed_at(story.id, *seq));
+        let intended = ledger
+            .started
+            .get(&(request.effect.clone(), request.attempt))
+            .and_then(|(seq, _)| lived.record.committed_at(story.id, *seq));
         if lived.record.stalls > 0 && intended.is_none_or(|at| at < request.at_ms) {
             continue;
         }
-        let answers = ledger.finished.iter().filter(|((effect, _), (_, fact))| *effect == request.effect && fact.outcome == FinishedAs::Ok);
+        let answers = ledger
+            .finished
+            .iter()
+            .filter(|((effect, _), (_, fact))| *effect == request.effect && fact.outcome == FinishedAs::Ok);
         for ((_, attempt), (seq, _)) in answers {
             if lived.record.committed_at(story.id, *seq).is_some_and(|at| at < request.at_ms) {
-                wrongs.push(format!("31: run {} asked for {}:{} though the answer to :{attempt} was stored", story.id, request.effect, request.attempt));
+                wrongs.push(format!(
+                    "31: run {} asked for {}:{} though the answer to :{attempt} was stored",
+                    story.id, request.effect, request.attempt
+                ));
             }
         }
     }
@@ -135,8 +167,11 @@ fn asked_once(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], 
 fn bill_is_covered(story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &mut Vec<String>) {
     for request in bill {
         let key = (request.effect.clone(), request.attempt);
-        let (Some((_, reserve)), Some((_, fact))) = (ledger.started.get(&key), ledger.finished.get(&key)) else { continue };
-        let settled = Charge { tokens: fact.settled.tokens_in + fact.settled.tokens_out, micro_usd: fact.settled.cost_usd.0 };
+        let (Some((_, reserve)), Some((_, fact))) = (ledger.started.get(&key), ledger.finished.get(&key)) else {
+            continue;
+        };
+        let settled =
+            Charge { tokens: fact.settled.tokens_in + fact.settled.tokens_out, micro_usd: fact.settled.cost_usd.0 };
         let known = matches!(request.ended, Ended::Answered { usage_known: true, .. });
         let lie = request.charged.tokens > reserve.tokens || request.charged.micro_usd > reserve.cost_usd.0;
         let covered = match fact.outcome {
@@ -145,11 +180,17 @@ fn bill_is_covered(story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &m
             _ => lie || (request.charged.tokens <= settled.tokens && request.charged.micro_usd <= settled.micro_usd),
         };
         if !covered {
-            wrongs.push(format!("34: run {} settled {settled:?} for {}:{}, the bill says {:?}", story.id, request.effect, request.attempt, request.charged));
+            wrongs.push(format!(
+                "34: run {} settled {settled:?} for {}:{}, the bill says {:?}",
+                story.id, request.effect, request.attempt, request.charged
+            ));
         }
         let reserved = Charge { tokens: reserve.tokens, micro_usd: reserve.cost_usd.0 };
         if fact.settled.presumed && settled != reserved {
-            wrongs.push(format!("34: run {} presumes {settled:?} for {}:{}, reserved were {reserved:?}", story.id, request.effect, request.attempt));
+            wrongs.push(format!(
+                "34: run {} presumes {settled:?} for {}:{}, reserved were {reserved:?}",
+                story.id, request.effect, request.attempt
+            ));
         }
     }
 }

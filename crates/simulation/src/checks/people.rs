@@ -14,7 +14,8 @@ pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
 }
 
 fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
-    let found: Vec<u64> = story.events.iter().filter(|event| records(&event.fact, &act.what)).map(|event| event.seq).collect();
+    let found: Vec<u64> =
+        story.events.iter().filter(|event| records(&event.fact, &act.what)).map(|event| event.seq).collect();
     let in_time = found.iter().any(|seq| lived.record.committed_at(story.id, *seq).is_some_and(|at| at <= act.at_ms));
     let words = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Continue(_));
     if words && found.len() > 1 {
@@ -22,8 +23,12 @@ fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
     }
     let promised = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Pause | Deed::Cancel);
     match &act.told {
-        Told::Done if promised && !in_time => wrongs.push(format!("6: {:?} to run {} was acknowledged and is not in its log", act.what, story.id)),
-        Told::Refused(slug) if words && !found.is_empty() => wrongs.push(format!("6: {:?} to run {} was refused as {slug} and is in its log", act.what, story.id)),
+        Told::Done if promised && !in_time => {
+            wrongs.push(format!("6: {:?} to run {} was acknowledged and is not in its log", act.what, story.id))
+        }
+        Told::Refused(slug) if words && !found.is_empty() => {
+            wrongs.push(format!("6: {:?} to run {} was refused as {slug} and is in its log", act.what, story.id))
+        }
         _ => {}
     }
 }
@@ -39,7 +44,8 @@ fn records(fact: &Fact, deed: &Deed) -> bool {
 
 /// Every planner call is shown the words that were in the log when it was decided upon.
 fn shown(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let planner = |request: &&crate::world::provider::Request| request.run == story.id && request.role == Role::HomeworkPlanner;
+    let planner =
+        |request: &&crate::world::provider::Request| request.run == story.id && request.role == Role::HomeworkPlanner;
     for request in lived.bill.iter().filter(planner) {
         let intent = story.events.iter().position(|event| {
             matches!(&event.fact, Fact::Effect(Effect::Started(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt)
@@ -51,7 +57,10 @@ fn shown(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 _ => continue,
             };
             if !request.heard.contains(words) {
-                wrongs.push(format!("6: {words:?} was said to run {} and {}:{} was not shown it", story.id, request.effect, request.attempt));
+                wrongs.push(format!(
+                    "6: {words:?} was said to run {} and {}:{} was not shown it",
+                    story.id, request.effect, request.attempt
+                ));
             }
         }
     }

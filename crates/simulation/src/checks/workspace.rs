@@ -25,8 +25,12 @@ fn granted(story: &Story, wrongs: &mut Vec<String>) {
     for event in &story.events {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => own = fact.tools.iter().map(|tool| tool.name.clone()).collect(),
-            Fact::Homework(H::ExecutorStarted(fact)) => drop(branches.insert(fact.branch_id.clone(), fact.tools.iter().cloned().collect())),
-            Fact::Homework(H::ToolCallRequested(fact)) => drop(caller.insert(fact.call_id.0.clone(), fact.branch_id.clone())),
+            Fact::Homework(H::ExecutorStarted(fact)) => {
+                drop(branches.insert(fact.branch_id.clone(), fact.tools.iter().cloned().collect()))
+            }
+            Fact::Homework(H::ToolCallRequested(fact)) => {
+                drop(caller.insert(fact.call_id.0.clone(), fact.branch_id.clone()))
+            }
             Fact::Homework(H::ToolCallResult(fact)) if fact.ok => {
                 let tools = match caller.get(&fact.call_id.0) {
                     Some(Some(branch)) => branches.get(branch),
@@ -52,7 +56,10 @@ fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         allowed.extend(lived.land.projects);
     }
     let slack = if lived.setup.weather.process.stall == 0 { 0 } else { 150_000 };
-    let mut homes: BTreeMap<Uuid, ProjectId> = BTreeMap::from([(lived.land.foreign_page.0, lived.land.foreign_project), (lived.land.shared_page.0, lived.land.projects[0])]);
+    let mut homes: BTreeMap<Uuid, ProjectId> = BTreeMap::from([
+        (lived.land.foreign_page.0, lived.land.foreign_project),
+        (lived.land.shared_page.0, lived.land.projects[0]),
+    ]);
     for commit in &lived.record.commits {
         for change in &commit.changes {
             let project = project_of(&change.mutation, &mut homes);
@@ -62,10 +69,19 @@ fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
             if let Mutation::CreateProject { id, .. } = &change.mutation {
                 allowed.insert(*id);
             }
-            let left = |project: &ProjectId| lived.record.revoked.iter().any(|(at, gone)| gone == project && commit.asked_ms > at + slack);
+            let left = |project: &ProjectId| {
+                lived.record.revoked.iter().any(|(at, gone)| gone == project && commit.asked_ms > at + slack)
+            };
             if project.is_some_and(|project| !allowed.contains(&project) || left(&project)) {
                 let left = project.is_some_and(|project| left(&project));
-                wrongs.push(format!("46: run {} ({:?}) changed a project {} at {}: {:?}", story.id, brief.scope, if left { "its owner had left" } else { "out of its scope" }, change.seq, change.mutation));
+                wrongs.push(format!(
+                    "46: run {} ({:?}) changed a project {} at {}: {:?}",
+                    story.id,
+                    brief.scope,
+                    if left { "its owner had left" } else { "out of its scope" },
+                    change.seq,
+                    change.mutation
+                ));
             }
         }
     }
@@ -105,7 +121,12 @@ fn compare(what: &str, story: &Story, mut told: Vec<Uuid>, mut stored: Vec<Uuid>
     told.sort_unstable();
     stored.sort_unstable();
     if told != stored {
-        wrongs.push(format!("exactly once: run {} tells of {} {what}, the store has {}", story.id, told.len(), stored.len()));
+        wrongs.push(format!(
+            "exactly once: run {} tells of {} {what}, the store has {}",
+            story.id,
+            told.len(),
+            stored.len()
+        ));
     }
 }
 

@@ -11,7 +11,9 @@ pub fn answer(mind: &Mind, sections: &Sections, dice: &mut Dice) -> Value {
     let done = round >= dice.between(1, 5);
     let calls: Vec<Value> = match done {
         true => Vec::new(),
-        false => (0..dice.between(1, 3)).map(|n| planner::call(mind, sections, &format!("{branch}.r{round}.{n}"), dice)).collect(),
+        false => (0..dice.between(1, 3))
+            .map(|n| planner::call(mind, sections, &format!("{branch}.r{round}.{n}"), dice))
+            .collect(),
     };
     json!({
         "thought": format!("round {round}"), "tool_calls": calls, "done": done, "summary": done.then(|| format!("errand of {branch} is done")),

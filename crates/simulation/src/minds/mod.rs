@@ -39,7 +39,17 @@ pub enum Temper {
 impl Mind {
     pub fn of(dice: &mut Dice, foreign: Vec<Uuid>, shared_page: Option<Uuid>) -> Mind {
         use Temper as T;
-        let tempers = [T::Diligent, T::Diligent, T::Delegating, T::Delegating, T::Asking, T::Repeating, T::Boasting, T::Chaotic, T::Chaotic];
+        let tempers = [
+            T::Diligent,
+            T::Diligent,
+            T::Delegating,
+            T::Delegating,
+            T::Asking,
+            T::Repeating,
+            T::Boasting,
+            T::Chaotic,
+            T::Chaotic,
+        ];
         let temper = *dice.pick(&tempers).unwrap_or(&T::Diligent);
         Mind { temper, patience: dice.between(1, 5), foreign, shared_page }
     }
@@ -61,7 +71,9 @@ pub fn say(mind: &Mind, role: Role, messages: &[(Speaker, String)], dice: &mut D
         Role::HomeworkPlanner => planner::answer(mind, &sections, dice),
         Role::HomeworkExecutor => executor::answer(mind, &sections, dice),
         Role::HomeworkRepair => repair(&sections, dice),
-        Role::HomeworkReport => json!({"title": "Report", "summary": "What was done.", "findings": ["one"], "not_done": []}),
+        Role::HomeworkReport => {
+            json!({"title": "Report", "summary": "What was done.", "findings": ["one"], "not_done": []})
+        }
     };
     Said { text: answer.to_string(), cut: false, usable: true }
 }
@@ -91,7 +103,11 @@ pub fn garble(said: Said, dice: &mut Dice) -> Said {
     match dice.below(9) {
         0 => spoiled(text[..half].to_owned(), true),
         1 => spoiled(text[..half].to_owned(), false),
-        2 => Said { text: format!("Certainly! Here is the answer:\n```json\n{text}\n```\nGood luck."), cut: false, usable: true },
+        2 => Said {
+            text: format!("Certainly! Here is the answer:\n```json\n{text}\n```\nGood luck."),
+            cut: false,
+            usable: true,
+        },
         3 => spoiled(String::new(), false),
         4 => spoiled("I would rather not.".into(), false),
         5 => spoiled(format!("{}{}", "[".repeat(3_000), "]".repeat(3_000)), false),

@@ -11,7 +11,8 @@ use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, RunFilter, Store, StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, RunFilter, Store,
+    StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,10 +42,7 @@ impl FaultyStore {
             Turn::Refused => return Err(away().into()),
             _ => {}
         }
-        let result = self.inner.append(append.clone()).await;
-        if result.is_err() {
-            return result;
-        }
+        self.inner.append(append.clone()).await?;
         self.witness.committed(&self.process.name, asked_ms, &append);
         match turn {
             Turn::CrashAfter => self.process.die().await,
@@ -87,7 +85,13 @@ impl Log for FaultyStore {
         self.inner.blobs(hashes).await
     }
 
-    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(
+        &self,
+        worker: &str,
+        limit: usize,
+        ttl: Duration,
+        only: Option<RunId>,
+    ) -> Result<Vec<Claimed>, StoreError> {
         self.process.pass().await;
         let turn = self.nature.fate_of_lease();
         if turn == Turn::Refused {
@@ -182,7 +186,13 @@ impl Library for FaultyStore {
         self.inner.versions(scope, id).await
     }
 
-    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    async fn entries(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
         self.readable().await?;
         self.inner.entries(scope, document, before, limit).await
     }
@@ -197,7 +207,13 @@ impl Library for FaultyStore {
         self.inner.task(scope, id).await
     }
 
-    async fn edges(&self, scope: &Scope, src: Option<Uuid>, dst: Option<Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(
+        &self,
+        scope: &Scope,
+        src: Option<Uuid>,
+        dst: Option<Uuid>,
+        run: Option<RunId>,
+    ) -> Result<Vec<Edge>, StoreError> {
         self.readable().await?;
         self.inner.edges(scope, src, dst, run).await
     }
@@ -207,7 +223,14 @@ impl Library for FaultyStore {
         self.inner.edge(scope, id).await
     }
 
-    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError> {
+    async fn search(
+        &self,
+        scope: &Scope,
+        query: &str,
+        kinds: &[HitKind],
+        project: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Hit>, StoreError> {
         self.readable().await?;
         self.inner.search(scope, query, kinds, project, limit).await
     }

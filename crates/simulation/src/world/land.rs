@@ -37,8 +37,20 @@ pub struct Errand {
 impl Land {
     pub async fn settle(store: &dyn Store, now: Timestamp) -> Land {
         let id = |name: &str| ids::derive(now, &[b"land", name.as_bytes()]);
-        let owner = store.actor(LOCAL_HANDLE).await.ok().flatten().map(|actor| actor.id).expect("a fresh store has a local person");
-        let stranger = ActorRecord { id: id("stranger").into(), kind: ActorKind::Person, handle: "stranger".into(), name: "S".into(), created_at: now };
+        let owner = store
+            .actor(LOCAL_HANDLE)
+            .await
+            .ok()
+            .flatten()
+            .map(|actor| actor.id)
+            .expect("a fresh store has a local person");
+        let stranger = ActorRecord {
+            id: id("stranger").into(),
+            kind: ActorKind::Person,
+            handle: "stranger".into(),
+            name: "S".into(),
+            created_at: now,
+        };
         let land = Land {
             owner,
             stranger: stranger.id,
@@ -54,7 +66,8 @@ impl Land {
 
     pub fn first_changes(&self) -> Vec<Change> {
         let [first, second] = self.projects;
-        let project = |id, owner| Mutation::CreateProject { id, title: "Project".into(), description: String::new(), owner };
+        let project =
+            |id, owner| Mutation::CreateProject { id, title: "Project".into(), description: String::new(), owner };
         let page = |id, project_id| Mutation::CreateDocument {
             id,
             project_id,

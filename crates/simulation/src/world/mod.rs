@@ -1,6 +1,7 @@
 //! One world: real workers, desks, tools and store around a fake provider and impatient people, on a clock
 //! that jumps. It lives through a storm of faults and a calm in which everything must come to rest.
 
+mod calm;
 mod faulty_store;
 mod land;
 pub mod nature;
@@ -14,11 +15,10 @@ use crate::clock::VirtualClock;
 use crate::dice::Dice;
 use crate::weather::Weather;
 use engine::actor::Actor;
-use engine::run::{Command, Status};
 use engine::workspace::{Change, Mutation, Scope};
 pub use land::{Errand, Land};
 use nature::{CrashAt, Nature};
-use people::{Person, Wish, open_questions};
+use people::{Person, Wish};
 use provider::{Provider, Request};
 use runtime::memory::Memory;
 use runtime::ports::{Clock, Store};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use witness::{Deed, Record, Witness};
+use witness::{Record, Witness};
 use workforce::{Ground, Workforce};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +82,6 @@ enum Due {
     Calm,
 }
 
-/// Once the storm is over, everything must have come to rest by then.
-const REST_WITHIN_MS: u64 = 45 * 60_000;
-const LOOK_EVERY: Duration = Duration::from_secs(3);
-
 struct World {
     setup: Setup,
     ground: Ground,
@@ -107,7 +103,8 @@ pub async fn live(setup: Setup) -> Lived {
         StoreKind::Sqlite => store::open_inline(None, clock.clone()).await.expect("a database in memory opens"),
     };
     let land = Land::settle(store.as_ref(), clock.now()).await;
-    let errands: Vec<Errand> = (0..setup.errands).map(|nth| land.errand(setup.seed, nth, setup.weather.storm_ms)).collect();
+    let errands: Vec<Errand> =
+        (0..setup.errands).map(|nth| land.errand(setup.seed, nth, setup.weather.storm_ms)).collect();
     let nature = Arc::new(Nature::new(setup.seed, setup.weather.clone(), setup.crash_at));
     let witness = Arc::new(Witness::new(clock.clone(), setup.keep_lines));
     witness.changed(&land.first_changes());
@@ -118,7 +115,18 @@ pub async fn live(setup: Setup) -> Lived {
     let ground = Ground { clock, store, nature, witness, obituaries, kind_store };
     let workforce = Workforce::new(ground.clone(), provider.clone(), setup.workers);
     let dice = Dice::about(setup.seed, "world");
-    let mut world = World { setup, ground, land, errands, workforce, agenda: BTreeMap::new(), planned: 0, wishes: 0, people: JoinSet::new(), dice };
+    let mut world = World {
+        setup,
+        ground,
+        land,
+        errands,
+        workforce,
+        agenda: BTreeMap::new(),
+        planned: 0,
+        wishes: 0,
+        people: JoinSet::new(),
+        dice,
+    };
     world.plan_storm();
     world.storm(&mut deaths).await;
     world.calm(&mut deaths).await;
@@ -215,7 +223,10 @@ impl World {
         let (owner, witness) = (Actor::Person(self.land.owner), self.ground.witness.clone());
         self.people.spawn(async move {
             let created = tokio::time::timeout(Duration::from_secs(30), desk.create(id, brief, owner)).await;
-            witness.note(format_args!("run {id} was asked for: {:?}", created.map(|created| created.map(|row| row.status))));
+            witness.note(format_args!(
+                "run {id} was asked for: {:?}",
+                created.map(|created| created.map(|row| row.status))
+            ));
         });
     }
 
@@ -243,71 +254,12 @@ impl World {
         let id = self.land.shared_page;
         let Ok(Some(page)) = self.ground.store.document(&Scope::Platform, id).await else { return };
         let content = Some(format!("{}\nedited by hand", page.content));
-        let mutation = Mutation::UpdateDocument { id, expected_version: Some(page.version), title: None, content, props: None };
+        let mutation =
+            Mutation::UpdateDocument { id, expected_version: Some(page.version), title: None, content, props: None };
         let changes = vec![Change { mutation, actor: Actor::Person(self.land.owner), seq: 0 }];
         if self.ground.store.change(changes.clone()).await.is_ok() {
             self.ground.witness.changed(&changes);
         }
-    }
-
-    /// No faults any more, every worker at work, every question answered, every pause ended.
-    async fn calm(&mut self, deaths: &mut mpsc::UnboundedReceiver<String>) {
-        self.ground.nature.calm_down();
-        self.ground.witness.note(format_args!("calm"));
-        for (_, due) in std::mem::take(&mut self.agenda) {
-            if matches!(due, Due::Start(_)) {
-                self.happen(due).await;
-            }
-        }
-        let began = self.ground.witness.now_ms();
-        loop {
-            // What a process was doomed to in the storm may still befall it when it wakes.
-            while let Ok(name) = deaths.try_recv() {
-                self.workforce.bury(&name);
-            }
-            self.workforce.hire_all();
-            tokio::time::sleep(LOOK_EVERY).await;
-            while self.people.try_join_next().is_some() {}
-            let busy = self.look_after_runs().await;
-            if busy.is_empty() && self.people.is_empty() {
-                break;
-            }
-            if self.ground.witness.now_ms() - began > REST_WITHIN_MS {
-                busy.into_iter().for_each(|run| self.ground.witness.wrong(format!("30: {run}")));
-                break;
-            }
-        }
-        let leaving: Vec<_> = (0..self.workforce.seats()).filter_map(|seat| self.workforce.terminate(seat)).collect();
-        for worker in leaving {
-            let _ = worker.await;
-        }
-    }
-
-    /// The runs that have not come to rest.
-    async fn look_after_runs(&mut self) -> Vec<String> {
-        let mut busy = Vec::new();
-        let person = Person { id: self.land.owner, witness: self.ground.witness.clone() };
-        for errand in self.errands.clone() {
-            let Ok(Some(row)) = self.ground.store.run(&Scope::Platform, errand.id).await else { continue };
-            self.wishes += 1;
-            let desk = self.ground.detached_desk(format!("person-{}", self.wishes));
-            match row.status {
-                Status::Paused => person.act(&desk, row.id, Deed::Resume, Command::Resume).await,
-                Status::WaitingOnUser => {
-                    for question in open_questions(&row) {
-                        self.wishes += 1;
-                        let text = format!("words {}", self.wishes);
-                        let command = Command::Answer { question: Some(question), text: text.clone() };
-                        person.act(&desk, row.id, Deed::Answer(text), command).await;
-                    }
-                }
-                _ => {}
-            }
-            if !row.status.is_terminal() {
-                busy.push(format!("run {} is {} ({}) after {} events", row.id, row.status.name(), row.activity, row.last_seq));
-            }
-        }
-        busy
     }
 
     fn end(self, provider: &Provider) -> Lived {

@@ -37,7 +37,21 @@ pub enum Wish {
 impl Wish {
     pub fn any(dice: &mut Dice) -> Wish {
         use Wish as W;
-        let wishes = [W::Say, W::Say, W::Answer, W::Answer, W::AnswerTwice, W::Pause, W::Pause, W::Resume, W::Resume, W::Continue, W::Continue, W::Cancel, W::Lower];
+        let wishes = [
+            W::Say,
+            W::Say,
+            W::Answer,
+            W::Answer,
+            W::AnswerTwice,
+            W::Pause,
+            W::Pause,
+            W::Resume,
+            W::Resume,
+            W::Continue,
+            W::Continue,
+            W::Cancel,
+            W::Lower,
+        ];
         *dice.pick(&wishes).unwrap_or(&W::Say)
     }
 }

@@ -43,8 +43,14 @@ pub enum Ended {
     Open,
     /// The client went away.
     Abandoned,
-    Answered { usable: bool, usage_known: bool },
-    Failed { failure: CallFailure, retry_after_ms: Option<i64> },
+    Answered {
+        usable: bool,
+        usage_known: bool,
+    },
+    Failed {
+        failure: CallFailure,
+        retry_after_ms: Option<i64>,
+    },
 }
 
 /// What befalls one attempt.
@@ -108,9 +114,16 @@ impl Provider {
         let weather = self.nature.weather().model;
         let mut dice = Dice::about(self.seed, &format!("trouble {run} {key}"));
         let now = self.witness.now_ms();
-        let fails = |failure, retry_after_ms, maybe_paid, after_ms| Trouble::Fails { failure, retry_after_ms, maybe_paid, after: Duration::from_millis(after_ms) };
+        let fails = |failure, retry_after_ms, maybe_paid, after_ms| Trouble::Fails {
+            failure,
+            retry_after_ms,
+            maybe_paid,
+            after: Duration::from_millis(after_ms),
+        };
         let storm = self.nature.weather().storm_ms > 0;
-        if storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now)) || dice.happens(weather.unreachable) {
+        if storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
+            || dice.happens(weather.unreachable)
+        {
             return fails(CallFailure::Unreachable, None, false, dice.below(2_000));
         }
         if dice.happens(weather.rate_limited) {
@@ -180,7 +193,12 @@ impl Drop for Receiver<'_> {
 
 #[async_trait]
 impl ModelPort for Line {
-    async fn call(&self, call: &ModelCall, messages: Vec<(Speaker, String)>, key: &str) -> Result<ModelReply, CallError> {
+    async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        key: &str,
+    ) -> Result<ModelReply, CallError> {
         self.process.pass().await;
         let Ok(run) = RunId::from_str(&call.model.model) else { return Err(unknown_model()) };
         let provider = self.provider.as_ref();
@@ -208,7 +226,12 @@ impl ModelPort for Line {
 }
 
 fn unknown_model() -> CallError {
-    CallError { failure: CallFailure::Rejected, message: "no such model".into(), retry_after_ms: None, maybe_paid: false }
+    CallError {
+        failure: CallFailure::Rejected,
+        message: "no such model".into(),
+        retry_after_ms: None,
+        maybe_paid: false,
+    }
 }
 
 /// One question and what will be said to it.
@@ -220,7 +243,14 @@ struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    fn new(provider: &'a Provider, call: &'a ModelCall, run: RunId, messages: &[(Speaker, String)], key: &str, dice: &mut Dice) -> Exchange<'a> {
+    fn new(
+        provider: &'a Provider,
+        call: &'a ModelCall,
+        run: RunId,
+        messages: &[(Speaker, String)],
+        key: &str,
+        dice: &mut Dice,
+    ) -> Exchange<'a> {
         let effect = key.rsplit_once(':').map_or(key, |(effect, _)| effect);
         let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {effect}"));
         let mind = provider.minds.get(&run).cloned().unwrap_or_default();
@@ -247,7 +277,8 @@ impl<'a> Exchange<'a> {
 
     fn reply(&mut self, dice: &mut Dice) -> (ModelReply, Charge, bool) {
         let weather = self.provider.nature.weather().model;
-        let mut usage = Usage { input: self.input, cached: dice.below(self.input + 1), output: self.output(), estimated: false };
+        let mut usage =
+            Usage { input: self.input, cached: dice.below(self.input + 1), output: self.output(), estimated: false };
         if dice.happens(weather.lying_usage) {
             let lies = [(0, 0), (1_000_000_000, 1_000_000_000), (self.input, u64::from(self.call.max_tokens) * 3)];
             (usage.input, usage.output) = *dice.pick(&lies).unwrap_or(&(0, 0));
@@ -258,7 +289,12 @@ impl<'a> Exchange<'a> {
             usage = Usage { input: self.input, cached: 0, output: self.output(), estimated: true };
         }
         let said = &self.said;
-        let reply = ModelReply { text: said.text.clone(), usage, truncated: said.cut, provider_request_id: Some(format!("req-{}", dice.below(1 << 30))) };
+        let reply = ModelReply {
+            text: said.text.clone(),
+            usage,
+            truncated: said.cut,
+            provider_request_id: Some(format!("req-{}", dice.below(1 << 30))),
+        };
         (reply, charged, said.usable)
     }
 }

@@ -110,7 +110,9 @@ impl Witness {
     pub fn note(&self, what: std::fmt::Arguments<'_>) {
         let line = format!("{:>9} {what}", self.now_ms());
         let mut record = self.record();
-        record.hash = line.bytes().fold(record.hash ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        record.hash = line.bytes().fold(record.hash ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
         if self.keep_lines {
             record.lines.push(line);
         }
@@ -123,8 +125,14 @@ impl Witness {
 
     pub fn committed(&self, process: &str, asked_ms: u64, append: &Append) {
         let now = self.now_ms();
-        let kinds: Vec<String> = append.batch.events.iter().map(|event| format!("{}:{}", event.seq, event.kind())).collect();
-        self.note(format_args!("{process} commits {} {} {}", append.batch.run_id, kinds.join(" "), append.rows.run.head));
+        let kinds: Vec<String> =
+            append.batch.events.iter().map(|event| format!("{}:{}", event.seq, event.kind())).collect();
+        self.note(format_args!(
+            "{process} commits {} {} {}",
+            append.batch.run_id,
+            kinds.join(" "),
+            append.rows.run.head
+        ));
         if let Some(lease) = &append.fence {
             self.check_fence(lease, now);
         }
@@ -196,7 +204,10 @@ impl Witness {
                 if epoch <= last.epoch {
                     Some(format!("22: epoch of {run_id} went from {} to {epoch}", last.epoch))
                 } else if !last.over && last.until_ms > now {
-                    Some(format!("25: {worker} was given {run_id} at {now} though {} holds it until {}", last.worker, last.until_ms))
+                    Some(format!(
+                        "25: {worker} was given {run_id} at {now} though {} holds it until {}",
+                        last.worker, last.until_ms
+                    ))
                 } else {
                     None
                 }
@@ -204,7 +215,15 @@ impl Witness {
             if let Some(last) = holds.last_mut() {
                 last.until_ms = last.until_ms.min(now);
             }
-            holds.push(Hold { worker, epoch, from_ms: now, until_ms: now + ttl.as_millis() as u64, seen_ms: now, committed: false, over: false });
+            holds.push(Hold {
+                worker,
+                epoch,
+                from_ms: now,
+                until_ms: now + ttl.as_millis() as u64,
+                seen_ms: now,
+                committed: false,
+                over: false,
+            });
             wrong
         };
         wrong.into_iter().for_each(|wrong| self.wrong(wrong));

@@ -38,7 +38,12 @@ impl Ground {
     }
 
     pub fn store_of(&self, process: &Arc<Process>) -> Arc<FaultyStore> {
-        Arc::new(FaultyStore { inner: self.store.clone(), process: process.clone(), nature: self.nature.clone(), witness: self.witness.clone() })
+        Arc::new(FaultyStore {
+            inner: self.store.clone(),
+            process: process.clone(),
+            nature: self.nature.clone(),
+            witness: self.witness.clone(),
+        })
     }
 
     /// A desk in a process that drives nothing.
@@ -83,7 +88,8 @@ impl Workforce {
         let process = ground.process(format!("w{seat}.{}", self.hired));
         let store = ground.store_of(&process);
         let line = Line { provider: self.provider.clone(), process: process.clone() };
-        let performer = EffectsPerformer { library: store.clone(), registry: Registry::builtin(), models: Arc::new(line) };
+        let performer =
+            EffectsPerformer { library: store.clone(), registry: Registry::builtin(), models: Arc::new(line) };
         let config = WorkerConfig { id: process.name.clone(), slots: 8, lease: LEASE, duty: Duty::All, shared: true };
         let worker = Worker::new(store, Arc::new(performer), ground.clock.clone(), config);
         let (desk, cancel) = (worker.desk(), CancellationToken::new());
