@@ -113,7 +113,9 @@ impl Driver {
     async fn turn(&mut self) -> Result<(), Parting> {
         loop {
             self.settle().await?;
-            if !self.run.shared.status().is_live() && self.flights.is_empty() {
+            let status = self.run.shared.status();
+            // What is still in flight for a run that ended is nobody's any more, and is dropped with the driver.
+            if status.is_terminal() || (!status.is_live() && self.flights.is_empty()) {
                 return Ok(());
             }
             self.wait().await?;
@@ -359,10 +361,6 @@ impl Driver {
             Ok(()) => {
                 self.since_commit.push(Happening::Command { command, actor });
                 self.waiting.push(reply);
-                if self.run.shared.status().is_terminal() {
-                    self.flights.abort_all();
-                    self.flights = JoinSet::new();
-                }
             }
             Err(refusal) => drop(reply.send(Err(CommandError::Refused(refusal)))),
         }
@@ -372,10 +370,6 @@ impl Driver {
     async fn catch_up(&mut self, last_seq: u64) -> Result<(), Parting> {
         if last_seq > self.run.shared.last_seq {
             self.reload().await?;
-        }
-        if self.run.shared.status().is_terminal() {
-            self.flights.abort_all();
-            self.flights = JoinSet::new();
         }
         Ok(())
     }

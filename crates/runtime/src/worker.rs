@@ -236,7 +236,11 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let mut drivers = self.desk.office.drivers();
         // A later driver of the same run keeps its own.
-        if self.mailbox.upgrade().is_some_and(|own| drivers.get(&self.run).is_some_and(|known| known.same_channel(&own))) {
+        if self
+            .mailbox
+            .upgrade()
+            .is_some_and(|own| drivers.get(&self.run).is_some_and(|known| known.same_channel(&own)))
+        {
             drivers.remove(&self.run);
         }
     }

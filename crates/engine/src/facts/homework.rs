@@ -230,10 +230,12 @@ pub struct ScratchpadAppended {
     pub markdown: String,
 }
 
+/// What an iteration moved, if it moved anything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Progress {
+    #[serde(rename = "progress")]
     pub made: bool,
+    #[serde(rename = "progressReasons")]
     pub reasons: Vec<String>,
 }
 
@@ -243,6 +245,7 @@ pub struct Progress {
 pub struct IterationCompleted {
     pub iteration: u32,
     pub started_at: Timestamp,
+    #[serde(flatten)]
     pub progress: Progress,
     pub metrics: Metrics,
     pub artifacts: Artifacts,
