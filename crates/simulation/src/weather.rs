@@ -36,6 +36,8 @@ pub struct Store {
     pub sent_twice: u32,
     pub unreadable: u32,
     pub hint_lost: u32,
+    /// A commit takes up to five seconds; others write meanwhile.
+    pub slow: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -78,6 +80,7 @@ impl Weather {
             sent_twice: chance(60),
             unreadable: chance(40),
             hint_lost: chance(500),
+            slow: chance(300),
         };
         let model = Model {
             rate_limited: chance(150),
@@ -99,8 +102,8 @@ impl Weather {
 
     /// Nothing holds up a process that wants to store something.
     pub fn is_kind_to_stores(&self) -> bool {
-        let Store { refused, reply_lost, sent_twice, unreadable, .. } = self.store;
-        [self.process.stall, refused, reply_lost, sent_twice, unreadable].iter().all(|chance| *chance == 0)
+        let Store { refused, reply_lost, sent_twice, unreadable, slow, .. } = self.store;
+        [self.process.stall, refused, reply_lost, sent_twice, unreadable, slow].iter().all(|chance| *chance == 0)
     }
 
     /// No process dies and no store fails: nothing may be lost here.

@@ -64,10 +64,14 @@ impl Log for FaultyStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         self.process.pass().await;
         let asked_ms = self.witness.now_ms();
-        let Fate { stall, turn } = self.nature.fate_of_append();
+        let Fate { stall, delay, turn } = self.nature.fate_of_append();
         if let Some(time) = stall {
             self.witness.record().stalls += 1;
             self.process.stand_still(time);
+            self.process.pass().await;
+        }
+        if let Some(time) = delay {
+            tokio::time::sleep(time).await;
             self.process.pass().await;
         }
         let result = self.attempt(append, turn, asked_ms).await;

@@ -166,7 +166,7 @@ impl World {
             let at = self.dice.below(storm + 1);
             self.plan(at, Due::Revoke);
         }
-        for _ in 0..self.dice.below(6) {
+        for _ in 0..self.dice.below(40) {
             let at = self.dice.below(storm + 1);
             self.plan(at, Due::EditPage);
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     pub stall: Option<Duration>,
+    pub delay: Option<Duration>,
     pub turn: Turn,
 }
 
@@ -68,10 +69,11 @@ impl Nature {
         state.appends += 1;
         if let Some(at) = state.crash_at {
             let turn = if at.after { Turn::CrashAfter } else { Turn::CrashBefore };
-            return Fate { stall: None, turn: if at.append == state.appends { turn } else { Turn::Well } };
+            return Fate { turn: if at.append == state.appends { turn } else { Turn::Well }, ..Fate::default() };
         }
         let State { dice, weather, .. } = &mut *state;
         let stall = dice.happens(weather.process.stall).then(|| Duration::from_millis(dice.below(120_000)));
+        let delay = dice.happens(weather.store.slow).then(|| Duration::from_millis(dice.between(5, 5_000)));
         let turns = [
             (weather.process.crash_before_commit, Turn::CrashBefore),
             (weather.process.crash_after_commit, Turn::CrashAfter),
@@ -80,7 +82,7 @@ impl Nature {
             (weather.store.sent_twice, Turn::SentTwice),
         ];
         let turn = turns.into_iter().find(|(chance, _)| dice.happens(*chance)).map_or(Turn::Well, |(_, turn)| turn);
-        Fate { stall, turn }
+        Fate { stall, delay, turn }
     }
 
     /// Leases: never a crash of their own, but the store may fail before or after.
