@@ -21,7 +21,8 @@ pub enum Profile {
 }
 
 impl Role {
-    pub const ALL: [Role; 4] = [Role::HomeworkPlanner, Role::HomeworkExecutor, Role::HomeworkRepair, Role::HomeworkReport];
+    pub const ALL: [Role; 4] =
+        [Role::HomeworkPlanner, Role::HomeworkExecutor, Role::HomeworkRepair, Role::HomeworkReport];
 
     pub fn name(self) -> &'static str {
         match self {

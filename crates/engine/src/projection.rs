@@ -74,7 +74,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
             }),
             Fact::Homework(H::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
-let row = IterationRow {
+                let row = IterationRow {
                     run_id: run.shared.id,
                     iteration: fact.iteration,
                     status: "completed".into(),
@@ -105,7 +105,14 @@ fn entry(event: &Event) -> Option<EntryRow> {
         }
         _ => return None,
     };
-    Some(EntryRow { document_id, key: key.clone(), markdown: markdown.clone(), run_id: event.run_id, seq: event.seq, at: event.at })
+    Some(EntryRow {
+        document_id,
+        key: key.clone(),
+        markdown: markdown.clone(),
+        run_id: event.run_id,
+        seq: event.seq,
+        at: event.at,
+    })
 }
 
 /// Every end notifies, and so does each question.
@@ -121,7 +128,16 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         _ => return None,
     };
     let title: String = run.shared.brief.objective.lines().next().unwrap_or_default().chars().take(120).collect();
-    Some(NotificationRow { run_id: event.run_id, seq: event.seq, owner: run.shared.brief.owner, kind: kind.into(), title, body, question_id, at: event.at })
+    Some(NotificationRow {
+        run_id: event.run_id,
+        seq: event.seq,
+        owner: run.shared.brief.owner,
+        kind: kind.into(),
+        title,
+        body,
+        question_id,
+        at: event.at,
+    })
 }
 
 /// A report without a model's prose: of a run that failed or was canceled.
@@ -135,7 +151,10 @@ pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value 
 pub fn report_markdown(report: &Value) -> String {
     let text = |key: &str| report[key].as_str().unwrap_or_default().to_owned();
     let list = |key: &str| -> Vec<String> {
-        report[key].as_array().map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()).unwrap_or_default()
+        report[key]
+            .as_array()
+            .map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+            .unwrap_or_default()
     };
     let mut out = format!("# {}\n\n{}\n", text("title"), text("summary"));
     let mut section = |title: &str, lines: Vec<String>| {
@@ -149,13 +168,24 @@ pub fn report_markdown(report: &Value) -> String {
     let evidence = report["evidence"].as_array().cloned().unwrap_or_default();
     section("Criteria", evidence.iter().map(criterion_line).collect());
     let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
-    section("Documents and tasks", artifacts.iter().map(|made| format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())).collect());
+    section(
+        "Documents and tasks",
+        artifacts
+            .iter()
+            .map(|made| {
+                format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())
+            })
+            .collect(),
+    );
     let metrics = &report["metrics"];
     section(
         "How it ended",
         vec![
             format!("{}: {}", text("stop_reason"), text("stop_detail")),
-            format!("{} iterations, {} model calls, {} tool calls", report["iterations"], metrics["llm_calls"], metrics["tool_calls"]),
+            format!(
+                "{} iterations, {} model calls, {} tool calls",
+                report["iterations"], metrics["llm_calls"], metrics["tool_calls"]
+            ),
             format!("{} tokens in, {} out, {} USD", metrics["tokens_in"], metrics["tokens_out"], metrics["cost_usd"]),
         ],
     );
@@ -163,7 +193,9 @@ pub fn report_markdown(report: &Value) -> String {
 }
 
 fn criterion_line(item: &Value) -> String {
-    let refs = item["verified"]["refs"].as_array().map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    let refs = item["verified"]["refs"]
+        .as_array()
+        .map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
     let text = item["text"].as_str().unwrap_or_default();
     match refs {
         Some(refs) => format!("{} {text}: verified by {refs}", item["criterion"].as_str().unwrap_or_default()),

@@ -78,8 +78,12 @@ impl State {
         let place = Place::of(effect, &self.tag, self.iteration)?;
         let call = |role, sections, fix: Option<Place>| Some(Work::Model(self.model_call(shared, role, sections, fix)));
         match place {
-            Place::Plan { fix } => call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false })),
-            Place::Repair { fix } => call(Role::HomeworkRepair, self.repair(shared), fix.then_some(Place::Repair { fix: false })),
+            Place::Plan { fix } => {
+                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false }))
+            }
+            Place::Repair { fix } => {
+                call(Role::HomeworkRepair, self.repair(shared), fix.then_some(Place::Repair { fix: false }))
+            }
             Place::Round { executor, round, fix } => {
                 let sections = self.executor_round(shared, self.now.executors.get(executor)?);
                 call(Role::HomeworkExecutor, sections, fix.then_some(Place::Round { executor, round, fix: false }))
@@ -127,7 +131,8 @@ impl State {
             });
         }
         let room = (model.context_window as usize).saturating_sub(request.bytes() / 3);
-        let max_tokens = role_answer_tokens(role).min(model.max_output).min(u32::try_from(room.max(256)).unwrap_or(u32::MAX));
+        let max_tokens =
+            role_answer_tokens(role).min(model.max_output).min(u32::try_from(room.max(256)).unwrap_or(u32::MAX));
         ModelCall { role, model, request, max_tokens }
     }
 
@@ -139,7 +144,8 @@ impl State {
         }
         trimmed.push("older history left out".to_owned());
         let results = self.last.iter().flat_map(last_results).count().max(1);
-        let bare = self.planner_sections(shared, 0, false, &trimmed).bytes() + prompts::system(Role::HomeworkPlanner).len();
+        let bare =
+            self.planner_sections(shared, 0, false, &trimmed).bytes() + prompts::system(Role::HomeworkPlanner).len();
         let each = (PROMPT_BYTES.saturating_sub(bare) / results) as u32;
         let limit = if results == 1 { RESULT_BYTES } else { each.clamp(LEAST_RESULT_BYTES, RESULT_BYTES) };
         if limit < RESULT_BYTES {
@@ -263,7 +269,10 @@ impl State {
         let results = executor.calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)));
         let room = PROMPT_BYTES.saturating_sub(out.bytes() + prompts::system(Role::HomeworkExecutor).len());
         let each = (room / executor.calls.len().max(1)) as u32;
-        out.results(results, if executor.calls.len() <= 1 { RESULT_BYTES } else { each.clamp(LEAST_RESULT_BYTES, RESULT_BYTES) });
+        out.results(
+            results,
+            if executor.calls.len() <= 1 { RESULT_BYTES } else { each.clamp(LEAST_RESULT_BYTES, RESULT_BYTES) },
+        );
         out
     }
 
@@ -274,7 +283,10 @@ impl State {
             let error = &call.result.as_ref()?.summary;
             Some(json!({ "call_id": call.id, "tool": call.tool, "arguments": call.arguments, "error": error }))
         });
-        out.0.push(Part::Text(format!("## failed_calls\n{}\n", failed.map(|call| call.to_string() + "\n").collect::<String>())));
+        out.0.push(Part::Text(format!(
+            "## failed_calls\n{}\n",
+            failed.map(|call| call.to_string() + "\n").collect::<String>()
+        )));
         out
     }
 
@@ -284,7 +296,10 @@ impl State {
         out.add_some("success_criteria", &shared.brief.success_criteria);
         if let Some(super::state::Verdict::Stop { reason, detail }) = self.verdict() {
             let status: Status = reason.status();
-            out.add("outcome", json!({ "status": status, "stop_reason": reason, "detail": detail, "iterations": self.iteration }));
+            out.add(
+                "outcome",
+                json!({ "status": status, "stop_reason": reason, "detail": detail, "iterations": self.iteration }),
+            );
         }
         out.add_some("evidence", &self.evidence.values().collect::<Vec<_>>());
         out.add_some("artifacts", &self.made.iter().collect::<Vec<_>>());
@@ -330,7 +345,11 @@ fn budgets_left(shared: &Shared, iteration: u32) -> Value {
 
 fn questions(shared: &Shared) -> Vec<Value> {
     let newest = shared.questions.iter().rev().take(KEPT_QUESTIONS).collect::<Vec<_>>();
-    newest.into_iter().rev().map(|question| json!({ "question_id": question.id, "text": question.text, "answer": question.answer })).collect()
+    newest
+        .into_iter()
+        .rev()
+        .map(|question| json!({ "question_id": question.id, "text": question.text, "answer": question.answer }))
+        .collect()
 }
 
 fn messages(shared: &Shared) -> Vec<Value> {
