@@ -28,7 +28,7 @@ fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
 }
 
 fn quiet(seed: u64, store: StoreKind, crash_at: Option<CrashAt>) -> Setup {
-    let weather = Weather { storm_ms: 120_000, ..Weather::calm() };
+    let weather = Weather { storm_ms: 20_000, ..Weather::calm() };
     Setup { weather, workers: 1, errands: 1, crash_at, ..Setup::of(seed, store) }
 }
 
@@ -86,12 +86,12 @@ fn sweep(seed: u64, store: StoreKind) -> u64 {
 
 #[test]
 fn s2_p4_h1_killed_at_every_append_a_run_ends_as_it_would_have() {
-    let appends: u64 = (1..=6).map(|seed| sweep(seed, StoreKind::Memory)).sum();
-    assert!(appends > 60, "only {appends} appends were tried");
+    let appends: u64 = (1..=4).map(|seed| sweep(seed, StoreKind::Memory)).sum();
+    assert!(appends > 40, "only {appends} appends were tried");
 }
 
 #[test]
 fn s2_p4_h1_killed_at_every_append_on_sqlite() {
-    let appends: u64 = (7..=8).map(|seed| sweep(seed, StoreKind::Sqlite)).sum();
+    let appends = sweep(7, StoreKind::Sqlite);
     assert!(appends > 10, "only {appends} appends were tried");
 }

@@ -62,6 +62,9 @@ enum Trouble {
 /// Nobody waits longer than this for an answer.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// No world asks this often; one that does goes round in circles and is left to stand still.
+const MOST_REQUESTS: usize = 3_000;
+
 pub struct Provider {
     seed: u64,
     nature: Arc<Nature>,
@@ -108,6 +111,13 @@ impl Provider {
         let mut lines = self.lines();
         lines.push(request);
         lines.len() - 1
+    }
+
+    async fn refuse_for_good<T>(&self, line: usize) -> T {
+        if line == MOST_REQUESTS {
+            self.witness.wrong(format!("30: more than {MOST_REQUESTS} model calls in one world"));
+        }
+        std::future::pending().await
     }
 
     fn trouble(&self, run: RunId, key: &str) -> Trouble {
@@ -205,6 +215,9 @@ impl ModelPort for Line {
         let mut dice = Dice::about(provider.seed, &format!("call {run} {key}"));
         let mut exchange = Exchange::new(provider, call, run, &messages, key, &mut dice);
         let line = provider.open(call, run, &messages, key);
+        if line >= MOST_REQUESTS {
+            return provider.refuse_for_good(line).await;
+        }
         let mut receiver = Receiver { provider, line, partial: exchange.partial(&mut dice), over: false };
         let answer = match provider.trouble(run, key) {
             Trouble::Fails { failure, retry_after_ms, maybe_paid, after } => {
