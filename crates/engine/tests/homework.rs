@@ -45,6 +45,7 @@ fn completing(role: Role, iteration: usize, made: &str) -> Value {
         (Role::HomeworkExecutor, _) => return json!({ "thought": "write", "tool_calls": [create("Findings")], "done": true, "summary": "wrote findings", "result_snippet": "found", "completed_step_ids": ["s2"] }),
         (Role::HomeworkReport, _) => return json!({ "title": "Done", "summary": "It is done.", "findings": ["one"], "not_done": [] }),
         (Role::HomeworkRepair, _) => return json!({ "corrected_calls": [] }),
+        (Role::TreePlanner | Role::TreeExecutor | Role::TreeAggregator, _) => unreachable!("not a role of homework"),
     }
     answer
 }

@@ -28,7 +28,7 @@ impl State {
                 not_done.extend(prose.not_done.into_iter().filter(|item| !not_done.contains(item)).collect::<Vec<_>>());
                 (prose.title, prose.summary, prose.findings, "model")
             }
-            None => (super::decide::headline(&shared.brief.objective), self.last.as_ref().map(|last| last.summary.clone()).unwrap_or_default(), Vec::new(), "platform"),
+            None => (crate::run::headline(&shared.brief.objective), self.last.as_ref().map(|last| last.summary.clone()).unwrap_or_default(), Vec::new(), "platform"),
         };
         json!({
             "title": title,

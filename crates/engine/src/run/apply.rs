@@ -16,15 +16,15 @@ impl Shared {
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
             Fact::Effect(fact) => self.apply_effect(fact),
-            Fact::Homework(facts::Homework::RunStarted(_)) => {
+            Fact::Homework(facts::Homework::RunStarted(_)) | Fact::Tree(facts::Tree::RunStarted(_)) => {
                 self.standing = Status::Running;
                 self.started_at = Some(event.at);
             }
-            Fact::Homework(facts::Homework::ToolCallResult(_)) => self.metrics.tool_calls += 1,
+            Fact::Homework(facts::Homework::ToolCallResult(_)) | Fact::Tree(facts::Tree::ToolCallResult(_)) => self.metrics.tool_calls += 1,
             Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }
-            Fact::Homework(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
         }
         self.updated_at = event.at;
         self.last_seq = event.seq;
@@ -172,7 +172,12 @@ impl Shared {
         }
         let flight = match self.effects.get(&finished.effect) {
             Some(EffectState::InFlight(flight)) if flight.attempt == finished.attempt => flight.clone(),
-            _ => return,
+            _ => {
+                if finished.outcome == FinishedAs::Canceled {
+                    self.effects.remove(&finished.effect);
+                }
+                return;
+            }
         };
         self.ledger.settle(flight.reserve, &finished.settled);
         if let Some(model) = &flight.model {
@@ -185,7 +190,8 @@ impl Shared {
                 self.effects.insert(finished.effect.clone(), EffectState::BackingOff { attempt: flight.attempt, counted, until });
             }
             FinishedAs::Failed => {
-                self.effects.insert(finished.effect.clone(), EffectState::GaveUp { attempt: flight.attempt });
+                self.effects.remove(&finished.effect);
+                self.gave_up.insert(finished.effect.clone(), flight.attempt);
             }
             FinishedAs::Ok | FinishedAs::Refused | FinishedAs::Canceled => {
                 self.effects.remove(&finished.effect);

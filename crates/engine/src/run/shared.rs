@@ -28,7 +28,10 @@ pub struct Shared {
     pub budgets: Budgets,
     pub ledger: Ledger,
     pub metrics: Metrics,
+    /// Calls in flight, waiting to be tried again, or of unknown outcome: nothing that is over.
     pub effects: BTreeMap<EffectId, EffectState>,
+    /// Failed for good, with the last attempt: a continued run does not repeat an attempt's number.
+    pub gave_up: BTreeMap<EffectId, u32>,
     pub questions: Vec<Question>,
     pub messages: Vec<Steering>,
     pub provider_wait: Option<ProviderWaiting>,
@@ -84,6 +87,7 @@ impl Shared {
             ledger: Ledger::default(),
             metrics,
             effects: BTreeMap::new(),
+            gave_up: BTreeMap::new(),
             questions: Vec::new(),
             messages: Vec::new(),
             provider_wait: None,

@@ -52,6 +52,8 @@ pub struct Play {
     pub events: Vec<Event>,
     pub blobs: HashMap<engine::blob::Hash, String>,
     pub batches: Vec<Batch>,
+    /// What every answer costs.
+    pub usage: Usage,
     script: Script,
 }
 
@@ -59,7 +61,7 @@ impl Play {
     pub fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
         let id = RunId(derive(START, &[b"run"]));
         let run = Run::create(id, brief.clone(), Actor::Person(brief.owner), START).expect("a run");
-        let mut play = Play { run, now: START, events: Vec::new(), blobs: HashMap::new(), batches: Vec::new(), script: Box::new(script) };
+        let mut play = Play { run, now: START, events: Vec::new(), blobs: HashMap::new(), batches: Vec::new(), usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false }, script: Box::new(script) };
         play.commit();
         play
     }
@@ -73,9 +75,13 @@ impl Play {
 
     /// Until nothing is due.
     pub fn go(&mut self) {
+        self.go_within(1_000);
+    }
+
+    pub fn go_within(&mut self, turns: usize) {
         self.run.take_over(None, self.now);
         self.commit();
-        for _ in 0..1_000 {
+        for _ in 0..turns {
             self.now = self.now.plus_ms(1_000);
             let due = self.run.due(self.now);
             if let Some(effect) = due.inline.first() {
@@ -99,11 +105,23 @@ impl Play {
         panic!("the run does not come to rest");
     }
 
+    /// As a new process would find it: the log up to here, and nothing else.
+    pub fn resume_from(&mut self, events: &[Event]) {
+        self.run = Run::fold(events).expect("a run");
+        self.run.take_batch();
+        self.events = events.to_vec();
+        let mut first = Batch::after(self.run.shared.id, 0);
+        first.events = events.to_vec();
+        self.batches = vec![first];
+        self.now = self.run.shared.updated_at;
+    }
+
     fn answer(&mut self, job: &Job) -> Outcome {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
+        let usage = self.usage;
         Outcome::Model((self.script)(call.role, job).map(|answer| ModelReply {
             text: answer.to_string(),
-            usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            usage,
             truncated: false,
             provider_request_id: None,
         }))
