@@ -46,7 +46,10 @@ impl Shared {
         use facts::Run as R;
         match fact {
             R::Queued(_) | R::Recovered(_) => {}
-            R::Paused(_) => self.paused = true,
+            R::Paused(fact) => {
+                self.paused = true;
+                self.held = fact.branches;
+            }
             R::Resumed(fact) => self.resume(fact.reason),
             R::QuestionAsked(asked) => {
                 self.questions.push(Question {
@@ -105,7 +108,10 @@ impl Shared {
             self.generation += 1;
         }
         match reason {
-            ResumeReason::Unpaused => self.paused = false,
+            ResumeReason::Unpaused => {
+                self.paused = false;
+                self.held = false;
+            }
             ResumeReason::Answered | ResumeReason::Continued | ResumeReason::Retry => {
                 if reason == ResumeReason::Continued {
                     self.metrics.no_progress_streak = 0;
@@ -138,6 +144,7 @@ impl Shared {
     fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
         self.standing = reason.status();
         self.paused = false;
+        self.held = false;
         self.stop_reason = Some(reason);
         self.stop_detail = detail;
         self.ended_at = Some(event.at);

@@ -127,7 +127,7 @@ impl Run {
             Status::Paused => refuse("already_paused", format!("run {} is paused already", self.shared.id)),
             status if status.is_terminal() => refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name())),
             _ => {
-                self.emit(Paused { reason: None }, actor, now);
+                self.emit(Paused { reason: None, branches: false }, actor, now);
                 Ok(())
             }
         }
@@ -135,6 +135,7 @@ impl Run {
 
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
+            Status::Paused if self.shared.held => refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id)),
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
                 self.resume_if_answered(now);
@@ -174,9 +175,10 @@ impl Run {
         }
         let mut facts = self.facts(now);
         self.rules().order(&self.shared, node, order, &mut facts)?;
-        if ended {
+        if ended || self.shared.held {
             // The ids of the facts are derived from where they stand: decide again behind the resumption.
-            self.emit(Resumed { reason: ResumeReason::Retry }, actor, now);
+            let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
+            self.emit(Resumed { reason }, actor, now);
             facts = self.facts(now);
             self.rules().order(&self.shared, node, order, &mut facts)?;
         }

@@ -23,6 +23,8 @@ pub struct Shared {
     /// Without the pause, which is a flag beside it.
     pub(super) standing: Status,
     pub paused: bool,
+    /// Paused because every branch that could move is: resuming one of them resumes the run.
+    pub held: bool,
     pub stop_reason: Option<StopReason>,
     pub stop_detail: Option<String>,
     pub budgets: Budgets,
@@ -82,6 +84,7 @@ impl Shared {
             brief,
             standing: Status::Queued,
             paused: false,
+            held: false,
             stop_reason: None,
             stop_detail: None,
             ledger: Ledger::default(),

@@ -6,7 +6,7 @@ use super::status::{NodeRole, NodeStatus};
 use crate::answer::{Check, read};
 use crate::blob::BlobRef;
 use crate::effect::{EffectId, ModelReply};
-use crate::facts::run::{QuestionAsked, WaitingOnUser};
+use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::NodeId;
 use crate::run::{Facts, Input, Shared};
@@ -40,6 +40,8 @@ impl State {
         }
         if self.rests(shared) {
             facts.push(WaitingOnUser { question_ids: shared.open_questions().map(|question| question.id).collect() });
+        } else if self.is_idle() {
+            facts.push(Paused { reason: Some("every branch that could move is paused".into()), branches: true });
         }
     }
 

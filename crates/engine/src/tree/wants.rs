@@ -55,7 +55,12 @@ impl State {
 
     /// No node can move but by an answer.
     pub(super) fn rests(&self, shared: &Shared) -> bool {
-        self.agenda.is_empty() && self.ready.is_empty() && self.tools.is_empty() && shared.open_questions().next().is_some()
+        self.is_idle() && shared.open_questions().next().is_some()
+    }
+
+    /// Nothing is under way and nothing could be started.
+    pub(super) fn is_idle(&self) -> bool {
+        self.agenda.is_empty() && self.ready.is_empty() && self.tools.is_empty() && self.flights.is_empty()
     }
 }
 

@@ -79,30 +79,46 @@ impl Play {
     }
 
     pub fn go_within(&mut self, turns: usize) {
+        self.step(0);
+        for _ in 0..turns {
+            if !self.turn() {
+                return;
+            }
+        }
+        panic!("the run does not come to rest: {} {:?}", self.run.activity(), self.run.due(self.now));
+    }
+
+    /// As a new driver, at most so many turns.
+    pub fn step(&mut self, turns: usize) {
         self.run.take_over(None, self.now);
         self.commit();
         for _ in 0..turns {
-            self.now = self.now.plus_ms(1_000);
-            let due = self.run.due(self.now);
-            if let Some(effect) = due.inline.first() {
-                let job = self.run.inline_job(effect, self.now).expect("the work");
-                let outcome = tool(&job);
-                self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
-            } else if let Some(effect) = due.outside.first() {
-                if let Some(job) = self.run.intend(effect, self.now) {
-                    self.commit();
-                    let outcome = self.answer(&job);
-                    self.run.outcome(effect, job.attempt, outcome, None, self.now);
-                }
-            } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
-                self.now = self.now.max(at);
-                self.run.tick(self.now);
-            } else {
-                return;
-            }
-            self.commit();
+            self.turn();
         }
-        panic!("the run does not come to rest");
+    }
+
+    /// One thing that is due; false when nothing is.
+    fn turn(&mut self) -> bool {
+        self.now = self.now.plus_ms(1_000);
+        let due = self.run.due(self.now);
+        if let Some(effect) = due.inline.first() {
+            let job = self.run.inline_job(effect, self.now).expect("the work");
+            let outcome = tool(&job);
+            self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
+        } else if let Some(effect) = due.outside.first() {
+            if let Some(job) = self.run.intend(effect, self.now) {
+                self.commit();
+                let outcome = self.answer(&job);
+                self.run.outcome(effect, job.attempt, outcome, None, self.now);
+            }
+        } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
+            self.now = self.now.max(at);
+            self.run.tick(self.now);
+        } else {
+            return false;
+        }
+        self.commit();
+        true
     }
 
     /// As a new process would find it: the log up to here, and nothing else.
