@@ -143,7 +143,7 @@ impl State {
             }
             T::NodeDelegated(fact) => {
                 if let (Some(child), Some(plan)) = (self.number(fact.child_node_id), &mut self.nodes[number as usize].plan) {
-                    plan.started(&fact.step_id, child);
+                    plan.delegated(&fact.step_id, child);
                 }
             }
             T::ExecutorAnswered(fact) => {

@@ -96,7 +96,8 @@ impl Plan {
             let first = steps.len();
             for (index, of) in band.steps.iter().enumerate() {
                 let fresh = Step { of: of.clone(), band: band.index, index: index as u32, status: StepStatus::Pending, child: None };
-                steps.push(finished.remove(&of.id).unwrap_or(fresh));
+                let kept = finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
+                steps.push(kept.unwrap_or(fresh));
             }
             ranges.push(first..steps.len());
         }
@@ -115,6 +116,11 @@ impl Plan {
     pub fn set_status(&mut self, id: &str, status: StepStatus) {
         let Some(step) = self.step_mut(id) else { return };
         let was = std::mem::replace(&mut step.status, status);
+        let band = step.band as usize;
+        if was == StepStatus::Pending && status == StepStatus::Running {
+            // Its band has begun; one that runs again was begun long ago.
+            self.next_band = self.next_band.max(band + 1);
+        }
         match (was == StepStatus::Running, status == StepStatus::Running) {
             (false, true) => self.open += 1,
             (true, false) => self.open -= 1,
@@ -140,13 +146,9 @@ impl Plan {
         self.next_band > 0 && self.band(self.next_band - 1).all(|step| step.status != StepStatus::Completed)
     }
 
-    /// A step was delegated: its band, and all before it, have been started.
-    pub fn started(&mut self, id: &str, child: u32) {
-        let Some(at) = self.by_id.get(id).map(|at| *at as usize) else { return };
-        self.steps[at].child = Some(child);
-        let band = self.steps[at].band as usize;
-        if self.bands.get(band).is_some_and(|range| range.contains(&at)) {
-            self.next_band = self.next_band.max(band + 1);
+    pub fn delegated(&mut self, id: &str, child: u32) {
+        if let Some(step) = self.step_mut(id) {
+            step.child = Some(child);
         }
     }
 

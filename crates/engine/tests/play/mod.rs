@@ -5,7 +5,7 @@
 use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
-use engine::effect::{CallError, CallFailure, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work};
+use engine::effect::{CallError, CallFailure, EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work};
 use engine::event::Event;
 use engine::facts::run::Queued;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
@@ -102,14 +102,11 @@ impl Play {
         self.now = self.now.plus_ms(1_000);
         let due = self.run.due(self.now);
         if let Some(effect) = due.inline.first() {
-            let job = self.run.inline_job(effect, self.now).expect("the work");
-            let outcome = tool(&job);
-            self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
+            self.perform(effect);
         } else if let Some(effect) = due.outside.first() {
             if let Some(job) = self.run.intend(effect, self.now) {
                 self.commit();
-                let outcome = self.answer(&job);
-                self.run.outcome(effect, job.attempt, outcome, None, self.now);
+                self.land(&job);
             }
         } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
             self.now = self.now.max(at);
@@ -119,6 +116,20 @@ impl Play {
         }
         self.commit();
         true
+    }
+
+    /// A built-in tool, done at once.
+    pub fn perform(&mut self, effect: &EffectId) {
+        let job = self.run.inline_job(effect, self.now).expect("the work");
+        self.run.outcome(effect, 1, Outcome::Tool(tool(&job)), None, self.now);
+        self.commit();
+    }
+
+    /// The answer to a call arrives.
+    pub fn land(&mut self, job: &Job) {
+        let outcome = self.answer(job);
+        self.run.outcome(&job.effect, job.attempt, outcome, None, self.now);
+        self.commit();
     }
 
     /// As a new process would find it: the log up to here, and nothing else.

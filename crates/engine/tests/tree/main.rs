@@ -106,7 +106,12 @@ fn payloads(play: &Play, kind: &str) -> Vec<Value> {
 
 /// Everything that must hold of any log, whatever happened.
 fn check(play: &Play) {
-    audit(&play.events).unwrap_or_else(|broken| panic!("{broken}\n{:#?}", play.kinds()));
+    if let Err(broken) = audit(&play.events) {
+        let seq: usize = broken.split(' ').nth(1).and_then(|seq| seq.parse().ok()).unwrap_or(0);
+        let node = play.events[seq - 1].node_id;
+        let log = play.events.iter().take(seq).filter(|event| event.node_id == node).map(|event| format!("{} {} {}\n", event.seq, event.kind(), event.payload));
+        panic!("{broken}\n{}", log.collect::<String>());
+    }
     state(play).check_money().expect("money adds up");
     let folded = Run::fold(&play.events).expect("a fold");
     assert_eq!(engine::projection::rows(&folded, &play.events), engine::projection::rows(&play.run, &play.events), "T1: the fold is the state");

@@ -67,13 +67,6 @@ fn meddle(play: &mut Play, seed: u64, turn: u64) {
         6 => Command::Answer { question: None, text: "so".into() },
         7 => Command::Pause,
         8 => Command::Resume,
-        9 => {
-            let events = play.events.clone();
-            let batches = std::mem::take(&mut play.batches);
-            play.resume_from(&events);
-            play.batches = batches;
-            return;
-        }
         _ => return,
     };
     let _ = play.run.command(command, owner, play.now);
@@ -97,31 +90,80 @@ fn unpark(play: &mut Play) {
     play.commit();
 }
 
+/// Calls out in the world, coming back in any order, or never.
+struct Loose {
+    play: Play,
+    out: Vec<Job>,
+}
+
+impl Loose {
+    /// A new process finds the log and nothing else.
+    fn crash(&mut self) {
+        let (events, batches) = (self.play.events.clone(), std::mem::take(&mut self.play.batches));
+        self.out.clear();
+        self.play.resume_from(&events);
+        self.play.batches = batches;
+        self.play.run.take_over(None, self.play.now);
+        self.play.commit();
+    }
+
+    fn send(&mut self) {
+        let (play, due) = (&mut self.play, self.play.run.due(self.play.now));
+        self.out.extend(due.outside.iter().filter_map(|effect| play.run.intend(effect, play.now)));
+        play.commit();
+    }
+
+    fn land(&mut self, which: usize) {
+        if let Some(effect) = self.play.run.due(self.play.now).inline.first().cloned() {
+            self.play.perform(&effect);
+        } else if !self.out.is_empty() {
+            let job = self.out.swap_remove(which % self.out.len());
+            self.play.land(&job);
+        } else {
+            self.play.now = self.play.now.plus_ms(5_000);
+            self.play.run.tick(self.play.now);
+            self.play.commit();
+        }
+    }
+}
+
 fn tumble(seed: u64, faults: u64, tokens: Option<u64>) -> Play {
     let mut brief = brief("Tumble");
     (brief.budgets.max_nodes, brief.budgets.max_depth, brief.budgets.max_parallel) = (25, 3, 3);
     (brief.budgets.max_cost_usd, brief.budgets.max_tokens) = (None, tokens);
     let mut play = Play::new(brief, move |role, job| answer(seed, faults, role, job));
     play.usage.input = 2_000;
-    for turn in 0..60 {
-        play.step(draw(seed, &format!("{turn} steps"), 6) as usize);
-        meddle(&mut play, seed, turn);
-        if draw(seed, &format!("{turn} unpark"), 3) == 0 {
-            unpark(&mut play);
+    play.run.take_over(None, play.now);
+    play.commit();
+    let mut loose = Loose { play, out: Vec::new() };
+    for turn in 0..160 {
+        loose.play.now = loose.play.now.plus_ms(700);
+        match draw(seed, &format!("{turn} turn"), 20) {
+            0 => loose.crash(),
+            1 | 2 => meddle(&mut loose.play, seed, turn),
+            3 => unpark(&mut loose.play),
+            4..9 => loose.send(),
+            _ => loose.land(draw(seed, &format!("{turn} which"), 7) as usize),
         }
     }
+    loose.crash();
     for _ in 0..40 {
-        unpark(&mut play);
-        play.go();
-        if play.run.shared.status().is_terminal() {
+        unpark(&mut loose.play);
+        loose.play.go();
+        if loose.play.run.shared.status().is_terminal() {
             break;
         }
     }
-    play
+    loose.play
+}
+
+/// More for a long look: `TREE_SEEDS=5000`.
+fn cases() -> u32 {
+    std::env::var("TREE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(150)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn t1_invariants_10_to_18_and_30_hold_of_random_trees(seed in any::<u64>(), faults in prop_oneof![Just(0u64), Just(10), Just(40)], tokens in prop_oneof![Just(None), (40_000..200_000u64).prop_map(Some)]) {
