@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
-/// A deterministic position in the run, e.g. `i3.plan`, `i3.t1`, `i3.x0.r2`: equal on every attempt.
+/// A deterministic position in a run, e.g. `9f3c….i3.plan`, `….i3.t1`, `….i3.x0.r2`: equal on every
+/// attempt, and different from every other run's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EffectId(pub String);

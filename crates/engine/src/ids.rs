@@ -37,6 +37,13 @@ ids! {
     ActorId,
 }
 
+impl RunId {
+    /// Twelve hex digits that no other run of anyone's will share by chance.
+    pub fn tag(self) -> String {
+        self.0.simple().to_string()[20..].to_owned()
+    }
+}
+
 /// A UUIDv7 whose time bits are `now` and whose random bits come from `seed`: sortable like any
 /// v7, unguessable without the seed's secret part (the run id), equal for equal inputs.
 pub fn derive(now: Timestamp, seed: &[&[u8]]) -> Uuid {

@@ -23,24 +23,26 @@ impl Part {
     pub fn bytes(&self) -> usize {
         match self {
             Part::Text(text) => text.len(),
-            Part::Stored { blob, limit } if blob.bytes > *limit => *limit as usize + CUT_MARKER_BYTES,
+            // Quoting what is left of a cut text makes it longer.
+            Part::Stored { blob, limit } if blob.bytes > *limit => (*limit + *limit / 4) as usize + CUT_FRAME_BYTES,
             Part::Stored { blob, .. } => blob.bytes as usize,
         }
     }
 }
 
-const CUT_MARKER_BYTES: usize = 80;
+const CUT_FRAME_BYTES: usize = 80;
 
-/// The first `limit` bytes at most, at a character boundary, and a marker that says what is missing.
-pub fn cut(text: &str, limit: usize) -> String {
+/// The text, or, where it is longer than `limit` bytes, a JSON object on one line with its beginning and
+/// what is missing: a cut value still reads as data.
+pub fn cut(text: String, limit: usize) -> String {
     if text.len() <= limit {
-        return text.to_owned();
+        return text;
     }
     let mut end = limit;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}\n[cut: {} of {} bytes shown]", &text[..end], end, text.len())
+    serde_json::json!({ "cut": format!("{end} of {} bytes shown", text.len()), "beginning": &text[..end] }).to_string()
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +116,7 @@ impl Request {
                     match part {
                         Part::Text(own) => text.push_str(own),
                         Part::Stored { blob, limit } => {
-                            text.push_str(&cut(&fetch(blob.hash).ok_or(blob.hash)?, *limit as usize))
+                            text.push_str(&cut(fetch(blob.hash).ok_or(blob.hash)?, *limit as usize))
                         }
                     }
                 }

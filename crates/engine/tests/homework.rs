@@ -2,7 +2,7 @@
 
 mod play;
 
-use engine::effect::{CallError, CallFailure};
+use engine::effect::{CallError, CallFailure, Job, Work};
 use engine::facts::run::Queued;
 use engine::model::Role;
 use engine::run::{Command, Run, Status, StopReason};
@@ -34,6 +34,7 @@ fn completing(role: Role, iteration: usize, made: &str) -> Value {
         }
         (Role::HomeworkPlanner, 2) => {
             answer["plan"]["steps"] = json!([{ "id": "s1", "title": "Look around", "status": "done", "owner": "planner" }, { "id": "s2", "title": "Study", "status": "doing", "owner": "executor" }]);
+            answer["tool_calls"] = json!([search()]);
             answer["executor_tasks"] = json!([{ "branch_id": "b1", "step_id": "s2", "title": "Study it", "objective": "Write findings", "tools": ["create_document"] }]);
         }
         (Role::HomeworkPlanner, _) => {
@@ -50,19 +51,26 @@ fn completing(role: Role, iteration: usize, made: &str) -> Value {
     answer
 }
 
+/// The jobs a script was given, in order.
+type Asked = Rc<RefCell<Vec<Job>>>;
+
 /// A play whose planner reads its evidence off the request, like a model would.
-fn happy(brief: Queued) -> (Play, Rc<RefCell<Vec<(Role, String)>>>) {
-    let requests: Rc<RefCell<Vec<(Role, String)>>> = Rc::default();
-    let seen = requests.clone();
+fn happy(brief: Queued) -> (Play, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
     let mut plans = 0;
     let play = Play::new(brief, move |role, job| {
-        let text = play::own_text(job);
         plans += usize::from(role == Role::HomeworkPlanner);
-        let made = first_made(&text);
-        seen.borrow_mut().push((role, text));
-        Ok(completing(role, plans, &made))
+        seen.borrow_mut().push(job.clone());
+        Ok(completing(role, plans, &first_made(&play::own_text(job))))
     });
-    (play, requests)
+    (play, asked)
+}
+
+/// The planner's requests, whole.
+fn planner_requests(play: &Play, asked: &Asked) -> Vec<String> {
+    let is_planner = |job: &&Job| matches!(&job.work, Work::Model(call) if call.role == Role::HomeworkPlanner);
+    asked.borrow().iter().filter(is_planner).map(|job| play.whole_text(job)).collect()
 }
 
 #[test]
@@ -79,13 +87,13 @@ fn h3_p3_p6_a_run_plans_delegates_and_completes_on_verified_evidence() {
 
 #[test]
 fn p1_the_next_planner_call_sees_what_the_tools_returned() {
-    let (mut play, requests) = happy(brief("Compare backup tools"));
+    let (mut play, asked) = happy(brief("Compare backup tools"));
     play.go();
-    let requests = requests.borrow();
-    let planner: Vec<&String> = requests.iter().filter(|(role, _)| *role == Role::HomeworkPlanner).map(|(_, text)| text).collect();
-    assert!(planner[1].contains("## tool_results\n") && planner[1].contains("<stored>"), "results travel by reference");
-    assert!(play.blobs.values().any(|blob| blob.contains("Notes on backups")));
-    assert!(planner[2].contains("\"result_snippet\":\"found\""));
+    let requests = planner_requests(&play, &asked);
+    assert!(requests[1].contains("## tool_results\n") && requests[1].contains("Notes on backups"));
+    let by_reference = play::own_text(&asked.borrow()[1]);
+    assert!(!by_reference.contains("Notes on backups"), "results travel by reference");
+    assert!(requests[2].contains("\"result_snippet\":\"found\""));
 }
 
 #[test]
@@ -245,8 +253,8 @@ fn h3_a_failed_call_gets_one_repair_of_at_most_two_calls() {
             Ok(answer)
         }
         Role::HomeworkRepair => {
-            assert_eq!(job.effect.0, "i1.repair");
-            Ok(json!({ "corrected_calls": [{ "for_call_id": "i1.t0", "tool": "create_document", "arguments": { "title": "Repaired", "content": "x" } }] }))
+            assert!(job.effect.0.ends_with(".i1.repair"));
+            Ok(json!({ "corrected_calls": [{ "for_call_id": job.effect.0.replace("repair", "t0"), "tool": "create_document", "arguments": { "title": "Repaired", "content": "x" } }] }))
         }
         _ => Ok(completing(role, 9, "")),
     });
@@ -265,7 +273,7 @@ fn invariant_40_transient_failures_are_retried_six_times_and_then_the_run_fails_
             assert_eq!(job.attempt, failures);
             return Err(rate_limited());
         }
-        assert!(job.attempt == 7 || role != Role::HomeworkPlanner || job.effect.0 != "i1.plan", "a continued run does not reuse an attempt's number");
+        assert!(job.attempt == 7 || role != Role::HomeworkPlanner || !job.effect.0.ends_with(".i1.plan"), "a continued run does not reuse an attempt's number");
         Ok(completing(role, 9, ""))
     });
     play.go();
@@ -287,13 +295,55 @@ fn a_refused_key_fails_the_run_as_provider_auth_at_once() {
 
 #[test]
 fn the_third_planner_request_is_golden() {
-    let (mut play, requests) = happy(brief("Compare backup tools and recommend one"));
+    let (mut play, asked) = happy(brief("Compare backup tools and recommend one"));
     play.run.command(Command::Say { text: "Prefer open source".into(), node: None, lane: engine::run::Lane::Steer }, engine::actor::Actor::Platform, play.now).expect("queued");
     play.go();
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/planner_request_3.txt");
-    let third = requests.borrow().iter().filter(|(role, _)| *role == Role::HomeworkPlanner).nth(2).map(|(_, text)| text.clone()).expect("three planner calls");
+    let third = planner_requests(&play, &asked).swap_remove(2);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(golden, &third).expect("written");
     }
-    assert_eq!(std::fs::read_to_string(golden).unwrap_or_default(), third, "run with BLESS=1 after reading the difference");
+    let kept = std::fs::read_to_string(golden).unwrap_or_default();
+    assert_eq!(kept, third, "run with BLESS=1 after reading the difference");
+}
+
+/// The log of a run that an earlier version wrote: every later version must fold it to the same end.
+#[test]
+fn invariant_5_the_golden_log_folds_for_ever() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/homework_log.jsonl");
+    if std::env::var_os("BLESS").is_some() && !std::path::Path::new(golden).exists() {
+        let (mut play, _) = happy(brief("Compare backup tools and recommend one"));
+        play.go();
+        let lines: String = play.events.iter().map(|event| event.to_json() + "\n").collect();
+        std::fs::write(golden, lines).expect("written");
+    }
+    let log = std::fs::read_to_string(golden).expect("the golden log");
+    let events: Vec<engine::event::Event> = log.lines().map(stored).collect();
+    let mut head = engine::event::genesis(events[0].run_id);
+    for event in &events {
+        assert!(!matches!(event.fact, engine::facts::Fact::Unknown(_)), "{} is still understood", event.kind());
+        assert_eq!(event.link(head), event.hash, "the chain holds at {}", event.seq);
+        head = event.hash;
+    }
+    let run = Run::fold(&events).expect("a run");
+    assert_eq!((run.shared.status(), run.iteration()), (Status::Completed, 3));
+    assert_eq!(run.shared.metrics.llm_calls, 5);
+    assert_eq!(run.shared.report.as_ref().map(|report| report["title"].clone()), Some(json!("Done")));
+}
+
+fn stored(line: &str) -> engine::event::Event {
+    let public: Value = serde_json::from_str(line).expect("JSON");
+    let payload = line.split_once("\"payload\":").and_then(|(_, rest)| rest.strip_suffix('}')).expect("a payload");
+    engine::event::StoredEvent {
+        run_id: public["runId"].as_str().and_then(|id| id.parse().ok()).expect("a run"),
+        seq: public["seq"].as_u64().expect("a seq"),
+        node_id: None,
+        parent_node_id: None,
+        kind: public["type"].as_str().expect("a type").into(),
+        at: public["timestamp"].as_str().and_then(engine::time::Timestamp::parse).expect("a time"),
+        actor: serde_json::from_value(public["actor"].clone()).expect("an actor"),
+        hash: public["hash"].as_str().and_then(|hash| hash.parse().ok()).expect("a hash"),
+        payload: payload.into(),
+    }
+    .decode()
 }

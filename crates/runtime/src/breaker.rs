@@ -53,7 +53,8 @@ impl Breaker {
             if health.failures < FAILURES {
                 return None;
             }
-            health.pause_ms = if health.pause_ms == 0 { FIRST_PAUSE_MS } else { (health.pause_ms * 2).min(LONGEST_PAUSE_MS) };
+            health.pause_ms =
+                if health.pause_ms == 0 { FIRST_PAUSE_MS } else { (health.pause_ms * 2).min(LONGEST_PAUSE_MS) };
             let until = now.plus_ms(health.pause_ms);
             health.until = Some(until);
             Some(Parked { provider: provider.to_owned(), until })

@@ -27,7 +27,9 @@ pub(crate) struct Order {
 pub(crate) enum Note {
     Order(Order),
     /// The log ends here now, perhaps by someone else's hand.
-    Grown { last_seq: u64 },
+    Grown {
+        last_seq: u64,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +74,14 @@ impl Office {
 
 impl Desk {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Desk {
-        let office = Office { store, clock, live: Live::default(), drivers: Mutex::default(), wanted: Mutex::default(), bell: Notify::new() };
+        let office = Office {
+            store,
+            clock,
+            live: Live::default(),
+            drivers: Mutex::default(),
+            wanted: Mutex::default(),
+            bell: Notify::new(),
+        };
         Desk { office: Arc::new(office) }
     }
 

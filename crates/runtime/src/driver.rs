@@ -133,7 +133,9 @@ impl Driver {
     fn apply(run: &mut Run, happening: &Happening, now: Timestamp) {
         match happening {
             Happening::TakenOver(last_seen) => run.take_over(*last_seen, now),
-            Happening::Outcome { effect, attempt, outcome, parked } => run.outcome(effect, *attempt, outcome.clone(), parked.clone(), now),
+            Happening::Outcome { effect, attempt, outcome, parked } => {
+                run.outcome(effect, *attempt, outcome.clone(), parked.clone(), now)
+            }
             // Refused the second time means it is already in the log.
             Happening::Command { command, actor } => drop(run.command(command.clone(), *actor, now)),
             Happening::Tick => run.tick(now),
@@ -383,7 +385,12 @@ async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
     let what = format!("the performer of {} panicked", job.effect);
     match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(_) if is_model => Outcome::Model(Err(CallError { failure: CallFailure::Interrupted, message: what, retry_after_ms: None, maybe_paid: true })),
+        Err(_) if is_model => Outcome::Model(Err(CallError {
+            failure: CallFailure::Interrupted,
+            message: what,
+            retry_after_ms: None,
+            maybe_paid: true,
+        })),
         Err(_) => Outcome::Tool(ToolOutcome { result: Err(what), mutations: Vec::new() }),
     }
 }

@@ -16,7 +16,11 @@ pub async fn load(store: &dyn Store, id: RunId) -> Result<Option<Run>, StoreErro
         for stored in page {
             let event = stored.decode();
             match &mut run {
-                None => run = Some(Run::born(&event).ok_or_else(|| StoreError::Unusable(format!("the log of run {id} does not begin with run.queued")))?),
+                None => {
+                    run = Some(Run::born(&event).ok_or_else(|| {
+                        StoreError::Unusable(format!("the log of run {id} does not begin with run.queued"))
+                    })?)
+                }
                 Some(run) => run.apply(&event),
             }
         }

@@ -133,7 +133,12 @@ impl State {
         if last_seq == append.batch.expected_seq { Ok(()) } else { Err(AppendError::Moved { run_id, last_seq }) }
     }
 
-    fn revise(&self, changes: &[Change], run: Option<RunId>, at: impl Fn(u64) -> Timestamp) -> Result<(Workspace, Vec<Revision>), Conflict> {
+    fn revise(
+        &self,
+        changes: &[Change],
+        run: Option<RunId>,
+        at: impl Fn(u64) -> Timestamp,
+    ) -> Result<(Workspace, Vec<Revision>), Conflict> {
         let mut seen = self.seen(&Touched::by(changes));
         let mut revisions = Vec::new();
         for change in changes {
@@ -158,7 +163,9 @@ impl State {
         for revision in revisions {
             match revision {
                 Revision::ProjectMade(project, owner) => drop(self.members.insert((project.entity.id, owner))),
-                Revision::DocumentChanged { from, .. } => self.superseded.entry(from.entity.id).or_default().push(from),
+                Revision::DocumentChanged { from, .. } => {
+                    self.superseded.entry(from.entity.id).or_default().push(*from)
+                }
                 Revision::Unlinked(id) => drop(self.workspace.edges.remove(&id)),
                 _ => {}
             }
@@ -193,12 +200,17 @@ impl State {
     fn settle_job(&mut self, append: &Append, now: Timestamp) {
         let live = append.rows.run.status.is_live();
         let unit = append.rows.run.iteration;
-        let fresh = || Stored { row: append.rows.run.clone(), events: Vec::new(), iterations: BTreeMap::new(), job: first_job(append, now) };
+        let fresh = || Stored {
+            row: append.rows.run.clone(),
+            events: Vec::new(),
+            iterations: BTreeMap::new(),
+            job: first_job(append, now),
+        };
         let stored = self.runs.entry(append.batch.run_id).or_insert_with(fresh);
         if live && !stored.row.status.is_live() {
             stored.job.due = now;
         }
-        if !live {
+        if !live && append.rows.run.status != engine::run::Status::Paused {
             stored.job.owner = None;
         }
         if stored.job.unit != unit {
@@ -273,11 +285,19 @@ impl Log for Memory {
 
     async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
         let state = self.state();
-        let find = |hash: &Hash| state.blobs.get(hash).cloned().ok_or_else(|| StoreError::Unusable(format!("the text {hash} is missing")));
+        let find = |hash: &Hash| {
+            state.blobs.get(hash).cloned().ok_or_else(|| StoreError::Unusable(format!("the text {hash} is missing")))
+        };
         hashes.iter().map(find).collect()
     }
 
-    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(
+        &self,
+        worker: &str,
+        limit: usize,
+        ttl: Duration,
+        only: Option<RunId>,
+    ) -> Result<Vec<Claimed>, StoreError> {
         let now = self.clock.now();
         let mut state = self.state();
         let wanted = |stored: &&mut Stored| stored.is_free(now) && only.is_none_or(|only| only == stored.row.id);

@@ -89,7 +89,13 @@ pub trait Log: Send + Sync + 'static {
 
     /// Lease up to `limit` live runs (queued or running) that nobody holds, oldest first, or only `only`.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
-    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError>;
+    async fn claim(
+        &self,
+        worker: &str,
+        limit: usize,
+        ttl: Duration,
+        only: Option<RunId>,
+    ) -> Result<Vec<Claimed>, StoreError>;
     /// Prolong; returns the leases that are lost. Also the heartbeat that says when a driver was last alive.
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError>;
     /// Give runs back at once.
@@ -172,13 +178,32 @@ pub trait Library: Send + Sync + 'static {
     async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError>;
     async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError>;
     /// Entries of a scratchpad, newest first, before a position.
-    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError>;
+    async fn entries(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError>;
     async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError>;
-    async fn edges(&self, scope: &Scope, src: Option<uuid::Uuid>, dst: Option<uuid::Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError>;
+    async fn edges(
+        &self,
+        scope: &Scope,
+        src: Option<uuid::Uuid>,
+        dst: Option<uuid::Uuid>,
+        run: Option<RunId>,
+    ) -> Result<Vec<Edge>, StoreError>;
     async fn edge(&self, scope: &Scope, id: engine::ids::EdgeId) -> Result<Option<Edge>, StoreError>;
     /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
-    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError>;
+    async fn search(
+        &self,
+        scope: &Scope,
+        query: &str,
+        kinds: &[HitKind],
+        project: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Hit>, StoreError>;
 
     /// A person's own change, outside any run.
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;

@@ -50,7 +50,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(store: Arc<dyn Store>, performer: Arc<dyn Performer>, clock: Arc<dyn Clock>, config: WorkerConfig) -> Worker {
+    pub fn new(
+        store: Arc<dyn Store>,
+        performer: Arc<dyn Performer>,
+        clock: Arc<dyn Clock>,
+        config: WorkerConfig,
+    ) -> Worker {
         Worker {
             desk: Desk::new(store, clock),
             performer,
@@ -99,7 +104,8 @@ impl Worker {
         let claims: Vec<(usize, Option<RunId>)> = match self.config.duty {
             Duty::All => vec![(free, None)],
             Duty::Asked => {
-                let mut asked: Vec<RunId> = self.desk.office.wanted().iter().copied().filter(|id| !self.held.contains_key(id)).collect();
+                let mut asked: Vec<RunId> =
+                    self.desk.office.wanted().iter().copied().filter(|id| !self.held.contains_key(id)).collect();
                 asked.sort();
                 asked.into_iter().take(free).map(|id| (1, Some(id))).collect()
             }

@@ -8,7 +8,12 @@ use engine::money::Usd;
 use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
-#[command(name = "pleach", version, about = "Runs long LLM work durably, and shows it growing", propagate_version = true)]
+#[command(
+    name = "pleach",
+    version,
+    about = "Runs long LLM work durably, and shows it growing",
+    propagate_version = true
+)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -171,8 +176,9 @@ impl Limits {
 }
 
 fn dollars(text: &str) -> Result<Usd, String> {
-    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "dollars as a decimal number, e.g. 2.00".to_owned())?;
-    match amount.is_finite() && amount >= 0.0 && amount <= 1e9 {
+    let amount: f64 =
+        text.trim_start_matches('$').parse().map_err(|_| "dollars as a decimal number, e.g. 2.00".to_owned())?;
+    match (0.0..=1e9).contains(&amount) {
         true => Ok(Usd::from_dollars(amount)),
         false => Err("dollars from 0 to 1000000000".into()),
     }
@@ -332,9 +338,9 @@ pub enum ProjectCommand {
     /// The projects the acting person may see
     Ls,
     /// Let someone see and change a project
-    Grant { project: ProjectId, actor: String },
+    Grant { project: ProjectId, member: String },
     /// Take that back; runs of theirs are refused at their next call
-    Revoke { project: ProjectId, actor: String },
+    Revoke { project: ProjectId, member: String },
 }
 
 #[derive(Debug, Subcommand)]
@@ -398,7 +404,10 @@ mod tests {
         assert_eq!(cli.global.model.as_deref(), Some("openai/gpt-x"));
         let Command::Run(run) = cli.command else { panic!("not a run") };
         let patch = run.limits.patch();
-        assert_eq!((patch.max_cost_usd, patch.max_wall_ms, patch.max_tokens), (Some(Usd(2_000_000)), Some(30_000), Some(9)));
+        assert_eq!(
+            (patch.max_cost_usd, patch.max_wall_ms, patch.max_tokens),
+            (Some(Usd(2_000_000)), Some(30_000), Some(9))
+        );
         assert_eq!(run.success, ["a", "b"]);
         assert!(run.follow.wait && !run.follow.watch);
     }
@@ -428,5 +437,11 @@ mod tests {
         let cli = parse(&["ls", "--data-dir", "/d", "--actor", "eve"]).unwrap();
         assert_eq!(cli.global.actor.as_deref(), Some("eve"));
         assert_eq!(cli.global.data_dir.as_deref(), Some(std::path::Path::new("/d")));
+    }
+
+    #[test]
+    fn naming_a_member_does_not_change_who_acts() {
+        let cli = parse(&["project", "grant", "01a1de11-0000-7000-8000-000000000000", "ann"]).unwrap();
+        assert_eq!(cli.global.actor, None);
     }
 }

@@ -1,18 +1,18 @@
 //! Who drives. Whoever gets the lock holds the database, serves its socket and may drive; everyone else
 //! speaks to the holder. A socket that nobody answers on means nobody holds.
 
-use crate::api::{self, House};
+use crate::api::{self, HolderView, House};
 use crate::catalogue::Catalogue;
 use crate::config::{Config, Database};
-use crate::data_dir::{self, DataDir, Hold, SocketFile};
+use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
 use crate::link::Link;
 use axum::Router;
 use runtime::ports::{Clock, Performer, Store, StoreError};
 use std::sync::Arc;
-use store::SqlStore;
 use std::time::Duration;
+use store::SqlStore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,11 @@ impl Attached {
         held.drive.stop().await;
         if let Some(served) = held.socket {
             served.stop.cancel();
-            let _ = tokio::time::timeout(Duration::from_secs(1), served.task).await;
+            // Streams never end by themselves; their readers go on with the next holder.
+            let abort = served.task.abort_handle();
+            if tokio::time::timeout(Duration::from_millis(200), served.task).await.is_err() {
+                abort.abort();
+            }
         }
     }
 
@@ -60,11 +64,12 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     let Database::Sqlite(path) = &config.database.value else {
         return to_work(config, actor, Load::Nothing).await.map(Some);
     };
-    let socket = DataDir::of(config).socket();
-    if data_dir::answers(&socket).await {
-        return Ok(Some(Attached { link: Link::to_socket(&socket, actor)?, held: None }));
+    if let Some(link) = holders_link(&DataDir::of(config), actor).await {
+        return Ok(Some(Attached { link, held: None }));
     }
-    let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else { return Ok(None) };
+    let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else {
+        return Ok(None);
+    };
     let catalogue = Arc::new(Catalogue::new(config));
     let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
     Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house)), actor), held: None }))
@@ -74,23 +79,35 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
 pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attached, Failure> {
     let dir = DataDir::of(config);
     dir.create()?;
+    if let Database::Postgres(_) = &config.database.value {
+        // Leases are in the database; the lock only says who serves this machine's socket.
+        let hold = if load == Load::Nothing { None } else { dir.try_hold()? };
+        return hold_database(config, actor, load, &dir, hold).await;
+    }
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Some(hold) = dir.try_hold()? {
             return hold_database(config, actor, load, &dir, Some(hold)).await;
         }
-        if matches!(config.database.value, Database::Postgres(_)) {
-            return hold_database(config, actor, load, &dir, None).await;
-        }
-        let socket = dir.socket();
-        if data_dir::answers(&socket).await {
-            return Ok(Attached { link: Link::to_socket(&socket, actor)?, held: None });
+        if let Some(link) = holders_link(&dir, actor).await {
+            return Ok(Attached { link, held: None });
         }
         if tokio::time::Instant::now() > deadline {
-            return Err(Failure::unreachable(format!("{} and it does not answer on {}", holder(&dir), socket.display())));
+            return Err(Failure::unreachable(format!(
+                "{}, and it does not answer.\nStop it or wait, then run the command again.",
+                holder(&dir)
+            )));
         }
         tokio::time::sleep(BETWEEN_TRIES).await;
     }
+}
+
+/// The holder of this very database, if it answers: a stale lock may name a socket that now serves another.
+async fn holders_link(dir: &DataDir, actor: &str) -> Option<Link> {
+    let holder = dir.last_holder()?;
+    let link = Link::to_socket(&holder.socket, actor).ok()?;
+    let answering = link.get::<HolderView>("/api/holder").await.ok()?;
+    (answering.pid == holder.pid).then_some(link)
 }
 
 /// To serve everybody: only the holder can.
@@ -112,7 +129,13 @@ fn holder(dir: &DataDir) -> String {
     }
 }
 
-async fn hold_database(config: &Config, actor: &str, load: Load, dir: &DataDir, hold: Option<Hold>) -> Result<Attached, Failure> {
+async fn hold_database(
+    config: &Config,
+    actor: &str,
+    load: Load,
+    dir: &DataDir,
+    hold: Option<Hold>,
+) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store: Arc<dyn Store> = open(config).await?;
     let catalogue = Arc::new(Catalogue::new(config));
@@ -153,7 +176,9 @@ pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
 /// What the database refused, where it is, and what to do about it.
 pub fn unusable(config: &Config, error: &StoreError) -> Failure {
     let next = match (&config.database.value, error) {
-        (Database::Postgres(_), StoreError::Unavailable(_)) => "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again.",
+        (Database::Postgres(_), StoreError::Unavailable(_)) => {
+            "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again."
+        }
         (_, StoreError::Full(_)) => "Free some space, then run the command again.",
         _ => "Nothing was changed. `pleach doctor` says more; --data-dir or --database chooses another.",
     };
@@ -162,7 +187,9 @@ pub fn unusable(config: &Config, error: &StoreError) -> Failure {
 }
 
 async fn serve(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<Served, Failure> {
-    let (listener, file) = dir.listen(hold).await.map_err(|error| Failure::failed(format!("the socket {} cannot be served: {error}", dir.socket().display())))?;
+    let (listener, file) = dir.listen(hold).await.map_err(|error| {
+        Failure::failed(format!("the socket {} cannot be served: {error}", dir.usual_socket().display()))
+    })?;
     let stop = CancellationToken::new();
     let until = stop.clone();
     let task = tokio::spawn(async move {

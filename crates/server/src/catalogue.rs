@@ -1,16 +1,17 @@
 //! The models and tools this process can offer a run, made from its configuration.
 
-use crate::config::{Config, VENDORS};
 use crate::config::models::ModelNames;
+use crate::config::{Config, VENDORS};
 use crate::failure::Failure;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts};
-use effects::performer::{EffectsPerformer, ModelPort};
+use effects::performer::EffectsPerformer;
+use effects::rehearsal::RehearsalModels;
 use effects::tools::Registry;
-use engine::effect::{CallError, ModelCall, ModelReply, ToolSpec};
+use engine::effect::ToolSpec;
 use engine::model::{ModelSpec, Models};
-use engine::request::Speaker;
 use runtime::ports::{Performer, Store};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
@@ -21,7 +22,12 @@ pub struct Catalogue {
 impl Catalogue {
     /// A provider that lacks its key does not keep anyone from reading; it is said when a model is needed.
     pub fn new(config: &Config) -> Catalogue {
-        let gateway = Gateway::new(&config.provider_table(), &|name| config.variable(name), Some(Arc::new(effects::rehearsal::answer)), Timeouts::default());
+        let gateway = Gateway::new(
+            &config.provider_table(),
+            &|name| config.variable(name),
+            RehearsalModels { pace: Duration::from_millis(config.rehearsal_ms.value) },
+            Timeouts::default(),
+        );
         Catalogue { gateway: gateway.map(Arc::new).map_err(|error| error.to_string()), chosen: config.model.names() }
     }
 
@@ -30,7 +36,7 @@ impl Catalogue {
     }
 
     pub fn performer(&self, store: Arc<dyn Store>) -> Result<Arc<dyn Performer>, Failure> {
-        let models = Arc::new(Voices(self.gateway().map_err(Failure::usage)?.clone()));
+        let models = self.gateway().map_err(Failure::usage)?.clone();
         Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models }))
     }
 
@@ -79,21 +85,13 @@ impl Catalogue {
     }
 }
 
-/// The gateway as a performer speaks to it.
-struct Voices(Arc<Gateway>);
-
-#[async_trait::async_trait]
-impl ModelPort for Voices {
-    async fn call(&self, call: &ModelCall, messages: Vec<(Speaker, String)>, idempotency_key: &str) -> Result<ModelReply, CallError> {
-        self.0.call(call, messages, idempotency_key, None).await
-    }
-}
-
 /// A vendor that is named but not set up lacks only its variables.
 fn set_up(gateway: &Gateway, provider: &str) -> Result<(), String> {
     let known = gateway.providers().any(|(name, _)| name == provider);
     match VENDORS.iter().find(|(name, ..)| *name == provider).filter(|_| !known) {
-        Some((_, key, url)) => Err(format!("provider {provider} has no key: {key} is not set. No run was made.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works.")),
+        Some((_, key, url)) => Err(format!(
+            "provider {provider} has no key: {key} is not set. No run was made.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works."
+        )),
         None => Ok(()),
     }
 }
@@ -112,7 +110,8 @@ fn only_provider(gateway: &Gateway) -> Result<String, String> {
 }
 
 fn warnings(models: &Models) -> Vec<String> {
-    let mut unpriced: Vec<String> = models.all().iter().filter(|spec| spec.price.is_none()).map(|spec| spec.name()).collect();
+    let mut unpriced: Vec<String> =
+        models.all().iter().filter(|spec| spec.price.is_none()).map(|spec| spec.name()).collect();
     unpriced.dedup();
     unpriced
         .iter()

@@ -47,7 +47,10 @@ impl DataDir {
     /// Private to its owner. A directory with other people's files in it is left as it is.
     pub fn create(&self) -> Result<(), Failure> {
         let failed = |error: std::io::Error| {
-            Failure::usage(format!("the data directory {} cannot be used: {error}\nChoose another with --data-dir or PLEACH_DATA_DIR.", self.path.display()))
+            Failure::usage(format!(
+                "the data directory {} cannot be used: {error}\nChoose another with --data-dir or PLEACH_DATA_DIR.",
+                self.path.display()
+            ))
         };
         let parent = self.lock.parent().unwrap_or(&self.path);
         for directory in [&self.path, parent] {
@@ -62,8 +65,10 @@ impl DataDir {
 
     /// `None` when another process holds it.
     pub fn try_hold(&self) -> Result<Option<Hold>, Failure> {
-        let failed = |error: std::io::Error| Failure::failed(format!("{} cannot be locked: {error}", self.lock.display()));
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&self.lock).map_err(failed)?;
+        let failed =
+            |error: std::io::Error| Failure::failed(format!("{} cannot be locked: {error}", self.lock.display()));
+        let file =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&self.lock).map_err(failed)?;
         file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Hold { file })),
@@ -79,13 +84,9 @@ impl DataDir {
         serde_json::from_str(&text).ok()
     }
 
-    fn usual_socket(&self) -> PathBuf {
+    /// The directory's own socket, which the holder uses unless another database's holder was first.
+    pub fn usual_socket(&self) -> PathBuf {
         self.path.join("pleach.sock")
-    }
-
-    /// Where the holder would answer.
-    pub fn socket(&self) -> PathBuf {
-        self.last_holder().map_or_else(|| self.usual_socket(), |holder| holder.socket)
     }
 
     /// Listen where others will look, and say so in the lock. Another database's holder may already use the
@@ -128,7 +129,7 @@ impl Drop for SocketFile {
 }
 
 /// Does someone accept connections here?
-pub async fn answers(socket: &Path) -> bool {
+async fn answers(socket: &Path) -> bool {
     match ShortPath::new(socket) {
         Ok(short) => UnixStream::connect(short.path()).await.is_ok(),
         Err(_) => false,
@@ -177,10 +178,11 @@ mod tests {
         let mut hold = dir.try_hold().unwrap().unwrap();
         assert!(dir.try_hold().unwrap().is_none());
         let (listener, file) = dir.listen(&mut hold).await.unwrap();
-        assert_eq!(fs::metadata(dir.socket()).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(answers(&dir.socket()).await);
+        let socket = dir.last_holder().unwrap().socket;
+        assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(answers(&socket).await);
         drop(listener);
-        assert!(dir.socket().exists() && !answers(&dir.socket()).await);
+        assert!(socket.exists() && !answers(&socket).await);
         drop(file);
         drop(hold);
         assert!(dir.try_hold().unwrap().is_some());
@@ -193,6 +195,6 @@ mod tests {
         dir.create().unwrap();
         let mut hold = dir.try_hold().unwrap().unwrap();
         let (_listener, _file) = dir.listen(&mut hold).await.unwrap();
-        assert!(answers(&dir.socket()).await);
+        assert!(answers(&dir.last_holder().unwrap().socket).await);
     }
 }

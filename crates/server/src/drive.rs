@@ -47,7 +47,13 @@ pub struct Drive {
 }
 
 impl Drive {
-    pub fn start(config: &Config, load: Load, store: Arc<dyn Store>, performer: Arc<dyn Performer>, clock: Arc<dyn Clock>) -> Drive {
+    pub fn start(
+        config: &Config,
+        load: Load,
+        store: Arc<dyn Store>,
+        performer: Arc<dyn Performer>,
+        clock: Arc<dyn Clock>,
+    ) -> Drive {
         let settings = WorkerConfig {
             id: worker_id(),
             slots: config.workers.value,

@@ -43,7 +43,9 @@ impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Failure {
         match error {
             LinkError::Refused(problem) => problem.into_failure(),
-            LinkError::Gone(why) => Failure::unreachable(format!("the process that holds the database went away: {why}\nRun the command again.")),
+            LinkError::Gone(why) => Failure::unreachable(format!(
+                "the process that holds the database went away: {why}\nRun the command again."
+            )),
         }
     }
 }
@@ -56,9 +58,12 @@ impl Link {
     }
 
     pub fn to_socket(socket: &Path, actor: &str) -> Result<Link, Failure> {
-        let failed = |error: &dyn std::fmt::Display| Failure::unreachable(format!("{} cannot be used: {error}", socket.display()));
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::unreachable(format!("{} cannot be used: {error}", socket.display()))
+        };
         let path = ShortPath::new(socket).map_err(|error| failed(&error))?;
-        let client = reqwest::Client::builder().unix_socket(path.path()).no_proxy().build().map_err(|error| failed(&error))?;
+        let client =
+            reqwest::Client::builder().unix_socket(path.path()).no_proxy().build().map_err(|error| failed(&error))?;
         Ok(Link { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
     }
 

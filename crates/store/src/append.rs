@@ -5,6 +5,7 @@ use crate::backend::WriteError;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::{HASH_AT, tables};
 use crate::{SqlStore, StoreError, codec, rows};
+use engine::run::Status;
 use engine::time::Timestamp;
 use runtime::memory::workspace::Touched;
 use runtime::memory::{FIRST_LEASE, at_of};
@@ -18,12 +19,12 @@ const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms()) \
     ON CONFLICT DO NOTHING";
 
-/// A run that leaves the driver's hands gives up its lease; a new iteration is a new job.
+/// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
             "UPDATE jobs SET due = CASE WHEN state = 'live' THEN due ELSE now_ms() END, state = ?1, \
-             lease_owner = CASE WHEN ?1 = 'live' THEN lease_owner END, lease_until = CASE WHEN ?1 = 'live' THEN lease_until END, \
+             lease_owner = CASE WHEN ?1 <> 'idle' THEN lease_owner END, lease_until = CASE WHEN ?1 <> 'idle' THEN lease_until END, \
              attempts = CASE WHEN unit = ?2 THEN attempts ELSE 0 END, unit = ?2, last_seq = ?3",
             $seen,
             " WHERE run_id = ?4 AND last_seq = ?5",
@@ -44,7 +45,9 @@ impl SqlStore {
             let mut statements = truth(append);
             match self.revised(append, &touched).await {
                 Ok(revisions) => statements.extend(revisions),
-                Err(AppendError::Conflict(entity)) => return Err(self.refusal(append).await?.unwrap_or(AppendError::Conflict(entity))),
+                Err(AppendError::Conflict(entity)) => {
+                    return Err(self.refusal(append).await?.unwrap_or(AppendError::Conflict(entity)));
+                }
                 Err(error) => return Err(error),
             }
             match self.backend.write(statements).await {
@@ -111,7 +114,11 @@ fn truth(append: &Append) -> Vec<Statement> {
 
 fn head(append: &Append) -> Statement {
     let run = &append.rows.run;
-    let state = Value::from(if run.status.is_live() { "live" } else { "idle" });
+    let state = Value::from(match run.status {
+        status if status.is_live() => "live",
+        Status::Paused => "held",
+        _ => "idle",
+    });
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
     if append.batch.expected_seq == 0 {
@@ -119,7 +126,10 @@ fn head(append: &Append) -> Statement {
         let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
         let kind = Value::from(run.kind.name());
         let owner = Value::from(append.claim_for.clone());
-        return Statement::new(BORN, vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)]);
+        return Statement::new(
+            BORN,
+            vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
+        );
     }
     let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
     let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
@@ -136,6 +146,100 @@ fn blobs(append: &Append) -> Vec<Statement> {
     let references = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), id(append.batch.run_id)]);
     vec![
         Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
-        Statement::many("INSERT INTO blob_refs (hash, run_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", references.collect()),
+        Statement::many(
+            "INSERT INTO blob_refs (hash, run_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            references.collect(),
+        ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Backend;
+    use crate::sql::Row;
+    use crate::sqlite::Sqlite;
+    use crate::{Engine, WallClock};
+    use async_trait::async_trait;
+    use engine::actor::Actor;
+    use engine::batch::Batch;
+    use engine::projection;
+    use engine::run::{Command, Lane, Run};
+    use runtime::ports::Log;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU8, Ordering};
+    use std::time::Duration;
+
+    /// Loses the connection at a commit: before it happened, or after.
+    struct Flaky(Sqlite, Arc<AtomicU8>);
+
+    const FINE: u8 = 0;
+    const LOST_BEFORE: u8 = 1;
+    const LOST_AFTER: u8 = 2;
+
+    #[async_trait]
+    impl Backend for Flaky {
+        async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError> {
+            let lost = || Err(WriteError::Unknown("cut".into()));
+            match self.1.swap(FINE, Ordering::SeqCst) {
+                LOST_BEFORE => lost(),
+                LOST_AFTER => self.0.write(batch).await.and_then(|_| lost()),
+                _ => self.0.write(batch).await,
+            }
+        }
+        async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+            self.0.read(query).await
+        }
+        fn alone_with(&self, table: &'static str) -> String {
+            self.0.alone_with(table)
+        }
+        fn hint(&self) {}
+        async fn hinted(&self, at_most: Duration) {
+            self.0.hinted(at_most).await;
+        }
+    }
+
+    fn run() -> Run {
+        let spec = serde_json::json!({"provider": "p", "model": "m", "contextWindow": 1000, "maxOutput": 100});
+        let id = uuid::Uuid::from_u128(1);
+        let brief = serde_json::json!({
+            "kind": "homework", "objective": "o", "scope": "global", "projectIds": [], "successCriteria": [], "tools": [],
+            "budgets": engine::budget::Budgets::default(), "models": {"fast": spec, "balanced": spec, "powerful": spec},
+            "owner": id, "workspaceProjectId": id,
+        });
+        Run::create(id.into(), serde_json::from_value(brief).unwrap(), Actor::Platform, Timestamp(1)).unwrap()
+    }
+
+    fn drafted(run: &mut Run) -> Append {
+        let batch: Batch = run.take_batch();
+        let rows = projection::rows(run, &batch.events);
+        Append { batch, rows, fence: None, claim_for: None }
+    }
+
+    async fn appended_once(fault: u8) {
+        let switch = Arc::new(AtomicU8::new(FINE));
+        let backend = Flaky(Sqlite::inline(None, Arc::new(WallClock)).unwrap(), switch.clone());
+        let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory").await.unwrap();
+        let mut run = run();
+        store.append(drafted(&mut run)).await.unwrap();
+        run.command(
+            Command::Say { text: "hello".into(), node: None, lane: Lane::Queue },
+            Actor::Platform,
+            Timestamp(2),
+        )
+        .unwrap();
+        switch.store(fault, Ordering::SeqCst);
+        store.append(drafted(&mut run)).await.unwrap();
+        assert_eq!(store.events(run.shared.id, 0, 10).await.unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_was_cut_off_before_it_happened_is_made_again() {
+        appended_once(LOST_BEFORE).await;
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_happened_unheard_is_found_in_the_log() {
+        appended_once(LOST_AFTER).await;
+    }
 }

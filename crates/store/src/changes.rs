@@ -6,8 +6,8 @@ use crate::{SqlStore, StoreError, codec, records, rows};
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
-use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace, is_platform};
 use runtime::memory::terms;
+use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace, is_platform};
 use runtime::ports::AppendError;
 
 /// Ids per look-up; a batch rarely touches more than a few.
@@ -25,7 +25,8 @@ impl SqlStore {
         let mut workspace = self.look_up(touched).await?;
         let mut statements = Vec::new();
         for change in changes {
-            let revision = workspace.apply(change, run, at(change.seq)).map_err(|Conflict(id)| AppendError::Conflict(id))?;
+            let revision =
+                workspace.apply(change, run, at(change.seq)).map_err(|Conflict(id)| AppendError::Conflict(id))?;
             statements.extend(revision.iter().flat_map(written));
         }
         Ok(statements)
@@ -52,7 +53,11 @@ impl SqlStore {
         Ok(seen)
     }
 
-    async fn by_ids<'a, T: ToString + 'a>(&self, select: &str, ids: impl IntoIterator<Item = &'a T>) -> Result<Vec<Row>, StoreError> {
+    async fn by_ids<'a, T: ToString + 'a>(
+        &self,
+        select: &str,
+        ids: impl IntoIterator<Item = &'a T>,
+    ) -> Result<Vec<Row>, StoreError> {
         let ids: Vec<Value> = ids.into_iter().map(|key| id(key.to_string())).collect();
         let mut found = Vec::new();
         for some in ids.chunks(LOOKED_UP_AT_ONCE) {
@@ -177,7 +182,8 @@ fn superseded(from: &Kept<Document>) -> Statement {
 
 fn task_made(kept: &Kept<Task>) -> Statement {
     let task = &kept.entity;
-    let columns = "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
+    let columns =
+        "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
     let values = vec![
         id(task.id),
         id(task.project_id),

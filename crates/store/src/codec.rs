@@ -7,26 +7,35 @@ const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
 /// Below this, compression costs more than it saves.
 const WORTH_COMPRESSING: usize = 128;
+/// No text is larger; a length that says so is damage, and is not allocated.
+const LONGEST: usize = 256 << 20;
 
-/// One tag byte, then the text as it is or compressed, whichever is smaller.
+/// One tag byte, then the text as it is, or its length and the text compressed, whichever is smaller.
 pub fn pack(text: &str) -> Vec<u8> {
-    let plain = |text: &str| [&[PLAIN], text.as_bytes()].concat();
-    if text.len() < WORTH_COMPRESSING {
-        return plain(text);
+    let compressed = (text.len() >= WORTH_COMPRESSING).then(|| lz4_flex::compress(text.as_bytes()));
+    match (compressed, u32::try_from(text.len())) {
+        (Some(compressed), Ok(length)) if compressed.len() + 4 < text.len() => {
+            [&[LZ4], length.to_le_bytes().as_slice(), &compressed].concat()
+        }
+        _ => [&[PLAIN], text.as_bytes()].concat(),
     }
-    let compressed = lz4_flex::compress_prepend_size(text.as_bytes());
-    if compressed.len() < text.len() { [&[LZ4], compressed.as_slice()].concat() } else { plain(text) }
 }
 
 pub fn unpack(bytes: &[u8]) -> Result<String, StoreError> {
-    let damaged = |what: &str| StoreError::Unusable(format!("a stored text is damaged ({what}); run `pleach doctor`"));
-    let (tag, body) = bytes.split_first().ok_or_else(|| damaged("empty"))?;
-    let text = match *tag {
-        PLAIN => body.to_vec(),
-        LZ4 => lz4_flex::decompress_size_prepended(body).map_err(|error| damaged(&error.to_string()))?,
-        other => return Err(damaged(&format!("unknown form {other}"))),
+    let text = match bytes.split_first() {
+        Some((&PLAIN, text)) => Some(text.to_vec()),
+        Some((&LZ4, body)) => {
+            body.split_first_chunk().and_then(|(length, body)| inflate(u32::from_le_bytes(*length) as usize, body))
+        }
+        _ => None,
     };
-    String::from_utf8(text).map_err(|_| damaged("not UTF-8"))
+    let damaged = || StoreError::Unusable("a stored text is damaged; run `pleach doctor`".into());
+    text.and_then(|text| String::from_utf8(text).ok()).ok_or_else(damaged)
+}
+
+fn inflate(length: usize, body: &[u8]) -> Option<Vec<u8>> {
+    let text = (length <= LONGEST).then(|| lz4_flex::decompress(body, length).ok()).flatten()?;
+    (text.len() == length).then_some(text)
 }
 
 /// `platform`, `person:<id>`, `subagent:<id>`: a third of the JSON form, in every event.
@@ -63,7 +72,9 @@ mod tests {
     fn damage_is_reported_and_never_panics() {
         assert!(unpack(&[]).is_err());
         assert!(unpack(&[9, 1, 2]).is_err());
-        assert!(unpack(&[LZ4, 255, 255, 255, 0, 1]).is_err());
+        assert!(unpack(&[LZ4, 9, 0]).is_err());
+        assert!(unpack(&[LZ4, 9, 0, 0, 0, 16, 65]).is_err(), "shorter than it says");
+        assert!(unpack(&[LZ4, 255, 255, 255, 255, 1]).is_err());
     }
 
     proptest! {

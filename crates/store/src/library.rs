@@ -53,9 +53,18 @@ fn containing(query: &mut Query, needles: &[String]) {
 /// The relation each kind of hit is found in: its select list, and its column of projects.
 fn searched(kind: HitKind) -> (&'static str, &'static str) {
     match kind {
-        HitKind::Document => ("SELECT 'document' AS kind, id, project_id, title, substr(content, 1, 200) AS excerpt FROM onto_documents", "project_id"),
-        HitKind::Task => ("SELECT 'task' AS kind, id, project_id, title, substr(description, 1, 200) AS excerpt FROM onto_tasks", "project_id"),
-        HitKind::Project => ("SELECT 'project' AS kind, id, id AS project_id, title, substr(description, 1, 200) AS excerpt FROM onto_projects", "id"),
+        HitKind::Document => (
+            "SELECT 'document' AS kind, id, project_id, title, substr(content, 1, 200) AS excerpt FROM onto_documents",
+            "project_id",
+        ),
+        HitKind::Task => (
+            "SELECT 'task' AS kind, id, project_id, title, substr(description, 1, 200) AS excerpt FROM onto_tasks",
+            "project_id",
+        ),
+        HitKind::Project => (
+            "SELECT 'project' AS kind, id, id AS project_id, title, substr(description, 1, 200) AS excerpt FROM onto_projects",
+            "id",
+        ),
     }
 }
 
@@ -65,7 +74,13 @@ fn hit(row: &Row) -> Result<Hit, StoreError> {
         "task" => HitKind::Task,
         _ => HitKind::Project,
     };
-    Ok(Hit { kind, id: row.parse(1)?, project_id: row.parse(2)?, title: row.text(3)?.to_owned(), excerpt: row.text(4)?.to_owned() })
+    Ok(Hit {
+        kind,
+        id: row.parse(1)?,
+        project_id: row.parse(2)?,
+        title: row.text(3)?.to_owned(),
+        excerpt: row.text(4)?.to_owned(),
+    })
 }
 
 #[async_trait]
@@ -147,7 +162,13 @@ impl Library for SqlStore {
         Ok(versions)
     }
 
-    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    async fn entries(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
         let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
         query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
         narrow(&mut query, "d.project_id", scope);
@@ -171,7 +192,13 @@ impl Library for SqlStore {
         self.one(only(seen(records::KEPT_TASK, "project_id", scope), "id", task), records::task).await
     }
 
-    async fn edges(&self, scope: &Scope, src: Option<Uuid>, dst: Option<Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(
+        &self,
+        scope: &Scope,
+        src: Option<Uuid>,
+        dst: Option<Uuid>,
+        run: Option<RunId>,
+    ) -> Result<Vec<Edge>, StoreError> {
         let mut query = seen(records::KEPT_EDGE, "project_id", scope);
         equals(&mut query, "src", src);
         equals(&mut query, "dst", dst);
@@ -184,7 +211,14 @@ impl Library for SqlStore {
         self.one(only(seen(records::KEPT_EDGE, "project_id", scope), "id", edge), records::edge).await
     }
 
-    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError> {
+    async fn search(
+        &self,
+        scope: &Scope,
+        query: &str,
+        kinds: &[HitKind],
+        project: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Hit>, StoreError> {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for kind in [HitKind::Document, HitKind::Task, HitKind::Project] {
@@ -221,8 +255,15 @@ impl Library for SqlStore {
     }
 
     async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
-        let kind = serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
-        let values = vec![id(actor.id), Value::from(kind), Value::from(actor.handle.as_str()), Value::from(actor.name), rows::time(actor.created_at)];
+        let kind =
+            serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+        let values = vec![
+            id(actor.id),
+            Value::from(kind),
+            Value::from(actor.handle.as_str()),
+            Value::from(actor.name),
+            rows::time(actor.created_at),
+        ];
         let sql = "INSERT INTO actors (id, kind, handle, name, created_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
         self.backend.write(vec![Statement::new(sql, values)]).await.map_err(unguarded)?;
         match self.actor(&actor.handle).await? {
@@ -249,7 +290,8 @@ impl Library for SqlStore {
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
         let sql = "DELETE FROM project_members WHERE project_id = ?1 AND actor_id = ?2 RETURNING project_id";
-        let written = self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
+        let written =
+            self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
         Ok(written.iter().any(|rows| !rows.is_empty()))
     }
 

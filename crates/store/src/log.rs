@@ -25,7 +25,9 @@ pub(crate) fn unguarded(error: WriteError) -> StoreError {
         WriteError::Store(error) => error,
         WriteError::Unknown(what) => StoreError::Unavailable(what),
         WriteError::Refused(Guard::Head) => StoreError::Unavailable("the row has changed meanwhile".into()),
-        WriteError::Refused(Guard::Entity(entity)) => StoreError::Unavailable(format!("{entity} has changed meanwhile")),
+        WriteError::Refused(Guard::Entity(entity)) => {
+            StoreError::Unavailable(format!("{entity} has changed meanwhile"))
+        }
     }
 }
 
@@ -40,7 +42,13 @@ fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Stat
         if let Some(run) = only {
             query.push(" AND run_id = ").bind(id(run));
         }
-        query.push(" ORDER BY ").push(order).push(" LIMIT ").bind(limit).push(" FOR UPDATE SKIP LOCKED) AS ").push(name);
+        query
+            .push(" ORDER BY ")
+            .push(order)
+            .push(" LIMIT ")
+            .bind(limit)
+            .push(" FOR UPDATE SKIP LOCKED) AS ")
+            .push(name);
     }
     query.push("), chosen AS MATERIALIZED (SELECT run_id FROM free ORDER BY due, run_id LIMIT ").bind(limit);
     query.push(") UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
@@ -83,18 +91,26 @@ impl Log for SqlStore {
         distinct.dedup();
         let mut texts: HashMap<Hash, String> = HashMap::new();
         for some in distinct.chunks(TEXTS_AT_ONCE) {
-            let mut query = Query::new("SELECT hash, body FROM blobs WHERE hash IN ");
+            let mut query = Query::new("SELECT body FROM blobs WHERE hash IN ");
             query.bind_list(some.iter().map(|hash| Value::from(hash.0.to_vec())));
             for row in self.backend.read(query.statement()).await? {
-                let text = codec::unpack(row.bytes(1)?)?;
-                texts.extend(row.bytes(0)?.try_into().map(|hash| (Hash(hash), text)));
+                let text = codec::unpack(row.bytes(0)?)?;
+                texts.insert(Hash::of(&[text.as_bytes()]), text);
             }
         }
-        let missing = |hash: &Hash| StoreError::Unusable(format!("the text {hash} is missing; run `pleach doctor`"));
+        let missing = |hash: &Hash| {
+            StoreError::Unusable(format!("the text {hash} is missing or was changed; run `pleach doctor`"))
+        };
         hashes.iter().map(|hash| texts.get(hash).cloned().ok_or_else(|| missing(hash))).collect()
     }
 
-    async fn claim(&self, worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(
+        &self,
+        worker: &str,
+        limit: usize,
+        ttl: Duration,
+        only: Option<RunId>,
+    ) -> Result<Vec<Claimed>, StoreError> {
         let written = self.backend.write(vec![claim(worker, limit, ttl, only)]).await.map_err(unguarded)?;
         let mut claimed = Vec::new();
         for row in written.iter().flatten() {
@@ -107,7 +123,12 @@ impl Log for SqlStore {
 
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
         let renewed = |lease: &&Lease| {
-            let values = vec![Value::from(millis(ttl)), id(lease.run_id), Value::from(lease.epoch), Value::from(lease.worker.as_str())];
+            let values = vec![
+                Value::from(millis(ttl)),
+                id(lease.run_id),
+                Value::from(lease.epoch),
+                Value::from(lease.worker.as_str()),
+            ];
             Statement::new(RENEWED, values)
         };
         let leases = in_order(leases);
@@ -120,7 +141,12 @@ impl Log for SqlStore {
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
-        let released = |lease: &Lease| Statement::new(RELEASED, vec![id(lease.run_id), Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+        let released = |lease: &Lease| {
+            Statement::new(
+                RELEASED,
+                vec![id(lease.run_id), Value::from(lease.epoch), Value::from(lease.worker.as_str())],
+            )
+        };
         if leases.is_empty() {
             return Ok(());
         }

@@ -26,13 +26,18 @@ fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
 
 fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
     let bytes = row.bytes(column)?;
-    bytes.try_into().map(Hash).map_err(|_| StoreError::Unusable("a stored hash has the wrong length; run `pleach doctor`".into()))
+    bytes
+        .try_into()
+        .map(Hash)
+        .map_err(|_| StoreError::Unusable("a stored hash has the wrong length; run `pleach doctor`".into()))
 }
 
 /// One of a closed list of words, which a newer version may have made longer.
 fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, StoreError> {
     let text = row.text(column)?;
-    parse(text).ok_or_else(|| StoreError::Unusable(format!("the database holds the word \"{text}\", which this version does not know")))
+    parse(text).ok_or_else(|| {
+        StoreError::Unusable(format!("the database holds the word \"{text}\", which this version does not know"))
+    })
 }
 
 fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
@@ -119,7 +124,8 @@ pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
     })
 }
 
-pub const KEPT_PROJECT: &str = "SELECT id, title, description, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
+pub const KEPT_PROJECT: &str =
+    "SELECT id, title, description, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
 
 pub fn project(row: &Row) -> Result<Project, StoreError> {
     Ok(Project {
@@ -141,7 +147,8 @@ pub fn kept_project(row: &Row) -> Result<Kept<Project>, StoreError> {
 pub const KEPT_DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
     made_run, made_seq, run_id, seq, actor FROM onto_documents";
 /// The same without the text, for lists.
-pub const LISTED_DOCUMENT: &str = "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
+pub const LISTED_DOCUMENT: &str =
+    "SELECT id, project_id, title, type_key, '' AS content, props, version, created_at, updated_at FROM onto_documents";
 
 pub fn document(row: &Row) -> Result<Document, StoreError> {
     Ok(Document {
@@ -170,7 +177,14 @@ pub const VERSION: &str = "SELECT version, title, body, run_id, seq, at FROM ont
 
 pub fn version(row: &Row) -> Result<DocumentVersion, StoreError> {
     let Origin { run_id, seq } = origin(row, 3, 4)?;
-    Ok(DocumentVersion { version: row.int(0)?, title: row.text(1)?.to_owned(), content: codec::unpack(row.bytes(2)?)?, run_id, seq, at: time(row, 5)? })
+    Ok(DocumentVersion {
+        version: row.int(0)?,
+        title: row.text(1)?.to_owned(),
+        content: codec::unpack(row.bytes(2)?)?,
+        run_id,
+        seq,
+        at: time(row, 5)?,
+    })
 }
 
 pub fn current_version(kept: Kept<Document>) -> DocumentVersion {
@@ -184,7 +198,8 @@ pub fn current_version(kept: Kept<Document>) -> DocumentVersion {
     }
 }
 
-pub const ENTRY: &str = "SELECT document_id, position, key, markdown, run_id, seq, created_at FROM onto_document_entries";
+pub const ENTRY: &str =
+    "SELECT document_id, position, key, markdown, run_id, seq, created_at FROM onto_document_entries";
 
 pub fn entry(row: &Row) -> Result<Entry, StoreError> {
     let Origin { run_id, seq } = origin(row, 4, 5)?;
@@ -220,7 +235,8 @@ pub fn kept_task(row: &Row) -> Result<Kept<Task>, StoreError> {
     Ok(Kept { entity: task(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
-pub const KEPT_EDGE: &str = "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
+pub const KEPT_EDGE: &str =
+    "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
 
 pub fn edge(row: &Row) -> Result<Edge, StoreError> {
     Ok(Edge {

@@ -71,7 +71,10 @@ fn born(tables: &Tables, run: &RunRow) -> Vec<Statement> {
     let mut statements = vec![Statement::new(insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""), values)];
     let projects: Vec<_> = run.project_ids.iter().map(|project| vec![id(run.id), id(project)]).collect();
     if !projects.is_empty() {
-        statements.push(Statement::many("INSERT INTO run_projects (run_id, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", projects));
+        statements.push(Statement::many(
+            "INSERT INTO run_projects (run_id, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            projects,
+        ));
     }
     statements
 }
@@ -79,7 +82,8 @@ fn born(tables: &Tables, run: &RunRow) -> Vec<Statement> {
 fn advanced(tables: &Tables, run: &RunRow) -> Statement {
     let mut values = follows(run);
     values.push(id(run.id));
-    let settings: Vec<String> = FOLLOWS.split(',').zip(1..).map(|(column, n)| format!("{} = ?{n}", column.trim())).collect();
+    let settings: Vec<String> =
+        FOLLOWS.split(',').zip(1..).map(|(column, n)| format!("{} = ?{n}", column.trim())).collect();
     Statement::new(format!("UPDATE {} SET {} WHERE id = ?{}", tables.runs, settings.join(", "), values.len()), values)
 }
 

@@ -21,7 +21,8 @@ pub const fn tables(kind: Kind) -> Tables {
 pub const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, hash, payload";
 pub const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
 /// What a run is born with and keeps.
-pub const BORN: &str = "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
+pub const BORN: &str =
+    "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
 /// What follows from its log.
 pub const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
     workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head";
@@ -31,8 +32,9 @@ fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {
     Kind::ALL.iter().map(|kind| select(*kind, tables(*kind))).collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-pub static ALL_RUNS: LazyLock<String> =
-    LazyLock::new(|| over_all(|kind, tables| format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS} FROM {}", kind.name(), tables.runs)));
+pub static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
+    over_all(|kind, tables| format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS} FROM {}", kind.name(), tables.runs))
+});
 
 /// `?1` the run, `?2` the seq before, `?3` how many.
 pub static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
@@ -47,5 +49,6 @@ pub static PARTS_OF: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// `?1` the run, `?2` a seq.
-pub static HASH_AT: LazyLock<String> =
-    LazyLock::new(|| over_all(|_, tables| format!("SELECT hash FROM {} WHERE run_id = ?1 AND seq = ?2", tables.events)));
+pub static HASH_AT: LazyLock<String> = LazyLock::new(|| {
+    over_all(|_, tables| format!("SELECT hash FROM {} WHERE run_id = ?1 AND seq = ?2", tables.events))
+});

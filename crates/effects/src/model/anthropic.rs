@@ -99,7 +99,12 @@ fn block(block: &Value, index: Option<u64>, draft: &mut Draft) {
             // In a stream the block starts with an empty input, and its text follows in pieces.
             let input = &block["input"];
             let whole = input.as_object().is_some_and(|input| !input.is_empty()).then(|| input.to_string());
-            draft.call(CallDelta { index, id: block["id"].as_str(), name: block["name"].as_str(), arguments: whole.as_deref() });
+            draft.call(CallDelta {
+                index,
+                id: block["id"].as_str(),
+                name: block["name"].as_str(),
+                arguments: whole.as_deref(),
+            });
         }
         _ => {}
     }
@@ -109,7 +114,9 @@ fn delta(delta: &Value, index: Option<u64>, draft: &mut Draft) {
     match delta["type"].as_str() {
         Some("text_delta") => draft.say(delta["text"].as_str().unwrap_or("")),
         Some("thinking_delta") => draft.think(delta["thinking"].as_str().unwrap_or("")),
-        Some("input_json_delta") => draft.call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() }),
+        Some("input_json_delta") => {
+            draft.call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() })
+        }
         _ => {}
     }
 }

@@ -49,6 +49,9 @@ pub struct ProviderConfig {
     pub api_key_env: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_mode: Option<SchemaMode>,
+    /// `false` for servers whose streaming cannot be trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<bool>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, ModelTerms>,
 }
@@ -124,6 +127,7 @@ pub struct Resolved {
     pub base_url: Option<String>,
     pub key: Option<String>,
     pub schema_mode: Option<SchemaMode>,
+    pub stream: bool,
     pub models: BTreeMap<String, ModelTerms>,
 }
 
@@ -133,7 +137,8 @@ impl Providers {
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let mut providers = self.0.clone();
         for kind in [Kind::Openai, Kind::Anthropic, Kind::Rehearsal] {
-            let named = [kind.key_variable(), kind.url_variable()].into_iter().flatten().any(|name| env(name).is_some());
+            let named =
+                [kind.key_variable(), kind.url_variable()].into_iter().flatten().any(|name| env(name).is_some());
             if named || kind == Kind::Rehearsal {
                 providers.entry(kind.name().to_owned()).or_default();
             }
@@ -142,7 +147,11 @@ impl Providers {
     }
 }
 
-fn resolve_one(name: String, config: ProviderConfig, env: &dyn Fn(&str) -> Option<String>) -> Result<Resolved, ConfigError> {
+fn resolve_one(
+    name: String,
+    config: ProviderConfig,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Resolved, ConfigError> {
     let kind = config.kind.or_else(|| Kind::named(&name)).ok_or_else(|| {
         ConfigError(format!("provider {name:?} has no kind; write kind = \"openai\", \"anthropic\" or \"rehearsal\" under [providers.{name}]"))
     })?;
@@ -156,7 +165,8 @@ fn resolve_one(name: String, config: ProviderConfig, env: &dyn Fn(&str) -> Optio
         None if vendor => kind.key_variable().and_then(env),
         None => None,
     };
-    if base_url.is_none() && key.is_none()
+    if base_url.is_none()
+        && key.is_none()
         && let Some(variable) = kind.key_variable()
     {
         let home = kind.home().unwrap_or_default();
@@ -165,7 +175,15 @@ fn resolve_one(name: String, config: ProviderConfig, env: &dyn Fn(&str) -> Optio
         )));
     }
     let base_url = base_url.or_else(|| kind.home().map(str::to_owned));
-    Ok(Resolved { name, kind, base_url, key, schema_mode: config.schema_mode, models: config.models })
+    Ok(Resolved {
+        name,
+        kind,
+        base_url,
+        key,
+        schema_mode: config.schema_mode,
+        stream: config.stream.unwrap_or(true),
+        models: config.models,
+    })
 }
 
 #[cfg(test)]
@@ -195,7 +213,11 @@ mod tests {
 
     #[test]
     fn the_vendors_key_is_not_sent_to_another_server_of_the_same_kind() {
-        let local = ProviderConfig { kind: Some(Kind::Openai), base_url: Some("http://127.0.0.1:9".into()), ..Default::default() };
+        let local = ProviderConfig {
+            kind: Some(Kind::Openai),
+            base_url: Some("http://127.0.0.1:9".into()),
+            ..Default::default()
+        };
         let providers = Providers([("local".to_owned(), local)].into());
         let resolved = resolve(&providers, &[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")]).unwrap();
         assert_eq!(names(&resolved), ["anthropic", "local", "openai", "rehearsal"]);

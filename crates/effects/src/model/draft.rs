@@ -76,7 +76,9 @@ impl Draft {
 
     /// Everything that was written, seen or not.
     pub fn bytes(&self) -> usize {
-        self.text.len() + self.thought_bytes + self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+        self.text.len()
+            + self.thought_bytes
+            + self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
     }
 
     pub fn truncated(&self) -> bool {
@@ -88,7 +90,12 @@ impl Draft {
 mod tests {
     use super::*;
 
-    fn piece<'a>(index: Option<u64>, id: Option<&'a str>, name: Option<&'a str>, arguments: Option<&'a str>) -> CallDelta<'a> {
+    fn piece<'a>(
+        index: Option<u64>,
+        id: Option<&'a str>,
+        name: Option<&'a str>,
+        arguments: Option<&'a str>,
+    ) -> CallDelta<'a> {
         CallDelta { index, id, name, arguments }
     }
 

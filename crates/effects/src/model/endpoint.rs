@@ -1,9 +1,10 @@
 //! One provider's server: its address, its key and the client that talks to it.
 
-use super::config::{ConfigError, ModelTerms, Resolved, SchemaMode};
+use super::Timeouts;
+use super::config::{ConfigError, ModelTerms, Resolved};
+use super::habits::Habits;
 use super::prices::Billing;
 use super::wire::{self, Wire};
-use super::Timeouts;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue};
 use std::collections::BTreeMap;
@@ -17,7 +18,8 @@ pub(super) struct Endpoint {
     key: Option<HeaderValue>,
     pub client: reqwest::Client,
     pub wire: &'static dyn Wire,
-    pub schema_mode: Option<SchemaMode>,
+    /// How a model is asked before anything was learned about it.
+    pub habits: Habits,
     pub models: BTreeMap<String, ModelTerms>,
 }
 
@@ -27,15 +29,20 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 impl Endpoint {
     /// `None` for a provider that has no server.
     pub fn new(provider: &Resolved, timeouts: &Timeouts) -> Result<Option<Endpoint>, ConfigError> {
-        let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else { return Ok(None) };
+        let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else {
+            return Ok(None);
+        };
         let wrong = |what: String| ConfigError(format!("provider {:?}: {what}", provider.name));
-        let base = base(base_url).ok_or_else(|| wrong(format!("base_url {base_url:?} is not an http or https address")))?;
+        let base =
+            base(base_url).ok_or_else(|| wrong(format!("base_url {base_url:?} is not an http or https address")))?;
         let key = provider.key.as_deref().map(|key| {
-            let mut value = HeaderValue::from_str(key).map_err(|_| wrong("its key holds characters that cannot be sent".into()))?;
+            let mut value =
+                HeaderValue::from_str(key).map_err(|_| wrong("its key holds characters that cannot be sent".into()))?;
             value.set_sensitive(true);
             Ok(value)
         });
-        let client = client(&base, timeouts).map_err(|error| wrong(format!("no HTTP client for {base_url}: {error}")))?;
+        let client =
+            client(&base, timeouts).map_err(|error| wrong(format!("no HTTP client for {base_url}: {error}")))?;
         Ok(Some(Endpoint {
             name: provider.name.clone(),
             address: address(&base),
@@ -43,7 +50,7 @@ impl Endpoint {
             key: key.transpose()?,
             client,
             wire,
-            schema_mode: provider.schema_mode,
+            habits: Habits::new(provider.schema_mode, provider.stream),
             models: provider.models.clone(),
         }))
     }
@@ -67,10 +74,14 @@ impl Endpoint {
 
 /// The address below which the API lies. Some write it with its version, some without, some paste the route.
 fn base(base_url: &str) -> Option<Url> {
-    let mut url = Url::parse(base_url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())?;
+    let mut url =
+        Url::parse(base_url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())?;
     let path = url.path().trim_end_matches('/');
-    let path = ["/chat/completions", "/messages"].iter().find_map(|route| path.strip_suffix(route)).unwrap_or(path).to_owned();
-    let versioned = path.split('/').any(|part| part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    let path =
+        ["/chat/completions", "/messages"].iter().find_map(|route| path.strip_suffix(route)).unwrap_or(path).to_owned();
+    let versioned = path
+        .split('/')
+        .any(|part| part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
     url.set_path(&if versioned { path } else { format!("{path}/v1") });
     Some(url)
 }

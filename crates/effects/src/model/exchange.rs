@@ -7,8 +7,8 @@ use super::secrets::Watcher;
 use super::sse;
 use super::trouble::Trouble;
 use super::wire::Wire;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -39,10 +39,14 @@ pub(super) async fn exchange(
             return Err(refusal(response, timeouts.idle).await);
         }
         let request_id = request_id(response.headers());
-        let draft = Reading { wire, role, draft: Draft::default(), shown: 0, watcher }.all(response, streaming, patience, timeouts.idle).await?;
+        let draft = Reading { wire, role, draft: Draft::default(), shown: 0, watcher }
+            .all(response, streaming, patience, timeouts.idle)
+            .await?;
         Ok(Arrived { draft, request_id })
     };
-    timeout(timeouts.total, whole).await.map_err(|_| Trouble::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
+    timeout(timeouts.total, whole)
+        .await
+        .map_err(|_| Trouble::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
 }
 
 struct Reading<'a, 'w> {
@@ -54,8 +58,19 @@ struct Reading<'a, 'w> {
 }
 
 impl Reading<'_, '_> {
-    async fn all(mut self, mut response: Response, asked: bool, patience: Duration, idle: Duration) -> Result<Draft, Trouble> {
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    async fn all(
+        mut self,
+        mut response: Response,
+        asked: bool,
+        patience: Duration,
+        idle: Duration,
+    ) -> Result<Draft, Trouble> {
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         if kind.contains("event-stream") || (asked && !kind.contains("json")) {
             self.stream(&mut response, patience, idle).await?;
         } else {
@@ -79,7 +94,10 @@ impl Reading<'_, '_> {
                 (limit, until) = (idle, Instant::now() + idle);
             }
             if raw > MOST_RAW || self.draft.bytes() > MOST_TEXT {
-                return Err(Trouble::Broke(format!("the answer did not end within {} MiB and was cut off", MOST_TEXT >> 20)));
+                return Err(Trouble::Broke(format!(
+                    "the answer did not end within {} MiB and was cut off",
+                    MOST_TEXT >> 20
+                )));
             }
         }
         let mut rest = Vec::new();
@@ -93,7 +111,10 @@ impl Reading<'_, '_> {
     fn take(&mut self, events: &[sse::Event]) -> Result<bool, Trouble> {
         let mut moved = false;
         for event in events {
-            moved |= self.wire.event(event, &mut self.draft).map_err(|error| Trouble::Broke(format!("an event of the stream is not JSON: {error}")))?;
+            moved |= self
+                .wire
+                .event(event, &mut self.draft)
+                .map_err(|error| Trouble::Broke(format!("an event of the stream is not JSON: {error}")))?;
             if let Some(error) = &self.draft.error {
                 return Err(Trouble::Broke(format!("it reported an error in the middle of the answer: {error}")));
             }
@@ -229,7 +250,10 @@ mod tests {
         assert_eq!(wait(&[("retry-after", "-3")]), Some(0));
         assert_eq!(wait(&[("retry-after", "1e12")]), Some(86_400_000));
         assert_eq!(wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT")]), Some(30_000));
-        assert_eq!(wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT"), ("date", "Sun, 15 Nov 2026 07:00:20 GMT")]), Some(10_000));
+        assert_eq!(
+            wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT"), ("date", "Sun, 15 Nov 2026 07:00:20 GMT")]),
+            Some(10_000)
+        );
         assert_eq!(wait(&[("retry-after", "soon")]), None);
         assert_eq!(wait(&[]), None);
     }

@@ -23,9 +23,9 @@ pub(super) struct Habits {
 }
 
 impl Habits {
-    pub fn new(pinned: Option<SchemaMode>) -> Habits {
+    pub fn new(pinned: Option<SchemaMode>, stream: bool) -> Habits {
         let format = pinned.unwrap_or(SchemaMode::Schema);
-        Habits { format, pinned: pinned.is_some(), tokens: TokenField::MaxTokens, stream: true }
+        Habits { format, pinned: pinned.is_some(), tokens: TokenField::MaxTokens, stream }
     }
 
     /// How to ask instead, when this refusal is about the shape of the request and there is another shape.
@@ -58,21 +58,43 @@ impl Habits {
     }
 }
 
-const UNKNOWN_FIELD: &[&str] =
-    &["unsupported", "supported", "unknown", "unrecognized", "unexpected", "extra", "extra_forbidden", "permitted", "allowed"];
+const UNKNOWN_FIELD: &[&str] = &[
+    "unsupported",
+    "supported",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "extra",
+    "extra_forbidden",
+    "permitted",
+    "allowed",
+];
 const STREAM: &[&str] = &["stream", "streaming", "stream_options", "include_usage"];
 const FORMAT: &[&str] = &[
-    "response_format", "json_schema", "json_object", "schema", "schemas", "structured", "grammar", "guided_json", "strict",
-    "tools", "tool", "tool_choice", "input_schema", "function", "functions",
+    "response_format",
+    "json_schema",
+    "json_object",
+    "schema",
+    "schemas",
+    "structured",
+    "grammar",
+    "guided_json",
+    "strict",
+    "tools",
+    "tool",
+    "tool_choice",
+    "input_schema",
+    "function",
+    "functions",
 ];
 
 #[derive(Default)]
 pub(super) struct Memory(Mutex<HashMap<(String, String), Habits>>);
 
 impl Memory {
-    pub fn of(&self, provider: &str, model: &str, pinned: Option<SchemaMode>) -> Habits {
+    pub fn of(&self, provider: &str, model: &str) -> Option<Habits> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(provider.to_owned(), model.to_owned())).copied().unwrap_or_else(|| Habits::new(pinned))
+        known.get(&(provider.to_owned(), model.to_owned())).copied()
     }
 
     pub fn learn(&self, provider: &str, model: &str, habits: Habits) {
@@ -91,19 +113,22 @@ mod tests {
 
     #[test]
     fn each_refusal_changes_the_one_thing_it_is_about() {
-        let start = Habits::new(None);
+        let start = Habits::new(None, true);
         let tokens = after(start, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.").unwrap();
         assert_eq!(tokens, Habits { tokens: TokenField::MaxCompletionTokens, ..start });
         assert_eq!(after(start, "Unknown field stream_options"), Some(Habits { stream: false, ..start }));
-        assert_eq!(after(start, "response_format: json_schema is not supported").unwrap().format, SchemaMode::JsonObject);
+        assert_eq!(
+            after(start, "response_format: json_schema is not supported").unwrap().format,
+            SchemaMode::JsonObject
+        );
     }
 
     #[test]
     fn the_ladder_ends_and_other_refusals_do_not_touch_it() {
-        let text = Habits { format: SchemaMode::Text, ..Habits::new(None) };
+        let text = Habits { format: SchemaMode::Text, ..Habits::new(None, true) };
         assert_eq!(after(text, "no response_format"), None);
-        assert_eq!(after(Habits::new(Some(SchemaMode::Schema)), "no response_format"), None);
-        assert_eq!(after(Habits::new(None), "upstream: max_tokens is too large: 9000"), None);
-        assert_eq!(Habits::new(None).after(500, "response_format"), None);
+        assert_eq!(after(Habits::new(Some(SchemaMode::Schema), true), "no response_format"), None);
+        assert_eq!(after(Habits::new(None, true), "upstream: max_tokens is too large: 9000"), None);
+        assert_eq!(Habits::new(None, true).after(500, "response_format"), None);
     }
 }

@@ -22,23 +22,20 @@ pub use config::{ConfigError, Kind, ModelTerms, ProviderConfig, Providers, REHEA
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;
 
+use crate::performer::ModelPort;
+use crate::rehearsal::RehearsalModels;
 use endpoint::Endpoint;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::homework::prompts;
-use engine::model::{ModelSpec, Role};
+use engine::model::ModelSpec;
 use engine::request::Speaker;
 use habits::Habits;
 use secrets::{Secrets, Watcher};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 use trouble::Trouble;
-use usage::Reported;
 use wire::Ask;
-
-/// The built-in model: what it answers to these messages in this role.
-pub type Rehearsal = Arc<dyn Fn(Role, &[(Speaker, String)]) -> String + Send + Sync>;
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +58,7 @@ impl Default for Timeouts {
 /// All configured providers, and what was learned of them.
 pub struct Gateway {
     providers: BTreeMap<String, Provider>,
-    rehearsal: Option<Rehearsal>,
+    rehearsal: RehearsalModels,
     timeouts: Timeouts,
     memory: habits::Memory,
     secrets: Secrets,
@@ -69,7 +66,7 @@ pub struct Gateway {
 
 enum Provider {
     Rehearsal,
-    Server(Kind, Endpoint),
+    Server(Kind, Box<Endpoint>),
 }
 
 impl Gateway {
@@ -77,7 +74,7 @@ impl Gateway {
     pub fn new(
         providers: &Providers,
         env: &dyn Fn(&str) -> Option<String>,
-        rehearsal: Option<Rehearsal>,
+        rehearsal: RehearsalModels,
         timeouts: Timeouts,
     ) -> Result<Gateway, ConfigError> {
         let resolved = providers.resolve(env)?;
@@ -85,7 +82,8 @@ impl Gateway {
         let mut providers = BTreeMap::new();
         for one in resolved {
             let server = Endpoint::new(&one, &timeouts)?;
-            let provider = server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, endpoint));
+            let provider =
+                server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, Box::new(endpoint)));
             providers.insert(one.name, provider);
         }
         Ok(Gateway { providers, rehearsal, timeouts, memory: habits::Memory::default(), secrets })
@@ -129,7 +127,10 @@ impl Gateway {
             named = kind.map(examples).into_iter().flatten().map(str::to_owned).collect();
         }
         let choices: Vec<String> = named.iter().map(|model| format!("{provider}/{model}")).collect();
-        Err(ConfigError(format!("no model is chosen for provider {provider:?}; pass --model or set PLEACH_MODEL, e.g. {}", choices.join(", "))))
+        Err(ConfigError(format!(
+            "no model is chosen for provider {provider:?}; pass --model or set PLEACH_MODEL, e.g. {}",
+            choices.join(", ")
+        )))
     }
 
     /// Makes one call; `on_delta` sees the answer grow.
@@ -141,10 +142,16 @@ impl Gateway {
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         match self.provider(&call.model.provider).map_err(rejected)? {
-            Provider::Rehearsal => self.rehearse(call.role, &messages, on_delta),
+            Provider::Rehearsal => self.rehearsal.call(call, messages, idempotency_key).await,
             Provider::Server(_, endpoint) => {
                 let schema = prompts::schema(call.role);
-                let ask = Ask { role: call.role.name(), model: &call.model.model, messages: &messages, schema, max_tokens: call.max_tokens };
+                let ask = Ask {
+                    role: call.role.name(),
+                    model: &call.model.model,
+                    messages: &messages,
+                    schema,
+                    max_tokens: call.max_tokens,
+                };
                 self.ask(endpoint, &ask, idempotency_key, on_delta).await
             }
         }
@@ -153,24 +160,23 @@ impl Gateway {
     fn provider(&self, name: &str) -> Result<&Provider, ConfigError> {
         self.providers.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
-            ConfigError(format!("provider {name:?} is not configured here; configured: {}. Add [providers.{name}] or set its key", known.join(", ")))
+            ConfigError(format!(
+                "provider {name:?} is not configured here; configured: {}. Add [providers.{name}] or set its key",
+                known.join(", ")
+            ))
         })
-    }
-
-    fn rehearse(&self, role: Role, messages: &[(Speaker, String)], on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, CallError> {
-        let Some(rehearsal) = &self.rehearsal else { return Err(rejected(ConfigError("rehearsal is not part of this process".into()))) };
-        let text = rehearsal(role, messages);
-        if let Some(tell) = on_delta {
-            tell(&text);
-        }
-        let usage = Reported::default().settle(spoken(messages), text.len());
-        Ok(ModelReply { text, usage, truncated: false, provider_request_id: None })
     }
 
     /// Asks until the server has nothing more to say against the shape of the request. A refused shape is
     /// never billed, so this is one call; the shape that worked is remembered.
-    async fn ask(&self, endpoint: &Endpoint, ask: &Ask<'_>, key: &str, on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, CallError> {
-        let usual = self.memory.of(&endpoint.name, ask.model, endpoint.schema_mode);
+    async fn ask(
+        &self,
+        endpoint: &Endpoint,
+        ask: &Ask<'_>,
+        key: &str,
+        on_delta: Option<OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
+        let usual = self.memory.of(&endpoint.name, ask.model).unwrap_or(endpoint.habits);
         let mut habits = usual;
         loop {
             match self.once(endpoint, ask, habits, key, on_delta).await {
@@ -188,7 +194,14 @@ impl Gateway {
         }
     }
 
-    async fn once(&self, endpoint: &Endpoint, ask: &Ask<'_>, habits: Habits, key: &str, on_delta: Option<OnDelta<'_>>) -> Result<ModelReply, Trouble> {
+    async fn once(
+        &self,
+        endpoint: &Endpoint,
+        ask: &Ask<'_>,
+        habits: Habits,
+        key: &str,
+        on_delta: Option<OnDelta<'_>>,
+    ) -> Result<ModelReply, Trouble> {
         let body = endpoint.wire.body(ask, habits);
         let request = endpoint
             .client
@@ -198,7 +211,8 @@ impl Gateway {
             .header("idempotency-key", key)
             .json(&body);
         let mut watcher = Watcher::new(&self.secrets, on_delta);
-        let arrived = exchange::exchange(request, endpoint.wire, ask.role, habits.stream, &self.timeouts, &mut watcher).await?;
+        let arrived =
+            exchange::exchange(request, endpoint.wire, ask.role, habits.stream, &self.timeouts, &mut watcher).await?;
         watcher.finish();
         let draft = arrived.draft;
         Ok(ModelReply {
@@ -232,7 +246,8 @@ impl Gateway {
             return Err(exchange::refusal(response, PATIENCE).await);
         }
         let body = exchange::body(&mut response, MOST_LIST, PATIENCE).await?;
-        let answer: Value = serde_json::from_slice(&body).map_err(|_| Trouble::Broke("its list of models is not JSON".into()))?;
+        let answer: Value =
+            serde_json::from_slice(&body).map_err(|_| Trouble::Broke("its list of models is not JSON".into()))?;
         let listed = answer["data"].as_array().into_iter().flatten();
         Ok(listed.filter_map(|model| model["id"].as_str().map(str::to_owned)).collect())
     }

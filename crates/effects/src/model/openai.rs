@@ -26,7 +26,8 @@ impl Wire for Chat {
     }
 
     fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value {
-        let mut messages: Vec<Value> = ask.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
+        let mut messages: Vec<Value> =
+            ask.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
         if let Some(instruction) = wire::instruction(ask, habits.format) {
             messages.insert(0, json!({"role": "system", "content": instruction}));
         }
@@ -42,8 +43,7 @@ impl Wire for Chat {
         match habits.format {
             SchemaMode::Schema => {
                 let strict = wire::is_closed(ask.schema);
-                body["response_format"] =
-                    json!({"type": "json_schema", "json_schema": {"name": ask.role, "schema": ask.schema, "strict": strict}});
+                body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": ask.role, "schema": ask.schema, "strict": strict}});
             }
             SchemaMode::JsonObject => body["response_format"] = json!({"type": "json_object"}),
             SchemaMode::Text => {}

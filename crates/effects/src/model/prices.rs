@@ -95,7 +95,9 @@ fn find(model: &str) -> Option<&'static Entry> {
 /// What may follow a model's name without making it another model: a date, or `latest`.
 fn is_release(rest: &str) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
-    rest.is_empty() || rest == "-latest" || (digits >= 4 && rest.bytes().all(|byte| byte.is_ascii_digit() || b"-@".contains(&byte)))
+    rest.is_empty()
+        || rest == "-latest"
+        || (digits >= 4 && rest.bytes().all(|byte| byte.is_ascii_digit() || b"-@".contains(&byte)))
 }
 
 #[cfg(test)]
@@ -125,7 +127,12 @@ mod tests {
     #[test]
     fn a_keyless_server_is_free_and_configuration_wins() {
         assert_eq!(spec("p", "gpt-4o", Billing::Free, None).price, Some(Price::FREE));
-        let terms = ModelTerms { context_window: Some(4_096), input_per_mtok: Some(1.0), output_per_mtok: Some(2.0), ..Default::default() };
+        let terms = ModelTerms {
+            context_window: Some(4_096),
+            input_per_mtok: Some(1.0),
+            output_per_mtok: Some(2.0),
+            ..Default::default()
+        };
         let own = spec("p", "mystery", Billing::Metered, Some(&terms));
         assert_eq!((own.context_window, own.price), (4_096, Some(price(1.0, 1.0, 2.0))));
         let half = ModelTerms { input_per_mtok: Some(1.0), ..Default::default() };

@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn every_line_ending_comments_and_a_bom() {
-        let bytes = "\u{feff}: hi\r\nevent: a\r\ndata: 1\r\ndata:2\r\n\r\ndata: x\rid: 7\r\rdata: y\n\nretry: 3\n\ndata: z";
+        let bytes =
+            "\u{feff}: hi\r\nevent: a\r\ndata: 1\r\ndata:2\r\n\r\ndata: x\rid: 7\r\rdata: y\n\nretry: 3\n\ndata: z";
         assert_eq!(parse([bytes.as_bytes()]), [event("a", "1\n2"), event("", "x"), event("", "y"), event("", "z")]);
     }
 

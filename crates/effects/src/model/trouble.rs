@@ -22,7 +22,9 @@ impl Trouble {
     /// `who` names the provider and its address.
     pub fn report(self, who: &str, model: &str, secrets: &Secrets) -> CallError {
         let (failure, words, retry_after_ms, maybe_paid) = match self {
-            Trouble::Unreached(reason) => (CallFailure::Unreachable, format!("could not be reached: {reason}"), None, false),
+            Trouble::Unreached(reason) => {
+                (CallFailure::Unreachable, format!("could not be reached: {reason}"), None, false)
+            }
             Trouble::Broke(reason) => (CallFailure::Interrupted, format!("did not answer: {reason}"), None, true),
             Trouble::Refused { status, body, retry_after_ms } => {
                 let failure = classify(status, &body);
@@ -37,7 +39,19 @@ impl Trouble {
 
 fn classify(status: u16, body: &str) -> CallFailure {
     let said = body.to_lowercase();
-    let money = ["insufficient_quota", "insufficient quota", "quota exhausted", "quota_exhausted", "billing_hard_limit", "billing_not_active", "credit balance is too low", "insufficient balance", "insufficient_balance", "insufficient credits", "insufficient_credits"];
+    let money = [
+        "insufficient_quota",
+        "insufficient quota",
+        "quota exhausted",
+        "quota_exhausted",
+        "billing_hard_limit",
+        "billing_not_active",
+        "credit balance is too low",
+        "insufficient balance",
+        "insufficient_balance",
+        "insufficient credits",
+        "insufficient_credits",
+    ];
     match status {
         402 => CallFailure::Quota,
         400..500 if money.iter().any(|word| said.contains(word)) => CallFailure::Quota,
@@ -56,7 +70,9 @@ fn gave_up_midway(status: u16) -> bool {
 /// The prompt does not fit the model: no shape of the request would help.
 pub(super) fn is_too_long(body: &str) -> bool {
     let said = body.to_lowercase();
-    ["context_length_exceeded", "maximum context length", "context window", "prompt is too long"].iter().any(|word| said.contains(word))
+    ["context_length_exceeded", "maximum context length", "context window", "prompt is too long"]
+        .iter()
+        .any(|word| said.contains(word))
 }
 
 fn refusal(status: u16, body: &str, model: &str, failure: CallFailure) -> String {
@@ -66,10 +82,18 @@ fn refusal(status: u16, body: &str, model: &str, failure: CallFailure) -> String
     let hint = match (failure, status) {
         (CallFailure::Auth, _) => "the key was not accepted; check the variable that holds it. ",
         (CallFailure::Quota, _) => "the account has no credit left. ",
-        (CallFailure::Rejected, 404) => return format!("answered {line} for model {model:?}; check the model's name and base_url. It said: {said}"),
+        (CallFailure::Rejected, 404) => {
+            return format!(
+                "answered {line} for model {model:?}; check the model's name and base_url. It said: {said}"
+            );
+        }
         (CallFailure::Rejected, 300..400) => "it redirects; set base_url to the address it redirects to. ",
         (CallFailure::Rejected, 413) => "the request is too large for it. ",
-        (CallFailure::Rejected, _) if is_too_long(body) => return format!("answered {line}: the prompt does not fit the context window of {model:?}; set models.\"{model}\".context_window to its true size. It said: {said}"),
+        (CallFailure::Rejected, _) if is_too_long(body) => {
+            return format!(
+                "answered {line}: the prompt does not fit the context window of {model:?}; set models.\"{model}\".context_window to its true size. It said: {said}"
+            );
+        }
         _ => "",
     };
     format!("answered {line}: {hint}It said: {said}")
@@ -79,7 +103,8 @@ fn refusal(status: u16, body: &str, model: &str, failure: CallFailure) -> String
 fn said(body: &str) -> String {
     let document: Option<Value> = serde_json::from_str(body).ok();
     let message = document.as_ref().and_then(|document| {
-        super::wire::error_text(document).or_else(|| ["message", "detail"].iter().find_map(|field| document.get(field)?.as_str().map(str::to_owned)))
+        super::wire::error_text(document)
+            .or_else(|| ["message", "detail"].iter().find_map(|field| document.get(field)?.as_str().map(str::to_owned)))
     });
     let text = message.unwrap_or_else(|| body.split_whitespace().collect::<Vec<_>>().join(" "));
     if text.is_empty() { "nothing".into() } else { text }
@@ -125,7 +150,8 @@ mod tests {
         let key = "sk-canary-0123456789";
         let secrets = Secrets::new([key.to_owned()]);
         for fill in 250..320 {
-            let trouble = Trouble::Refused { status: 401, body: format!("{}{key}", "x".repeat(fill)), retry_after_ms: None };
+            let trouble =
+                Trouble::Refused { status: 401, body: format!("{}{key}", "x".repeat(fill)), retry_after_ms: None };
             let message = trouble.report("openai at http://h", "m", &secrets).message;
             assert!(!message.contains("sk-c"), "{message}");
         }

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn e3_cached_tokens_count_once_with_either_provider() {
-        let openai = json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}});
+        let openai =
+            json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}});
         let anthropic = json!({"input_tokens": 50, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 40, "output_tokens": 7});
         let expected = Usage { input: 100, cached: 40, output: 7, estimated: false };
         assert_eq!(Reported::openai(&openai).settle(1, 1), expected);
@@ -80,7 +81,14 @@ mod tests {
     #[test]
     fn figures_that_lie_are_replaced_by_our_own() {
         let ours = Usage { input: 100, cached: 0, output: 3, estimated: true };
-        for (input, output) in [(json!(0), json!(0)), (json!(-5), json!(9)), (json!(1_000_000_000), json!(9)), (json!("x"), json!(1.5)), (json!(null), json!(9)), (json!(9), json!(0))] {
+        for (input, output) in [
+            (json!(0), json!(0)),
+            (json!(-5), json!(9)),
+            (json!(1_000_000_000), json!(9)),
+            (json!("x"), json!(1.5)),
+            (json!(null), json!(9)),
+            (json!(9), json!(0)),
+        ] {
             let usage = json!({"prompt_tokens": input, "completion_tokens": output});
             assert_eq!(Reported::openai(&usage).settle(400, 10), ours, "{usage}");
         }

@@ -41,9 +41,8 @@ pub(super) fn of(kind: Kind) -> Option<&'static dyn Wire> {
 
 /// The schema in words, for servers that do not enforce it.
 pub(super) fn instruction(ask: &Ask<'_>, format: SchemaMode) -> Option<String> {
-    (format != SchemaMode::Schema).then(|| {
-        format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", ask.schema)
-    })
+    (format != SchemaMode::Schema)
+        .then(|| format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", ask.schema))
 }
 
 /// An error a server reports inside an answer, in its own words.
@@ -64,7 +63,9 @@ pub(super) fn is_closed(schema: &Value) -> bool {
     let Value::Object(map) = schema else {
         return schema.as_array().is_none_or(|items| items.iter().all(is_closed));
     };
-    let object = map.get("type").is_some_and(|kind| kind == "object" || kind.as_array().is_some_and(|kinds| kinds.contains(&"object".into())));
+    let object = map
+        .get("type")
+        .is_some_and(|kind| kind == "object" || kind.as_array().is_some_and(|kinds| kinds.contains(&"object".into())));
     let properties = map.get("properties").and_then(Value::as_object);
     let required = map.get("required").and_then(Value::as_array);
     let all_required = properties.is_none_or(|properties| {

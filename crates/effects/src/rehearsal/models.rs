@@ -3,14 +3,14 @@
 use super::answer;
 use crate::performer::ModelPort;
 use async_trait::async_trait;
-use engine::effect::{CallError, CallFailure, ModelCall, ModelReply, Usage};
+use engine::effect::{CallError, ModelCall, ModelReply, Usage};
 use engine::request::Speaker;
 use std::time::Duration;
 
 /// The provider's name in `rehearsal/default`.
 pub const PROVIDER: &str = "rehearsal";
 
-/// Serves the rehearsal provider and no other.
+/// The built-in model as a provider.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RehearsalModels {
     /// How long each answer takes: none for work, some for a demonstration that people watch.
@@ -25,9 +25,6 @@ impl ModelPort for RehearsalModels {
         messages: Vec<(Speaker, String)>,
         _idempotency_key: &str,
     ) -> Result<ModelReply, CallError> {
-        if call.model.provider != PROVIDER {
-            return Err(unknown_provider(&call.model.provider));
-        }
         if !self.pace.is_zero() {
             tokio::time::sleep(self.pace).await;
         }
@@ -43,13 +40,4 @@ impl ModelPort for RehearsalModels {
 /// Four bytes are a token here.
 fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
-}
-
-fn unknown_provider(name: &str) -> CallError {
-    CallError {
-        failure: CallFailure::Rejected,
-        message: format!("no provider named {name} is configured here; only {PROVIDER} is"),
-        retry_after_ms: None,
-        maybe_paid: false,
-    }
 }

@@ -166,7 +166,9 @@ fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, R
     };
     let length = content.chars().count();
     if length > CONTENT_MAX {
-        return Err(Refused::Request(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed")));
+        return Err(Refused::Request(format!(
+            "the document would have {length} characters; at most {CONTENT_MAX} are allowed"
+        )));
     }
     Ok((content != current).then_some(content))
 }

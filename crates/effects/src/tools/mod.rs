@@ -158,7 +158,9 @@ impl Registry {
                 "tool_not_granted: {asked} was not given to this caller; granted tools: {}",
                 valid()
             ))),
-            None => Err(Refused::Request(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid()))),
+            None => {
+                Err(Refused::Request(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid())))
+            }
         }
     }
 }

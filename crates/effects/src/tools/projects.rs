@@ -68,7 +68,9 @@ async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> 
 
 async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let Some(owner) = reach.global_owner() else {
-        return Err(Refused::Request("create_project needs a run with global scope; this run is bound to its projects".into()));
+        return Err(Refused::Request(
+            "create_project needs a run with global scope; this run is bound to its projects".into(),
+        ));
     };
     let id: ProjectId = reach.mint(0);
     let title = arguments.line("title").unwrap_or_default();

@@ -14,7 +14,9 @@ pub fn is_platform(document: &Document) -> bool {
 
 fn refuse_role(given: &Map<String, Value>) -> Result<(), Refused> {
     match given.contains_key(DOC_ROLE) {
-        true => Err(Refused::Request(format!("props may not contain `{DOC_ROLE}`: it marks the platform's own documents"))),
+        true => {
+            Err(Refused::Request(format!("props may not contain `{DOC_ROLE}`: it marks the platform's own documents")))
+        }
         false => Ok(()),
     }
 }

@@ -34,9 +34,20 @@ async fn awkward_01_split_utf_8_and_a_usage_chunk() {
 #[tokio::test]
 async fn awkward_02_two_interleaved_tool_calls() {
     let call = |index: u8, name: &str, arguments: &str| {
-        format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{index},"function":{{"name":"{name}","arguments":{arguments:?}}}}}]}}}}]}}"#)
+        format!(
+            r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{index},"function":{{"name":"{name}","arguments":{arguments:?}}}}}]}}}}]}}"#
+        )
     };
-    let reply = stream(&[&call(0, "other", "{"), &call(1, "homework_planner", "{\"a\":"), &call(0, "", "}"), &call(1, "", "1}"), STOP, DONE]).await.unwrap();
+    let reply = stream(&[
+        &call(0, "other", "{"),
+        &call(1, "homework_planner", "{\"a\":"),
+        &call(0, "", "}"),
+        &call(1, "", "1}"),
+        STOP,
+        DONE,
+    ])
+    .await
+    .unwrap();
     assert_eq!(reply.text, "{\"a\":1}");
 }
 
@@ -55,7 +66,10 @@ async fn awkward_04_an_empty_finish_reason_is_none() {
 
 #[tokio::test]
 async fn awkward_05_an_error_object_in_the_middle() {
-    let error = fails(stream(&[&content("{"), r#"{"error":{"message":"upstream died","code":502}}"#, DONE]).await, CallFailure::Interrupted);
+    let error = fails(
+        stream(&[&content("{"), r#"{"error":{"message":"upstream died","code":502}}"#, DONE]).await,
+        CallFailure::Interrupted,
+    );
     assert!(error.message.contains("upstream died") && error.maybe_paid);
 }
 
@@ -67,13 +81,17 @@ async fn awkward_06_a_stream_that_just_ends() {
 
 #[tokio::test]
 async fn awkward_07_comments_crlf_and_a_bom() {
-    let body = format!("\u{feff}: hello\r\ndata: {}\r\n\r\n: ping\r\n\r\ndata: {STOP}\r\n\r\ndata: [DONE]\r\n\r\n", content("{}"));
+    let body = format!(
+        "\u{feff}: hello\r\ndata: {}\r\n\r\n: ping\r\n\r\ndata: {STOP}\r\n\r\ndata: [DONE]\r\n\r\n",
+        content("{}")
+    );
     assert_eq!(answer(Reply::raw_stream(body).chunk_bytes(3)).await.unwrap().text, "{}");
 }
 
 #[tokio::test]
 async fn awkward_08_an_unknown_finish_reason() {
-    let reply = stream(&[&content("{}"), r#"{"choices":[{"delta":{},"finish_reason":"eos_token"}]}"#, DONE]).await.unwrap();
+    let reply =
+        stream(&[&content("{}"), r#"{"choices":[{"delta":{},"finish_reason":"eos_token"}]}"#, DONE]).await.unwrap();
     assert!(!reply.truncated);
 }
 

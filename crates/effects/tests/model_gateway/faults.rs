@@ -51,10 +51,13 @@ async fn refusals_are_classified_and_quoted() {
 
 #[tokio::test]
 async fn invariant_40_retry_after_is_passed_on() {
-    let in_an_hour = Reply::status(429, "").header("retry-after", "Sun, 15 Nov 2099 01:00:00 GMT").header("date", "Sun, 15 Nov 2099 00:59:00 GMT");
+    let in_an_hour = Reply::status(429, "")
+        .header("retry-after", "Sun, 15 Nov 2099 01:00:00 GMT")
+        .header("date", "Sun, 15 Nov 2099 00:59:00 GMT");
     let error = fault(Kind::Openai, in_an_hour, CallFailure::RateLimited).await;
     assert_eq!(error.retry_after_ms, Some(60_000));
-    let error = fault(Kind::Anthropic, Reply::status(529, "").header("retry-after", "3"), CallFailure::Unreachable).await;
+    let error =
+        fault(Kind::Anthropic, Reply::status(529, "").header("retry-after", "3"), CallFailure::Unreachable).await;
     assert_eq!(error.retry_after_ms, Some(3_000));
     assert_eq!(fault(Kind::Openai, Reply::status(429, ""), CallFailure::RateLimited).await.retry_after_ms, None);
 }
@@ -76,9 +79,16 @@ async fn a_prompt_that_does_not_fit_is_rejected_in_clear_words() {
 #[tokio::test]
 async fn a_missing_model_is_named_with_what_there_is() {
     let server = Scripted::start().await;
-    server.on("homework_planner", vec![Reply::status(404, r#"{"error":{"message":"model not found","code":"model_not_found"}}"#)]);
+    server.on(
+        "homework_planner",
+        vec![Reply::status(404, r#"{"error":{"message":"model not found","code":"model_not_found"}}"#)],
+    );
     let error = fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::Rejected);
-    assert!(error.message.contains("\"scripted\"") && error.message.contains("It offers: scripted"), "{}", error.message);
+    assert!(
+        error.message.contains("\"scripted\"") && error.message.contains("It offers: scripted"),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test]
@@ -102,14 +112,23 @@ async fn invariant_41_an_empty_success_is_interrupted() {
         fault(kind, Reply::text(""), CallFailure::Interrupted).await;
         fault(kind, Reply::text("  \n").never_stream(), CallFailure::Interrupted).await;
         fault(kind, Reply::status(200, ""), CallFailure::Interrupted).await;
-        fault(kind, Reply::status(200, "<html>log in</html>").header("content-type", "text/html"), CallFailure::Interrupted).await;
+        fault(
+            kind,
+            Reply::status(200, "<html>log in</html>").header("content-type", "text/html"),
+            CallFailure::Interrupted,
+        )
+        .await;
     }
 }
 
 #[tokio::test]
 async fn events_that_are_no_json_or_too_deep_are_interrupted() {
     let deep = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(10_000));
-    for body in ["data: {\"choices\":[{\"delta\":{\"content\":\"{NaN\n\ndata: [DONE]\n\n".to_owned(), "data: {\"x\":NaN}\n\ndata: [DONE]\n\n".to_owned(), deep] {
+    for body in [
+        "data: {\"choices\":[{\"delta\":{\"content\":\"{NaN\n\ndata: [DONE]\n\n".to_owned(),
+        "data: {\"x\":NaN}\n\ndata: [DONE]\n\n".to_owned(),
+        deep,
+    ] {
         fault(Kind::Openai, Reply::raw_stream(body.clone()), CallFailure::Interrupted).await;
         fault(Kind::Anthropic, Reply::raw_stream(body), CallFailure::Interrupted).await;
     }

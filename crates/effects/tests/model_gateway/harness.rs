@@ -1,6 +1,7 @@
 //! A gateway in front of one server, and the shortest way to ask it something.
 
 use effects::model::{Gateway, Kind, ModelTerms, ProviderConfig, Providers, SchemaMode, Timeouts};
+use effects::rehearsal::RehearsalModels;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::Role;
 use engine::request::{Request, Speaker};
@@ -14,6 +15,7 @@ pub const WIRES: [Kind; 2] = [Kind::Openai, Kind::Anthropic];
 pub struct Setup {
     pub key: Option<&'static str>,
     pub schema_mode: Option<SchemaMode>,
+    pub stream: Option<bool>,
     pub timeouts: Timeouts,
     pub model: &'static str,
     pub terms: Option<ModelTerms>,
@@ -21,7 +23,7 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { key: Some(KEY), schema_mode: None, timeouts: quick(), model: MODEL, terms: None }
+        Setup { key: Some(KEY), schema_mode: None, stream: None, timeouts: quick(), model: MODEL, terms: None }
     }
 }
 
@@ -48,11 +50,13 @@ impl Asked {
             base_url: Some(url.to_owned()),
             api_key_env: setup.key.map(|_| "TEST_KEY".to_owned()),
             schema_mode: setup.schema_mode,
+            stream: setup.stream,
             models: setup.terms.map(|terms| (setup.model.to_owned(), terms)).into_iter().collect(),
         };
         let providers = Providers([(kind.name().to_owned(), config)].into());
         let env = |name: &str| (name == "TEST_KEY").then(|| setup.key.map(str::to_owned)).flatten();
-        let gateway = Gateway::new(&providers, &env, None, setup.timeouts).expect("a valid configuration");
+        let gateway =
+            Gateway::new(&providers, &env, RehearsalModels::default(), setup.timeouts).expect("a valid configuration");
         Asked { gateway, kind, model: setup.model.to_owned() }
     }
 
@@ -60,11 +64,14 @@ impl Asked {
         self.ask_as(Role::HomeworkPlanner, "i1.plan:1", None).await
     }
 
-    pub async fn ask_as(&self, role: Role, key: &str, on_delta: Option<effects::model::OnDelta<'_>>) -> Result<ModelReply, CallError> {
-        let messages = vec![
-            (Speaker::System, "You plan.".to_owned()),
-            (Speaker::User, "## objective\n\"héllo\"\n".to_owned()),
-        ];
+    pub async fn ask_as(
+        &self,
+        role: Role,
+        key: &str,
+        on_delta: Option<effects::model::OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
+        let messages =
+            vec![(Speaker::System, "You plan.".to_owned()), (Speaker::User, "## objective\n\"héllo\"\n".to_owned())];
         self.say(role, messages, key, on_delta).await
     }
 

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use simulation::scripted::{Reply, Request, Scripted};
 
 fn refuse(field: &str) -> Reply {
-    Reply::status(400, json!({"error": {"message": format!("Unsupported parameter: '{field}'"), "param": field}}).to_string())
+    Reply::status(
+        400,
+        json!({"error": {"message": format!("Unsupported parameter: '{field}'"), "param": field}}).to_string(),
+    )
 }
 
 fn ok() -> Reply {
@@ -41,7 +44,11 @@ async fn e3_the_ladder_descends_on_refusal_and_the_rung_is_remembered() {
     assert_eq!(formats(&server), [json!("json_schema"), json!("json_object"), Value::Null, Value::Null]);
     for entry in server.ledger() {
         assert!(["i1.plan:1", "i1.report:1"].contains(&entry.key.as_str()));
-        assert_eq!(entry.role, if entry.key == "i1.plan:1" { "homework_planner" } else { "homework_report" }, "the header stays on every rung");
+        assert_eq!(
+            entry.role,
+            if entry.key == "i1.plan:1" { "homework_planner" } else { "homework_report" },
+            "the header stays on every rung"
+        );
     }
     let last = &server.ledger()[3].body["messages"][0]["content"];
     assert!(last.as_str().unwrap().contains("JSON Schema"), "lower rungs carry the schema in the prompt");
@@ -49,7 +56,13 @@ async fn e3_the_ladder_descends_on_refusal_and_the_rung_is_remembered() {
 
 #[tokio::test]
 async fn the_rung_belongs_to_one_model() {
-    let server = server(|request| if request.model() == "old" && request.named_role().is_some() { refuse("json_schema") } else { ok() }).await;
+    let server =
+        server(
+            |request| {
+                if request.model() == "old" && request.named_role().is_some() { refuse("json_schema") } else { ok() }
+            },
+        )
+        .await;
     Asked::with(Kind::Openai, &server.url(), Setup { model: "old", ..Setup::default() }).ask().await.unwrap();
     Asked::with(Kind::Openai, &server.url(), Setup { model: "new", ..Setup::default() }).ask().await.unwrap();
     assert_eq!(formats(&server), ["json_schema", "json_object", "json_schema"]);
@@ -110,13 +123,24 @@ async fn a_server_without_streaming_is_asked_without() {
 }
 
 #[tokio::test]
+async fn a_server_whose_streaming_is_not_trusted_is_never_asked_for_it() {
+    let server = server(|_| ok()).await;
+    Asked::with(Kind::Openai, &server.url(), Setup { stream: Some(false), ..Setup::default() }).ask().await.unwrap();
+    assert_eq!(server.ledger()[0].body.get("stream"), None);
+}
+
+#[tokio::test]
 async fn everything_at_once_is_still_one_call() {
     let server = server(|request| {
         let body = &request.body;
         match () {
             _ if body.get("max_tokens").is_some() => refuse("max_tokens"),
-            _ if request.streaming() => Reply::status(422, r#"{"detail":[{"loc":["body","stream_options"],"type":"extra_forbidden"}]}"#),
-            _ if body.get("response_format").is_some() => Reply::status(422, r#"{"detail":[{"loc":["body","response_format"],"type":"literal_error"}]}"#),
+            _ if request.streaming() => {
+                Reply::status(422, r#"{"detail":[{"loc":["body","stream_options"],"type":"extra_forbidden"}]}"#)
+            }
+            _ if body.get("response_format").is_some() => {
+                Reply::status(422, r#"{"detail":[{"loc":["body","response_format"],"type":"literal_error"}]}"#)
+            }
             _ => ok(),
         }
     })
@@ -128,7 +152,11 @@ async fn everything_at_once_is_still_one_call() {
 #[tokio::test]
 async fn a_pinned_rung_stays() {
     let server = server(|_| refuse("response_format")).await;
-    let asked = Asked::with(Kind::Openai, &server.url(), Setup { schema_mode: Some(SchemaMode::JsonObject), ..Setup::default() });
+    let asked = Asked::with(
+        Kind::Openai,
+        &server.url(),
+        Setup { schema_mode: Some(SchemaMode::JsonObject), ..Setup::default() },
+    );
     fails(asked.ask().await, CallFailure::Rejected);
     assert_eq!(formats(&server), ["json_object"]);
 }

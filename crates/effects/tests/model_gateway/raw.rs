@@ -70,7 +70,8 @@ async fn hear(socket: &mut TcpStream) {
         let head = heard.windows(4).position(|window| window == b"\r\n\r\n");
         if let Some(head) = head {
             let text = String::from_utf8_lossy(&heard[..head]).to_ascii_lowercase();
-            let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok()).unwrap_or(0);
+            let length =
+                text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok()).unwrap_or(0);
             if heard.len() >= head + 4 + length {
                 return;
             }
@@ -97,7 +98,11 @@ fn response(kind: Kind) -> Vec<u8> {
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
         ),
     };
-    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()).into_bytes()
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
 }
 
 fn body_start(bytes: &[u8]) -> usize {
@@ -127,7 +132,12 @@ async fn invariant_41_a_reply_cut_anywhere_is_never_an_answer() {
         for most in (0..end).step_by(7) {
             let server = Raw::cutting(bytes.clone(), most).await;
             let error = fails(Asked::at(kind, &server.url()).ask().await, CallFailure::Interrupted);
-            assert!(error.maybe_paid, "cut at {most} of {} ({} in the body)", bytes.len(), most.saturating_sub(body_start(&bytes)));
+            assert!(
+                error.maybe_paid,
+                "cut at {most} of {} ({} in the body)",
+                bytes.len(),
+                most.saturating_sub(body_start(&bytes))
+            );
         }
     }
 }
@@ -150,7 +160,11 @@ async fn nobody_listening_is_unreachable_and_unpaid() {
 async fn a_plain_server_behind_https_is_unreachable() {
     let server = Raw::answering(b"HTTP/1.1 200 OK\r\n\r\n").await;
     let url = server.url().replace("http:", "https:");
-    let asked = Asked::with(Kind::Openai, &url, Setup { timeouts: Timeouts { connect: Duration::from_secs(5), ..quick() }, ..Setup::default() });
+    let asked = Asked::with(
+        Kind::Openai,
+        &url,
+        Setup { timeouts: Timeouts { connect: Duration::from_secs(5), ..quick() }, ..Setup::default() },
+    );
     let error = asked.ask().await.unwrap_err();
     assert_eq!((error.failure, error.maybe_paid), (CallFailure::Unreachable, false), "{}", error.message);
 }

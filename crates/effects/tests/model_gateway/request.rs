@@ -57,7 +57,8 @@ async fn e3_anthropic_is_made_to_call_the_roles_tool() {
     assert_eq!(request.body["tool_choice"], json!({"type": "tool", "name": "homework_repair"}));
     assert_eq!(&request.body["tools"][0]["input_schema"], engine::homework::prompts::schema(Role::HomeworkRepair));
     assert_eq!(request.body["system"], "You plan.");
-    let roles: Vec<&Value> = request.body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    let roles: Vec<&Value> =
+        request.body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user"]);
 }
 
@@ -77,11 +78,13 @@ async fn p7_a_repair_keeps_the_conversation_in_order() {
     for kind in WIRES {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![Reply::json(json!({}))]);
-        let messages = [(Speaker::System, "s"), (Speaker::User, "q"), (Speaker::Assistant, "bad"), (Speaker::User, "errors")];
+        let messages =
+            [(Speaker::System, "s"), (Speaker::User, "q"), (Speaker::Assistant, "bad"), (Speaker::User, "errors")];
         let messages = messages.map(|(speaker, text)| (speaker, text.to_owned())).to_vec();
         Asked::at(kind, &server.url()).say(Role::HomeworkPlanner, messages, "i1.plan.fix:1", None).await.unwrap();
         let body = &server.ledger()[0].body;
-        let said: Vec<&str> = body["messages"].as_array().unwrap().iter().filter_map(|message| message["content"].as_str()).collect();
+        let said: Vec<&str> =
+            body["messages"].as_array().unwrap().iter().filter_map(|message| message["content"].as_str()).collect();
         assert!(said.ends_with(&["q", "bad", "errors"]), "{said:?}");
     }
 }

@@ -130,7 +130,10 @@ impl World {
     /// The outcome alone; nothing is committed.
     pub async fn outcome(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let effect = EffectId(format!("i1.t{}", self.calls.fetch_add(1, Ordering::Relaxed)));
-        self.registry.call(&*self.memory, &self.run, &self.request(tool, arguments), &effect).await.expect("the store answers")
+        self.registry
+            .call(&*self.memory, &self.run, &self.request(tool, arguments), &effect)
+            .await
+            .expect("the store answers")
     }
 
     /// The content of a call that succeeds, after its changes were committed.

@@ -159,7 +159,9 @@ async fn carrying_out_the_same_effect_again_asks_for_the_same_change() {
     let carry_out = |effect: &'static str| {
         let effect = EffectId(effect.into());
         let (world, call) = (&world, &call);
-        async move { world.registry.call(&*world.memory, &world.run, call, &effect).await.expect("the store answers").mutations }
+        async move {
+            world.registry.call(&*world.memory, &world.run, call, &effect).await.expect("the store answers").mutations
+        }
     };
     assert_eq!(carry_out("i1.t0").await, carry_out("i1.t0").await);
     assert_ne!(carry_out("i1.t0").await, carry_out("i1.t1").await);

@@ -11,6 +11,8 @@ pub mod tree;
 macro_rules! facts {
     ($(#[$doc:meta])* $family:ident { $($variant:ident = $kind:literal),+ $(,)? }) => {
         $(#[$doc])*
+        // A run's brief is far larger than any other fact, and there is one per run: boxing it would pay for nothing.
+        #[allow(clippy::large_enum_variant)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum $family { $($variant($variant)),+ }
 

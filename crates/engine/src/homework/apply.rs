@@ -39,6 +39,7 @@ impl State {
     fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
         match fact {
             H::RunStarted(fact) => {
+                self.tag = event.run_id.tag();
                 self.workspace = Some(Workspace {
                     document: fact.workspace_document_id,
                     scratchpad: fact.scratchpad_document_id,

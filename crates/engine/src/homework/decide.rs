@@ -20,7 +20,7 @@ impl State {
         match input {
             Input::Proceed => self.proceed(shared, facts),
             Input::Continued => self.go_on(facts),
-            Input::Reply { effect, reply, response } => match Place::of(effect, self.iteration) {
+            Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag, self.iteration) {
                 Some(Place::Plan { fix }) => self.plan_answered(effect, fix, reply, response, facts),
                 Some(Place::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
                 Some(Place::Round { executor, round, .. }) => self.round_answered(executor, round, effect, reply, response, facts),
@@ -79,7 +79,7 @@ impl State {
         if self.now.verdict.is_some() {
             return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
         }
-        let unusable = self.now.rejected.get(&Place::Plan { fix: true }.id(self.iteration));
+        let unusable = self.now.rejected.get(&Place::Plan { fix: true }.id(&self.tag, self.iteration));
         match (&self.now.planned, unusable) {
             (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
             (None, None) => {}
@@ -129,7 +129,7 @@ impl State {
         self.update_plan(steps, changed, facts);
         if !withheld {
             let calls = answer.tool_calls.into_iter().enumerate();
-            let calls: Vec<_> = calls.map(|(index, call)| (Place::Tool(index).id(self.iteration), call, None)).collect();
+            let calls: Vec<_> = calls.map(|(index, call)| (Place::Tool(index).id(&self.tag, self.iteration), call, None)).collect();
             self.request(calls, answer::MAX_TOOL_CALLS, None, facts);
         }
     }
@@ -188,7 +188,7 @@ impl State {
     fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
         match answer::read::<RepairAnswer>(reply) {
             Ok(answer) => self.corrected(answer, facts),
-            Err(errors) if Place::of(effect, self.iteration) == Some(Place::Repair { fix: false }) => {
+            Err(errors) if Place::of(effect, &self.tag, self.iteration) == Some(Place::Repair { fix: false }) => {
                 facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
             }
             Err(errors) => self.repair_over(0, Some(errors.join("; ")), facts),
@@ -206,7 +206,7 @@ impl State {
             .enumerate()
             .map(|(index, (call, failed))| {
                 let corrected = CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
-                (Place::Tool(first + index).id(self.iteration), corrected, Some(failed.id))
+                (Place::Tool(first + index).id(&self.tag, self.iteration), corrected, Some(failed.id))
             })
             .collect();
         self.repair_over(calls.len() as u32, None, facts);
@@ -233,11 +233,11 @@ impl State {
                     completed_step_ids: answer.completed_step_ids,
                 });
                 let calls = answer.tool_calls.into_iter().enumerate().map(|(call, answer)| {
-                    (Place::RoundTool { executor: index, round, call }.id(self.iteration), answer, None)
+                    (Place::RoundTool { executor: index, round, call }.id(&self.tag, self.iteration), answer, None)
                 });
                 self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(&executor.task.branch_id), facts);
             }
-            Err(errors) if Place::of(effect, self.iteration) == Some(Place::Round { executor: index, round, fix: false }) => {
+            Err(errors) if Place::of(effect, &self.tag, self.iteration) == Some(Place::Round { executor: index, round, fix: false }) => {
                 facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
             }
             Err(errors) => self.finish_executor(index, Some(format!("its answers did not fit the schema: {}", errors.join("; "))), facts),
@@ -246,7 +246,7 @@ impl State {
 
     /// A call that will bring no answer: the planner's ends the run (or the budget does), any other is contained.
     fn failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
-        match Place::of(effect, self.iteration) {
+        match Place::of(effect, &self.tag, self.iteration) {
             Some(Place::Plan { .. }) if shared.exhausted.is_some() => self.close(shared, Some(error.to_owned()), facts),
             Some(Place::Plan { .. }) => {
                 let report = self.report(shared, StopReason::Error, error, None);

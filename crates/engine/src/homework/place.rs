@@ -13,21 +13,22 @@ pub enum Place {
 }
 
 impl Place {
-    pub fn id(self, iteration: u32) -> EffectId {
+    /// `tag` tells runs apart: a provider sees the calls of all of them.
+    pub fn id(self, tag: &str, iteration: u32) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         EffectId(match self {
-            Place::Plan { fix } => format!("i{iteration}.plan{}", fixed(fix)),
-            Place::Tool(index) => format!("i{iteration}.t{index}"),
-            Place::Repair { fix } => format!("i{iteration}.repair{}", fixed(fix)),
-            Place::Round { executor, round, fix } => format!("i{iteration}.x{executor}.r{round}{}", fixed(fix)),
-            Place::RoundTool { executor, round, call } => format!("i{iteration}.x{executor}.r{round}.t{call}"),
-            Place::Report => format!("i{iteration}.report"),
+            Place::Plan { fix } => format!("{tag}.i{iteration}.plan{}", fixed(fix)),
+            Place::Tool(index) => format!("{tag}.i{iteration}.t{index}"),
+            Place::Repair { fix } => format!("{tag}.i{iteration}.repair{}", fixed(fix)),
+            Place::Round { executor, round, fix } => format!("{tag}.i{iteration}.x{executor}.r{round}{}", fixed(fix)),
+            Place::RoundTool { executor, round, call } => format!("{tag}.i{iteration}.x{executor}.r{round}.t{call}"),
+            Place::Report => format!("{tag}.i{iteration}.report"),
         })
     }
 
     /// The place of an id of this iteration; `None` for any other.
-    pub fn of(effect: &EffectId, iteration: u32) -> Option<Place> {
-        let rest = effect.0.strip_prefix(&format!("i{iteration}."))?;
+    pub fn of(effect: &EffectId, tag: &str, iteration: u32) -> Option<Place> {
+        let rest = effect.0.strip_prefix(&format!("{tag}.i{iteration}."))?;
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         match *rest.split('.').collect::<Vec<_>>().as_slice() {
             ["plan"] => Some(Place::Plan { fix: false }),
@@ -60,8 +61,9 @@ mod tests {
             Place::RoundTool { executor: 0, round: 1, call: 3 },
             Place::Report,
         ] {
-            assert_eq!(Place::of(&place.id(12), 12), Some(place));
-            assert_eq!(Place::of(&place.id(12), 1), None);
+            assert_eq!(Place::of(&place.id("a1", 12), "a1", 12), Some(place));
+            assert_eq!(Place::of(&place.id("a1", 12), "a1", 1), None);
+            assert_eq!(Place::of(&place.id("a1", 12), "b2", 12), None);
         }
     }
 }

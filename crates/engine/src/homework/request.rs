@@ -17,7 +17,7 @@ pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let place = Place::of(effect, self.iteration)?;
+        let place = Place::of(effect, &self.tag, self.iteration)?;
         let call = |role, sections, fix: Option<Place>| Some(Work::Model(self.model_call(shared, role, sections, fix)));
         match place {
             Place::Plan { fix } => call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false })),
@@ -56,7 +56,7 @@ impl State {
     }
 
     fn model_call(&self, shared: &Shared, role: Role, sections: Sections, fix: Option<Place>) -> ModelCall {
-        let rejected = fix.and_then(|place| self.now.rejected.get(&place.id(self.iteration)));
+        let rejected = fix.and_then(|place| self.now.rejected.get(&place.id(&self.tag, self.iteration)));
         prompt::model_call(shared, role, sections, rejected, role_answer_tokens(role))
     }
 

@@ -26,6 +26,8 @@ pub enum Verdict {
 
 #[derive(Clone, Debug, Default)]
 pub struct State {
+    /// The run's part of every effect id.
+    pub tag: String,
     pub iteration: u32,
     pub phase: Phase,
     pub workspace: Option<Workspace>,

@@ -40,7 +40,7 @@ impl State {
 
     /// The call itself, or its one correction; nothing once that was rejected too.
     fn model_want(&self, role: Role, place: impl Fn(bool) -> Place) -> Option<Want> {
-        let rejected = |fix| self.now.rejected.contains_key(&place(fix).id(self.iteration));
+        let rejected = |fix| self.now.rejected.contains_key(&place(fix).id(&self.tag, self.iteration));
         match (rejected(false), rejected(true)) {
             (false, _) => Some(self.want(place(false), role, false)),
             (true, false) => Some(self.want(place(true), role, false)),
@@ -64,6 +64,6 @@ impl State {
     }
 
     fn want(&self, place: Place, role: Role, wrap_up: bool) -> Want {
-        Want { effect: place.id(self.iteration), role: Some(role), inline: false, wrap_up }
+        Want { effect: place.id(&self.tag, self.iteration), role: Some(role), inline: false, wrap_up }
     }
 }

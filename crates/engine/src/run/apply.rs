@@ -196,11 +196,11 @@ impl Shared {
                 let until = finished.retry_at.unwrap_or_default();
                 self.effects.insert(finished.effect.clone(), EffectState::BackingOff { attempt: flight.attempt, counted, until });
             }
-            FinishedAs::Failed => {
+            FinishedAs::Failed | FinishedAs::Canceled => {
                 self.effects.remove(&finished.effect);
                 self.gave_up.insert(finished.effect.clone(), flight.attempt);
             }
-            FinishedAs::Ok | FinishedAs::Refused | FinishedAs::Canceled => {
+            FinishedAs::Ok | FinishedAs::Refused => {
                 self.effects.remove(&finished.effect);
             }
         }

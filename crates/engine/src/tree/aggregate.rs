@@ -21,7 +21,7 @@ impl State {
         let child_ids: Vec<NodeId> = plan.children().map(|(_, child)| self.at(child).id).collect();
         let replan = answer.next.should_replan && self.may_replan(shared, number);
         let result = answer.result.clone().filter(|_| !replan && plan.any_completed());
-        self.note(number, place.id().0, &answer.scratchpad, &[], facts);
+        self.note(number, place.id(&self.tag).0, &answer.scratchpad, &[], facts);
         if let Some(result) = &result {
             let mut artifacts = answer.artifacts.clone();
             if !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document) {

@@ -1,7 +1,6 @@
 //! The fold of tree facts: each arm records what its fact says happened, and looks again at the nodes it touched.
 
 use super::node::{Artifact, Node, Working};
-use super::place::Place;
 use super::plan::Plan;
 use super::state::{Flight, State};
 use super::status::{NodeRole, NodeStatus};
@@ -71,7 +70,7 @@ impl State {
     }
 
     fn call_started(&mut self, started: &Started, event: &Event) {
-        let Some(number) = Place::of(&started.effect).map(|place| place.node).filter(|number| (*number as usize) < self.nodes.len()) else { return };
+        let Some(number) = self.place_of(&started.effect).map(|place| place.node).filter(|number| (*number as usize) < self.nodes.len()) else { return };
         self.accounts.reserve(number, started.reserve);
         let flight = Flight { node: number, attempt: started.attempt, reserve: started.reserve, model: started.model.clone(), since: event.at };
         self.flights.insert(started.effect.clone(), flight);
@@ -217,7 +216,10 @@ impl State {
         let parent = event.parent_node_id.and_then(|id| self.number(id));
         match parent {
             Some(parent) => self.accounts.open(parent, fact.share),
-            None => self.accounts.open_root(&shared.budgets),
+            None => {
+                self.tag = event.run_id.tag();
+                self.accounts.open_root(&shared.budgets);
+            }
         }
         // A step's place was taken when its plan was accepted.
         if parent.is_none() || fact.retry_of.is_some() {

@@ -1,6 +1,6 @@
 //! From an input to facts: who answered what, and which node moves next.
 
-use super::place::{Part, Place};
+use super::place::Part;
 use super::state::{Move, State};
 use super::status::{NodeRole, NodeStatus};
 use crate::answer::{Check, read};
@@ -80,7 +80,7 @@ impl State {
 
     fn answered(&self, shared: &Shared, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
         // A late answer, to a node that was canceled, reopened or replanned meanwhile, is paid for and no more.
-        let Some(place) = Place::of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        let Some(place) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
         let outcome = match place.part {
             Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, place, answer, facts)),
             Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, place, answer, facts)),
@@ -121,7 +121,7 @@ impl State {
     }
 
     fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, retryable: bool, facts: &mut Facts) {
-        let Some(place) = Place::of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        let Some(place) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
         match shared.exhausted {
             Some(limit) => self.cut_short(shared, place.node, limit, error, facts),
             None => self.fail(place.node, error.to_owned(), retryable, facts),

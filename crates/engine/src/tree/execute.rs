@@ -28,11 +28,11 @@ impl State {
             result.primary_artifact_label = result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
         }
         let tools: Vec<String> = answer.tool_calls.iter().map(|call| call.tool.clone()).collect();
-        self.note(number, place.id().0, &answer.scratchpad, &tools, facts);
+        self.note(number, place.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
         facts.push_at(spot, fact::ExecutorAnswered { round, result });
         for (index, call) in answer.tool_calls.into_iter().enumerate() {
-            let call_id = self.place(number, Part::Tool { round, call: index as u32 }).id();
+            let call_id = self.place(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
             facts.push_at(spot, fact::ToolCallRequested { call_id: call_id.clone(), tool: call.tool.clone(), arguments, purpose: call.purpose });
             if index >= MAX_TOOL_CALLS {

@@ -21,21 +21,22 @@ pub enum Part {
 }
 
 impl Place {
-    pub fn id(self) -> EffectId {
+    /// `tag` tells runs apart: a provider sees the calls of all of them.
+    pub fn id(self, tag: &str) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         let Place { node, generation, part } = self;
         EffectId(match part {
-            Part::Plan { ask: 1, fix } => format!("n{node}.g{generation}.plan{}", fixed(fix)),
-            Part::Plan { ask, fix } => format!("n{node}.g{generation}.plan.q{ask}{}", fixed(fix)),
-            Part::Round { round, fix } => format!("n{node}.g{generation}.x.r{round}{}", fixed(fix)),
-            Part::Tool { round, call } => format!("n{node}.g{generation}.x.r{round}.t{call}"),
-            Part::Aggregate { fix } => format!("n{node}.g{generation}.agg{}", fixed(fix)),
+            Part::Plan { ask: 1, fix } => format!("{tag}.n{node}.g{generation}.plan{}", fixed(fix)),
+            Part::Plan { ask, fix } => format!("{tag}.n{node}.g{generation}.plan.q{ask}{}", fixed(fix)),
+            Part::Round { round, fix } => format!("{tag}.n{node}.g{generation}.x.r{round}{}", fixed(fix)),
+            Part::Tool { round, call } => format!("{tag}.n{node}.g{generation}.x.r{round}.t{call}"),
+            Part::Aggregate { fix } => format!("{tag}.n{node}.g{generation}.agg{}", fixed(fix)),
         })
     }
 
-    pub fn of(effect: &EffectId) -> Option<Place> {
+    pub fn of(effect: &EffectId, tag: &str) -> Option<Place> {
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
-        let mut parts = effect.0.split('.');
+        let mut parts = effect.0.strip_prefix(tag)?.strip_prefix('.')?.split('.');
         let node = number(parts.next()?, "n")?;
         let generation = number(parts.next()?, "g")?;
         let rest: Vec<&str> = parts.collect();
@@ -80,8 +81,9 @@ mod tests {
             Part::Aggregate { fix: false },
         ] {
             let place = Place { node: 9_999, generation: 2, part };
-            assert_eq!(Place::of(&place.id()), Some(place));
+            assert_eq!(Place::of(&place.id("a1"), "a1"), Some(place));
+            assert_eq!(Place::of(&place.id("a1"), "b2"), None);
         }
-        assert_eq!(Place::of(&EffectId("i3.plan".into())), None);
+        assert_eq!(Place::of(&EffectId("a1.i3.plan".into()), "a1"), None);
     }
 }

@@ -20,7 +20,7 @@ struct Over {
 impl State {
     pub(super) fn plan_answered(&self, shared: &Shared, place: Place, answer: PlannerAnswer, facts: &mut Facts) -> Result<(), Vec<String>> {
         let Place { node: number, part: Part::Plan { ask, fix }, .. } = place else { return Ok(()) };
-        let key = place.id().0;
+        let key = place.id(&self.tag).0;
         if let Some(question) = answer.question {
             if ask > MAX_ASKS {
                 return Err(vec![format!("{MAX_ASKS} questions were asked already; decide with what is known")]);

@@ -3,7 +3,7 @@
 
 use super::answer::MAX_ROUNDS;
 use super::node::{Artifact, Node};
-use super::place::{Part as At, Place};
+use super::place::Part as At;
 use super::plan::Step;
 use super::state::State;
 use super::wants::role_of;
@@ -24,7 +24,7 @@ const LEAST_SHOWN: usize = 400;
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let place = Place::of(effect)?;
+        let place = self.place_of(effect)?;
         let number = self.node_of(effect)?;
         let node = self.at(number);
         let sections = match place.part {
@@ -36,7 +36,7 @@ impl State {
             At::Round { .. } => self.executor(shared, number, effect),
             At::Aggregate { .. } => self.aggregator(shared, number, effect, place.part),
         };
-        let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id()));
+        let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
         let most = if self.is_wrap_up(shared, number, place.part) { WRAP_UP_ANSWER } else { MAX_ANSWER_TOKENS };
         Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, most)))
     }

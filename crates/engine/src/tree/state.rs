@@ -17,6 +17,8 @@ use std::collections::{BTreeSet, HashMap};
 
 #[derive(Clone, Debug, Default)]
 pub struct State {
+    /// The run's part of every effect id.
+    pub tag: String,
     /// In order of creation; the first is the root.
     pub nodes: Vec<Node>,
     by_id: HashMap<NodeId, u32>,
@@ -144,7 +146,7 @@ impl State {
     pub(super) fn call_wanted(&self, number: u32) -> Option<Part> {
         let node = self.at(number);
         let work = &node.work;
-        let whole = |part: Part| !work.rejected.contains_key(&self.place(number, part).id());
+        let whole = |part: Part| !work.rejected.contains_key(&self.place(number, part).id(&self.tag));
         let first_whole = |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
         match node.status {
             NodeStatus::Planning => first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true }),
@@ -171,6 +173,10 @@ impl State {
             NodeStatus::Executing => self.call_wanted(number).is_none().then_some(Move::Unusable),
             _ => None,
         }
+    }
+
+    pub(super) fn place_of(&self, effect: &EffectId) -> Option<Place> {
+        Place::of(effect, &self.tag)
     }
 
     pub(super) fn place(&self, number: u32, part: Part) -> Place {

@@ -154,6 +154,13 @@ impl Play {
         }))
     }
 
+    /// A request as the model reads it.
+    pub fn whole_text(&self, job: &Job) -> String {
+        let Work::Model(call) = &job.work else { panic!("not a model call") };
+        let messages = call.request.render(|hash| self.blobs.get(&hash).cloned()).expect("every part is stored");
+        messages.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
+    }
+
     pub fn kinds(&self) -> Vec<&str> {
         self.events.iter().map(Event::kind).collect()
     }

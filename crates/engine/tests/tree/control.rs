@@ -14,7 +14,7 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
                 return Some(Ok(json!({ "question": { "text": "Which colour?", "options": ["red", "blue"], "default": null }, "scratchpad": pad("asking") })));
             }
             assert!(own_text(job).contains("\"answer\":\"blue\""));
-            assert_eq!(job.effect.0, "n1.g1.x.r2");
+            assert!(job.effect.0.ends_with(".n1.g1.x.r2"));
             None
         }
         _ => None,
@@ -43,7 +43,7 @@ fn b9_a_question_with_a_default_is_answered_by_it_when_its_deadline_passes() {
         if role == Role::TreePlanner && !std::mem::replace(&mut asked, true) {
             return Some(Ok(json!({ "mode": "plan", "question": { "text": "Deep or wide?", "default": "deep" } })));
         }
-        assert!(role != Role::TreePlanner || own_text(job).contains("\"answer\":\"deep\"") && job.effect.0 == "n0.g1.plan.q2");
+        assert!(role != Role::TreePlanner || own_text(job).contains("\"answer\":\"deep\"") && job.effect.0.ends_with(".n0.g1.plan.q2"));
         None
     });
     play.go();

@@ -94,7 +94,7 @@ fn t2_the_steps_of_a_band_overlap_in_time_within_max_parallel() {
     let reply = engine::effect::ModelReply { text: plan(&[&["a", "b", "c", "d"]]).to_string(), usage: Default::default(), truncated: false, provider_request_id: None };
     play.run.outcome(&plan_call, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
     let due = play.run.due(play.now).outside;
-    assert_eq!(due.iter().map(|effect| effect.0.as_str()).collect::<Vec<_>>(), ["n1.g1.x.r1", "n2.g1.x.r1", "n3.g1.x.r1"]);
+    assert_eq!(due.iter().map(|effect| effect.0.split_once('.').expect("a tag").1).collect::<Vec<_>>(), ["n1.g1.x.r1", "n2.g1.x.r1", "n3.g1.x.r1"]);
     for effect in &due {
         play.run.intend(effect, play.now).expect("goes out");
     }

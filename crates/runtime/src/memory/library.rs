@@ -2,7 +2,9 @@
 
 use super::workspace::{Conflict, Kept, is_platform};
 use super::{Memory, State, page, terms};
-use crate::ports::{AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, StoreError, TaskFilter};
+use crate::ports::{
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, StoreError, TaskFilter,
+};
 use async_trait::async_trait;
 use engine::batch::{IterationRow, NotificationRow, RunRow};
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
@@ -23,12 +25,15 @@ impl State {
     }
 
     fn sees_run(&self, scope: &Scope, run: &RunRow) -> bool {
-        let theirs = |actor: &ActorId| run.owner == *actor || run.project_ids.iter().any(|project| self.is_member(*project, *actor));
+        let theirs = |actor: &ActorId| {
+            run.owner == *actor || run.project_ids.iter().any(|project| self.is_member(*project, *actor))
+        };
         match scope {
             Scope::Platform => true,
             Scope::Actor(actor) => theirs(actor),
             Scope::Within(actor, projects) => {
-                let inside = run.project_ids.iter().chain([&run.workspace_project_id]).any(|project| projects.contains(project));
+                let inside =
+                    run.project_ids.iter().chain([&run.workspace_project_id]).any(|project| projects.contains(project));
                 inside && theirs(actor)
             }
         }
@@ -49,7 +54,8 @@ impl State {
             let found = self.sees(scope, project_id) && wanted(kind, project_id, title, text);
             found.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
         };
-        let documents = self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !is_platform(document));
+        let documents =
+            self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !is_platform(document));
         let documents = documents.filter_map(|d| hit(HitKind::Document, d.id.0, d.project_id, &d.title, &d.content));
         let tasks = self.workspace.tasks.values().map(|kept| &kept.entity);
         let tasks = tasks.filter_map(|t| hit(HitKind::Task, t.id.0, t.project_id, &t.title, &t.description));
@@ -145,17 +151,26 @@ impl Library for Memory {
 
     async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
         let state = self.state();
-        let Some(kept) = state.workspace.documents.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id)) else {
+        let Some(kept) = state.workspace.documents.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id))
+        else {
             return Ok(Vec::new());
         };
         let superseded = state.superseded.get(&id).into_iter().flatten().rev();
         Ok([kept].into_iter().chain(superseded).map(version).collect())
     }
 
-    async fn entries(&self, scope: &Scope, document: DocumentId, before: Option<i64>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    async fn entries(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
         let state = self.state();
-        let seen = state.workspace.documents.get(&document).is_some_and(|kept| state.sees(scope, kept.entity.project_id));
-        let mut entries: Vec<Entry> = state.entries.get(&document).filter(|_| seen).into_iter().flat_map(|all| all.values().cloned()).collect();
+        let seen =
+            state.workspace.documents.get(&document).is_some_and(|kept| state.sees(scope, kept.entity.project_id));
+        let mut entries: Vec<Entry> =
+            state.entries.get(&document).filter(|_| seen).into_iter().flat_map(|all| all.values().cloned()).collect();
         entries.retain(|entry| before.is_none_or(|before| entry.position < before));
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.position));
         entries.truncate(page(limit));
@@ -180,7 +195,13 @@ impl Library for Memory {
         Ok(kept.map(|kept| kept.entity.clone()))
     }
 
-    async fn edges(&self, scope: &Scope, src: Option<Uuid>, dst: Option<Uuid>, run: Option<RunId>) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(
+        &self,
+        scope: &Scope,
+        src: Option<Uuid>,
+        dst: Option<Uuid>,
+        run: Option<RunId>,
+    ) -> Result<Vec<Edge>, StoreError> {
         let state = self.state();
         let wanted = |kept: &&Kept<Edge>| {
             src.is_none_or(|src| src == kept.entity.src)
@@ -197,7 +218,14 @@ impl Library for Memory {
         Ok(kept.map(|kept| kept.entity.clone()))
     }
 
-    async fn search(&self, scope: &Scope, query: &str, kinds: &[HitKind], project: Option<ProjectId>, limit: usize) -> Result<Vec<Hit>, StoreError> {
+    async fn search(
+        &self,
+        scope: &Scope,
+        query: &str,
+        kinds: &[HitKind],
+        project: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Hit>, StoreError> {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
         let wanted = |kind, of: ProjectId, title: &str, text: &str| {
             (kinds.is_empty() || kinds.contains(&kind))
@@ -221,7 +249,9 @@ impl Library for Memory {
     async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
         let mut state = self.state();
         match state.actors.values().find(|known| known.handle == actor.handle) {
-            Some(known) if known.id != actor.id => Err(StoreError::Unusable(format!("the handle {} is taken", actor.handle))),
+            Some(known) if known.id != actor.id => {
+                Err(StoreError::Unusable(format!("the handle {} is taken", actor.handle)))
+            }
             _ => {
                 state.actors.entry(actor.id).or_insert(actor);
                 Ok(())

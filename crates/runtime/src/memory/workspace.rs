@@ -45,7 +45,7 @@ pub enum Revision {
     ProjectMade(Kept<Project>, ActorId),
     ProjectChanged { from: i64, to: Kept<Project> },
     DocumentMade(Kept<Document>),
-    DocumentChanged { from: Kept<Document>, to: Kept<Document> },
+    DocumentChanged { from: Box<Kept<Document>>, to: Kept<Document> },
     TaskMade(Kept<Task>),
     TaskChanged { from: i64, to: Kept<Task> },
     Linked(Kept<Edge>),
@@ -69,12 +69,14 @@ impl Touched {
     pub fn by(changes: &[Change]) -> Touched {
         let mut touched = Touched::default();
         for change in changes {
-            match &change.mutation {
-                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => drop(touched.projects.insert(*id)),
-                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => drop(touched.documents.insert(*id)),
-                Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => drop(touched.tasks.insert(*id)),
-                Mutation::Link { id, .. } | Mutation::Unlink { id } => drop(touched.edges.insert(*id)),
-            }
+            let _new = match &change.mutation {
+                Mutation::CreateProject { id, .. } | Mutation::UpdateProject { id, .. } => touched.projects.insert(*id),
+                Mutation::CreateDocument { id, .. } | Mutation::UpdateDocument { id, .. } => {
+                    touched.documents.insert(*id)
+                }
+                Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => touched.tasks.insert(*id),
+                Mutation::Link { id, .. } | Mutation::Unlink { id } => touched.edges.insert(*id),
+            };
         }
         touched
     }
@@ -103,17 +105,30 @@ pub fn is_platform(document: &Document) -> bool {
 impl Workspace {
     /// Apply one change. `None` when this very event had already made it.
     pub fn apply(&mut self, change: &Change, run: Option<RunId>, at: Timestamp) -> Result<Option<Revision>, Conflict> {
-        let stamp = Stamp { origin: Origin::of(run, change.seq), actor: change.actor };
+        let stamp = Stamp { origin: Origin::of(run, change.seq), actor: change.actor, at };
         match &change.mutation {
+            Mutation::CreateProject { .. } | Mutation::UpdateProject { .. } => {
+                self.apply_to_project(&change.mutation, &stamp)
+            }
+            Mutation::CreateDocument { .. } | Mutation::UpdateDocument { .. } => {
+                self.apply_to_document(&change.mutation, &stamp)
+            }
+            Mutation::CreateTask { .. } | Mutation::UpdateTask { .. } => self.apply_to_task(&change.mutation, &stamp),
+            Mutation::Link { id, project_id, src, dst, rel, props } => {
+                let (rel, props) = (rel.clone(), props.clone());
+                let made = Edge { id: *id, project_id: *project_id, src: *src, dst: *dst, rel, props, created_at: at };
+                Ok(stamp.make(&mut self.edges, *id, id.0, made)?.map(Revision::Linked))
+            }
+            Mutation::Unlink { id } => Ok(self.edges.remove(id).map(|_| Revision::Unlinked(*id))),
+        }
+    }
+
+    fn apply_to_project(&mut self, mutation: &Mutation, stamp: &Stamp) -> Result<Option<Revision>, Conflict> {
+        match mutation {
             Mutation::CreateProject { id, title, description, owner } => {
-                let made = Project {
-                    id: *id,
-                    title: title.clone(),
-                    description: description.clone(),
-                    version: 1,
-                    created_at: at,
-                    updated_at: at,
-                };
+                let (title, description) = (title.clone(), description.clone());
+                let made =
+                    Project { id: *id, title, description, version: 1, created_at: stamp.at, updated_at: stamp.at };
                 let made = stamp.make(&mut self.projects, *id, id.0, made)?;
                 Ok(made.map(|project| Revision::ProjectMade(project, *owner)))
             }
@@ -123,9 +138,15 @@ impl Workspace {
                 expect(from, Some(*expected_version), id.0)?;
                 set(&mut kept.entity.title, title);
                 set(&mut kept.entity.description, description);
-                (kept.entity.version, kept.entity.updated_at) = (from + 1, at);
+                (kept.entity.version, kept.entity.updated_at) = (from + 1, stamp.at);
                 Ok(Some(Revision::ProjectChanged { from, to: stamp.changed(kept) }))
             }
+            _ => Ok(None),
+        }
+    }
+
+    fn apply_to_document(&mut self, mutation: &Mutation, stamp: &Stamp) -> Result<Option<Revision>, Conflict> {
+        match mutation {
             Mutation::CreateDocument { id, project_id, title, type_key, content, props } => {
                 let made = Document {
                     id: *id,
@@ -135,21 +156,27 @@ impl Workspace {
                     content: content.clone(),
                     props: props.clone(),
                     version: 1,
-                    created_at: at,
-                    updated_at: at,
+                    created_at: stamp.at,
+                    updated_at: stamp.at,
                 };
                 Ok(stamp.make(&mut self.documents, *id, id.0, made)?.map(Revision::DocumentMade))
             }
             Mutation::UpdateDocument { id, expected_version, title, content, props } => {
                 let kept = self.documents.get_mut(id).ok_or(Conflict(id.0))?;
                 expect(kept.entity.version, *expected_version, id.0)?;
-                let from = kept.clone();
+                let from = Box::new(kept.clone());
                 set(&mut kept.entity.title, title);
                 set(&mut kept.entity.content, content);
                 merge(&mut kept.entity.props, props);
-                (kept.entity.version, kept.entity.updated_at) = (from.entity.version + 1, at);
+                (kept.entity.version, kept.entity.updated_at) = (from.entity.version + 1, stamp.at);
                 Ok(Some(Revision::DocumentChanged { from, to: stamp.changed(kept) }))
             }
+            _ => Ok(None),
+        }
+    }
+
+    fn apply_to_task(&mut self, mutation: &Mutation, stamp: &Stamp) -> Result<Option<Revision>, Conflict> {
+        match mutation {
             Mutation::CreateTask { id, project_id, title, description, state, props } => {
                 let made = Task {
                     id: *id,
@@ -159,8 +186,8 @@ impl Workspace {
                     state: *state,
                     props: props.clone(),
                     version: 1,
-                    created_at: at,
-                    updated_at: at,
+                    created_at: stamp.at,
+                    updated_at: stamp.at,
                 };
                 Ok(stamp.make(&mut self.tasks, *id, id.0, made)?.map(Revision::TaskMade))
             }
@@ -172,34 +199,29 @@ impl Workspace {
                 set(&mut kept.entity.description, description);
                 set(&mut kept.entity.state, state);
                 merge(&mut kept.entity.props, props);
-                (kept.entity.version, kept.entity.updated_at) = (from + 1, at);
+                (kept.entity.version, kept.entity.updated_at) = (from + 1, stamp.at);
                 Ok(Some(Revision::TaskChanged { from, to: stamp.changed(kept) }))
             }
-            Mutation::Link { id, project_id, src, dst, rel, props } => {
-                let made = Edge {
-                    id: *id,
-                    project_id: *project_id,
-                    src: *src,
-                    dst: *dst,
-                    rel: rel.clone(),
-                    props: props.clone(),
-                    created_at: at,
-                };
-                Ok(stamp.make(&mut self.edges, *id, id.0, made)?.map(Revision::Linked))
-            }
-            Mutation::Unlink { id } => Ok(self.edges.remove(id).map(|_| Revision::Unlinked(*id))),
+            _ => Ok(None),
         }
     }
 }
 
-/// Who, and at which event.
+/// Who, at which event, when.
 struct Stamp {
     origin: Origin,
     actor: Actor,
+    at: Timestamp,
 }
 
 impl Stamp {
-    fn make<K: Ord, T: Clone>(&self, kept: &mut BTreeMap<K, Kept<T>>, key: K, id: Uuid, entity: T) -> Result<Option<Kept<T>>, Conflict> {
+    fn make<K: Ord, T: Clone>(
+        &self,
+        kept: &mut BTreeMap<K, Kept<T>>,
+        key: K,
+        id: Uuid,
+        entity: T,
+    ) -> Result<Option<Kept<T>>, Conflict> {
         match kept.get(&key) {
             Some(known) if self.origin.run_id.is_some() && known.made == self.origin => Ok(None),
             Some(_) => Err(Conflict(id)),
@@ -263,7 +285,13 @@ mod tests {
     }
 
     fn update(expected_version: Option<i64>, props: Value) -> Mutation {
-        Mutation::UpdateDocument { id: id().into(), expected_version, title: None, content: Some("two".into()), props: Some(props) }
+        Mutation::UpdateDocument {
+            id: id().into(),
+            expected_version,
+            title: None,
+            content: Some("two".into()),
+            props: Some(props),
+        }
     }
 
     #[test]

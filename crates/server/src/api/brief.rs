@@ -48,7 +48,11 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
     let project_ids = projects(house, caller, &new.project_ids).await?;
     let scope = scope(new.scope, project_ids.len())?;
     let tools = house.catalogue.tools(&new.tools).map_err(|why| Problem::invalid("unknown_tool", why))?;
-    let names = new.model.map_or(new.models, |all| ModelNames { fast: Some(all.clone()), balanced: Some(all.clone()), powerful: Some(all) });
+    let names = new.model.map_or(new.models, |all| ModelNames {
+        fast: Some(all.clone()),
+        balanced: Some(all.clone()),
+        powerful: Some(all),
+    });
     let (models, warnings) = house.catalogue.models(&names).await.map_err(|why| Problem::invalid("bad_model", why))?;
     let brief = Queued {
         kind,
@@ -86,7 +90,10 @@ fn unknown_kind(kind: &str) -> String {
 fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
     let texts: Vec<String> = texts.into_iter().map(|text| text.trim().to_owned()).collect();
     if texts.len() > MAX_CRITERIA {
-        return Err(Problem::invalid("bad_criterion", format!("{} success criteria were given; at most {MAX_CRITERIA} are allowed", texts.len())));
+        return Err(Problem::invalid(
+            "bad_criterion",
+            format!("{} success criteria were given; at most {MAX_CRITERIA} are allowed", texts.len()),
+        ));
     }
     if let Some(index) = texts.iter().position(|text| text.is_empty() || text.chars().count() > MAX_CRITERION) {
         let detail = format!("success criterion {} must have 1 to {MAX_CRITERION} characters", index + 1);
@@ -99,7 +106,8 @@ async fn projects(house: &House, caller: &Caller, names: &[String]) -> Result<Ve
     let mut found = Vec::new();
     for name in names {
         let id: ProjectId = name.parse().map_err(|_| Problem::not_found("project", name))?;
-        let project = house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project", id))?;
+        let project =
+            house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project", id))?;
         if !found.contains(&project.id) {
             found.push(project.id);
         }
@@ -115,9 +123,10 @@ fn scope(asked: Option<ScopeKind>, projects: usize) -> Result<ScopeKind, Problem
     };
     match asked {
         Some(ScopeKind::MultiProject) if projects == 1 => Ok(ScopeKind::Project),
-        Some(asked) if asked != implied => {
-            Err(Problem::invalid("bad_scope", format!("scope {} does not go with {projects} project ids; leave the scope out", asked.name())))
-        }
+        Some(asked) if asked != implied => Err(Problem::invalid(
+            "bad_scope",
+            format!("scope {} does not go with {projects} project ids; leave the scope out", asked.name()),
+        )),
         _ => Ok(implied),
     }
 }

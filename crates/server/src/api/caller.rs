@@ -54,7 +54,9 @@ impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
 
     async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, house).await.map_err(unreadable)?;
-        text.parse().map(Id).map_err(|_| Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{text} is not an id")))
+        text.parse()
+            .map(Id)
+            .map_err(|_| Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{text} is not an id")))
     }
 }
 
@@ -78,10 +80,16 @@ impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
 
     async fn from_request(request: Request, house: &Arc<House>) -> Result<Self, Problem> {
         let bytes = axum::body::Bytes::from_request(request, house).await.map_err(|_| {
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("a request body may have at most {MAX_BODY} bytes; nothing was changed"))
+            Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body_too_large",
+                format!("a request body may have at most {MAX_BODY} bytes; nothing was changed"),
+            )
         })?;
         let body: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        serde_json::from_slice(body).map(Sent).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, "bad_request", format!("the body cannot be used: {error}")))
+        serde_json::from_slice(body).map(Sent).map_err(|error| {
+            Problem::new(StatusCode::BAD_REQUEST, "bad_request", format!("the body cannot be used: {error}"))
+        })
     }
 }
 

@@ -63,7 +63,12 @@ pub struct GivenAnswer {
 }
 
 /// Limits first, so that the answer finds the room it was given.
-pub async fn respond(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Sent(response): Sent<Response>) -> Told {
+pub async fn respond(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Sent(response): Sent<Response>,
+) -> Told {
     if response.answers.is_empty() {
         return Err(Problem::invalid("no_answer", "answers is empty; give at least one {question_id?, text}"));
     }
@@ -85,7 +90,12 @@ pub struct Continuation {
     pub message: Option<String>,
 }
 
-pub async fn go_on(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Sent(sent): Sent<Continuation>) -> Told {
+pub async fn go_on(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Sent(sent): Sent<Continuation>,
+) -> Told {
     tell(&house, &caller, id, Command::Continue { budgets: sent.budgets, message: sent.message }).await.map(Json)
 }
 
@@ -103,11 +113,23 @@ fn steer() -> Lane {
     Lane::Steer
 }
 
-pub async fn say(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Sent(message): Sent<Message>) -> Told {
-    tell(&house, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane }).await.map(Json)
+pub async fn say(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Sent(message): Sent<Message>,
+) -> Told {
+    tell(&house, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane })
+        .await
+        .map(Json)
 }
 
-pub async fn set_budgets(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Sent(patch): Sent<BudgetPatch>) -> Told {
+pub async fn set_budgets(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Sent(patch): Sent<BudgetPatch>,
+) -> Told {
     tell(&house, &caller, id, Command::SetBudgets(patch)).await.map(Json)
 }
 

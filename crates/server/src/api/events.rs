@@ -10,6 +10,7 @@ use axum::response::sse::{Event as Sse, KeepAlive};
 use engine::batch::RunRow;
 use engine::event::StoredEvent;
 use engine::ids::RunId;
+use engine::run::Status;
 use engine::workspace::Scope;
 use futures::stream;
 use runtime::ports::StoreError;
@@ -32,7 +33,12 @@ pub struct PageQuery {
     limit: Option<usize>,
 }
 
-pub async fn page(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Asked(query): Asked<PageQuery>) -> Answer<impl IntoResponse> {
+pub async fn page(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<PageQuery>,
+) -> Answer<impl IntoResponse> {
     caller.run(&house, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let events = house.store.events(id, query.after, limit).await?;
@@ -50,8 +56,25 @@ fn public(event: StoredEvent) -> String {
 #[derive(Deserialize)]
 pub struct StreamQuery {
     after: Option<u64>,
-    /// `settled`: end, with the run object, once nobody needs to drive it any more.
-    until: Option<String>,
+    /// End, with the run object, instead of waiting for more.
+    until: Option<Until>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Until {
+    /// Nobody needs to drive it: it ended, waits or is paused.
+    Settled,
+    Ended,
+}
+
+impl Until {
+    fn reached(self, status: Status) -> bool {
+        match self {
+            Until::Settled => !status.is_live(),
+            Until::Ended => status.is_terminal(),
+        }
+    }
 }
 
 pub async fn stream(
@@ -68,7 +91,7 @@ pub async fn stream(
         house,
         run: id,
         after: query.after.or(last_seen).unwrap_or(0),
-        until_settled: query.until.as_deref() == Some("settled"),
+        until: query.until,
         ready: VecDeque::new(),
         ended: false,
     };
@@ -81,7 +104,7 @@ struct Tail<T> {
     hints: Option<Receiver<T>>,
     run: RunId,
     after: u64,
-    until_settled: bool,
+    until: Option<Until>,
     ready: VecDeque<StoredEvent>,
     ended: bool,
 }
@@ -118,11 +141,9 @@ impl<T: Clone> Tail<T> {
             self.after = last.seq;
             return Ok(None);
         }
-        if !self.until_settled {
-            return Ok(None);
-        }
+        let Some(until) = self.until else { return Ok(None) };
         let row = self.house.store.run(&Scope::Platform, self.run).await?;
-        Ok(row.filter(|row| !row.status.is_live() && row.last_seq <= self.after))
+        Ok(row.filter(|row| until.reached(row.status) && row.last_seq <= self.after))
     }
 
     async fn wait(&mut self) {

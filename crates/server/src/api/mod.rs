@@ -65,7 +65,8 @@ type Answer<T> = Result<T, Problem>;
 impl House {
     /// The desk, or a refusal where this process only reads.
     fn desk(&self) -> Answer<&runtime::Desk> {
-        let read_only = || Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database");
+        let read_only =
+            || Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database");
         self.desk.as_ref().ok_or_else(read_only)
     }
 }
@@ -102,3 +103,6 @@ pub fn router(house: Arc<House>) -> Router {
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(house)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,11 @@ impl Problem {
     }
 
     pub fn not_found(what: &str, id: impl std::fmt::Display) -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, format!("{what}_not_found"), format!("there is no {what} {id} that you may see"))
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            format!("{what}_not_found"),
+            format!("there is no {what} {id} that you may see"),
+        )
     }
 
     pub fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
@@ -32,7 +36,8 @@ impl Problem {
         let Ok(Value::Object(mut body)) = serde_json::from_str(text) else {
             return Problem::new(status, "unexpected", format!("{status}: {text}"));
         };
-        let mut take = |name: &str| body.remove(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
+        let mut take =
+            |name: &str| body.remove(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
         let (slug, detail) = (take("type"), take("detail"));
         Problem { status, slug, detail }
     }
@@ -42,7 +47,9 @@ impl Problem {
         let next = match self.slug.as_str() {
             "run_not_found" => Some("`pleach ls` lists the runs you may see."),
             "project_not_found" => Some("`pleach project ls` lists the projects you may see."),
-            "document_not_found" => Some("`pleach show RUN` lists a run's documents with their ids; `pleach search WORDS` finds others."),
+            "document_not_found" => {
+                Some("`pleach show RUN` lists a run's documents with their ids; `pleach search WORDS` finds others.")
+            }
             "actor_not_found" => Some("`pleach actor ls` lists the actors; `pleach actor create HANDLE` makes one."),
             _ => None,
         };

@@ -23,7 +23,11 @@ pub async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
 }
 
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-pub async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<(StatusCode, Json<RunRow>)> {
+pub async fn create(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewRun>,
+) -> Answer<(StatusCode, Json<RunRow>)> {
     let id = new.id.unwrap_or_else(|| mint(&house));
     if let Some(existing) = house.store.run(&caller.scope(), id).await? {
         return Ok((StatusCode::OK, Json(existing)));
@@ -47,7 +51,11 @@ pub struct ListQuery {
     limit: Option<usize>,
 }
 
-pub async fn list(State(house): State<Arc<House>>, caller: Caller, Asked(query): Asked<ListQuery>) -> Answer<Json<Page<RunRow>>> {
+pub async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let filter = RunFilter {
         kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
@@ -64,7 +72,10 @@ pub async fn list(State(house): State<Arc<House>>, caller: Caller, Asked(query):
 fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
     all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
         let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
-        Problem::invalid(format!("unknown_{what}"), format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))
+        Problem::invalid(
+            format!("unknown_{what}"),
+            format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")),
+        )
     })
 }
 
@@ -72,7 +83,11 @@ pub async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Ru
     caller.run(&house, id).await.map(Json)
 }
 
-pub async fn iterations(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<IterationRow>>> {
+pub async fn iterations(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+) -> Answer<Json<Vec<IterationRow>>> {
     caller.run(&house, id).await?;
     Ok(Json(house.store.iterations(&caller.scope(), id).await?))
 }
@@ -81,7 +96,11 @@ pub async fn report(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<
     Ok(Json(reported(&house, &caller, id).await?.report))
 }
 
-pub async fn report_markdown(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<impl IntoResponse> {
+pub async fn report_markdown(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+) -> Answer<impl IntoResponse> {
     let run = reported(&house, &caller, id).await?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::projection::report_markdown(&run.report)))
 }

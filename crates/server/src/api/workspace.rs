@@ -42,7 +42,11 @@ async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Docum
     house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document", id))
 }
 
-pub async fn document(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Json<Document>> {
+pub async fn document(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+) -> Answer<Json<Document>> {
     visible(&house, &caller, id).await.map(Json)
 }
 
@@ -52,13 +56,22 @@ pub struct EntriesQuery {
     limit: Option<usize>,
 }
 
-pub async fn entries(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>, Asked(query): Asked<EntriesQuery>) -> Answer<Json<Vec<Entry>>> {
+pub async fn entries(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+    Asked(query): Asked<EntriesQuery>,
+) -> Answer<Json<Vec<Entry>>> {
     visible(&house, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, 500);
     Ok(Json(house.store.entries(&caller.scope(), id, query.before, limit).await?))
 }
 
-pub async fn versions(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Json<Vec<Value>>> {
+pub async fn versions(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+) -> Answer<Json<Vec<Value>>> {
     visible(&house, &caller, id).await?;
     let versions = house.store.versions(&caller.scope(), id).await?;
     Ok(Json(versions.into_iter().map(version).collect()))
@@ -78,13 +91,22 @@ pub struct SearchQuery {
     limit: Option<usize>,
 }
 
-pub async fn search(State(house): State<Arc<House>>, caller: Caller, Asked(query): Asked<SearchQuery>) -> Answer<Json<Vec<Value>>> {
+pub async fn search(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<SearchQuery>,
+) -> Answer<Json<Vec<Value>>> {
     let kinds = match query.kind.as_deref() {
         None => vec![HitKind::Document, HitKind::Task, HitKind::Project],
         Some("document") => vec![HitKind::Document],
         Some("task") => vec![HitKind::Task],
         Some("project") => vec![HitKind::Project],
-        Some(other) => return Err(Problem::invalid("unknown_kind", format!("kind {other} does not exist; kind is one of document, task, project"))),
+        Some(other) => {
+            return Err(Problem::invalid(
+                "unknown_kind",
+                format!("kind {other} does not exist; kind is one of document, task, project"),
+            ));
+        }
     };
     let limit = query.limit.unwrap_or(20).clamp(1, 200);
     let hits = house.store.search(&caller.scope(), &query.q, &kinds, query.project_id, limit).await?;
@@ -112,7 +134,11 @@ pub struct NewProject {
     description: String,
 }
 
-pub async fn create_project(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewProject>) -> Answer<(StatusCode, Json<Project>)> {
+pub async fn create_project(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewProject>,
+) -> Answer<(StatusCode, Json<Project>)> {
     house.desk()?;
     let title = titled(&new.title)?;
     let id: ProjectId = runs::mint(&house);
@@ -142,18 +168,31 @@ async fn member(house: &House, caller: &Caller, project: ProjectId, name: &str) 
     house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor", name))
 }
 
-pub async fn grant(State(house): State<Arc<House>>, caller: Caller, Id(project): Id<ProjectId>, Sent(new): Sent<NewMember>) -> Answer<Json<ActorRecord>> {
+pub async fn grant(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Sent(new): Sent<NewMember>,
+) -> Answer<Json<ActorRecord>> {
     let actor = member(&house, &caller, project, &new.actor).await?;
     house.store.grant(project, actor.id).await?;
     Ok(Json(actor))
 }
 
-pub async fn revoke(State(house): State<Arc<House>>, caller: Caller, Path((project, name)): Path<(String, String)>) -> Answer<Json<ActorRecord>> {
+pub async fn revoke(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Path((project, name)): Path<(String, String)>,
+) -> Answer<Json<ActorRecord>> {
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project", &project))?;
     let actor = member(&house, &caller, project, &name).await?;
     match house.store.revoke(project, actor.id).await? {
         true => Ok(Json(actor)),
-        false => Err(Problem::new(StatusCode::NOT_FOUND, "member_not_found", format!("{name} is not a member of project {project}; nothing was changed"))),
+        false => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "member_not_found",
+            format!("{name} is not a member of project {project}; nothing was changed"),
+        )),
     }
 }
 
@@ -168,19 +207,29 @@ pub struct NewActor {
     name: Option<String>,
 }
 
-pub async fn create_actor(State(house): State<Arc<House>>, _caller: Caller, Sent(new): Sent<NewActor>) -> Answer<(StatusCode, Json<ActorRecord>)> {
+pub async fn create_actor(
+    State(house): State<Arc<House>>,
+    _caller: Caller,
+    Sent(new): Sent<NewActor>,
+) -> Answer<(StatusCode, Json<ActorRecord>)> {
     house.desk()?;
     let handle = new.handle;
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
-        let detail = format!("handle {handle:?} cannot be used; it must have 1 to 64 lower-case letters, digits and dashes");
+        let detail =
+            format!("handle {handle:?} cannot be used; it must have 1 to 64 lower-case letters, digits and dashes");
         return Err(Problem::invalid("bad_handle", detail));
     }
     if house.store.actor(&handle).await?.is_some() {
-        return Err(Problem::new(StatusCode::CONFLICT, "handle_taken", format!("there is already an actor {handle}; nothing was changed")));
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "handle_taken",
+            format!("there is already an actor {handle}; nothing was changed"),
+        ));
     }
     let name = new.name.unwrap_or_else(|| handle.clone());
-    let actor = ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
+    let actor =
+        ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
     house.store.create_actor(actor.clone()).await?;
     Ok((StatusCode::CREATED, Json(actor)))
 }

@@ -33,11 +33,24 @@ pub async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {
 
 pub async fn extend(session: &Session, args: ExtendArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
-    tell_and_stay(session, id, "continue", &Continuation { budgets: args.limits.patch(), message: args.message }, args.follow).await
+    tell_and_stay(
+        session,
+        id,
+        "continue",
+        &Continuation { budgets: args.limits.patch(), message: args.message },
+        args.follow,
+    )
+    .await
 }
 
 /// Record the command, then drive the run, or ask its holder to, until it settles.
-async fn tell_and_stay(session: &Session, id: RunId, what: &str, body: &impl Serialize, follow: Follow) -> Result<u8, Failure> {
+async fn tell_and_stay(
+    session: &Session,
+    id: RunId,
+    what: &str,
+    body: &impl Serialize,
+    follow: Follow,
+) -> Result<u8, Failure> {
     let attached = if follow.detach { session.writer().await? } else { session.driver(id).await? };
     let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{what}"), body).await;
     let row = match told {
@@ -90,7 +103,8 @@ pub async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure
     let id = session.find(&args.run).await?;
     let body = Resolution { decision: args.decision.into(), note: args.note };
     let attached = session.writer().await?;
-    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body).await;
+    let told =
+        attached.link.post::<RunRow>(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body).await;
     let row = closing(attached, told).await?;
     session.print_run(&row, &format!("settled; run {id} is {}. `pleach watch {id}` continues it", row.status.name()));
     Ok(0)
@@ -99,8 +113,9 @@ pub async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure
 /// Homework has no nodes to name.
 pub fn no_nodes(run: RunId, node: Option<NodeId>) -> Result<(), Failure> {
     match node {
-        Some(node) => Err(Failure::usage(format!("run {run} has no node {node}: only tree runs have nodes. Leave --node out."))),
+        Some(node) => {
+            Err(Failure::usage(format!("run {run} has no node {node}: only tree runs have nodes. Leave --node out.")))
+        }
         None => Ok(()),
     }
 }
-

@@ -13,24 +13,31 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
         ProjectCommand::Ls => list_projects(session).await,
         ProjectCommand::Create { title, description } => {
             let attached = session.writer().await?;
-            let created = attached.link.post::<Project>("/api/projects", &json!({"title": title, "description": description})).await;
+            let created = attached
+                .link
+                .post::<Project>("/api/projects", &json!({"title": title, "description": description}))
+                .await;
             let project = closing(attached, created).await?;
             print_project(session, &project);
             Ok(0)
         }
-        ProjectCommand::Grant { project, actor } => {
+        ProjectCommand::Grant { project, member } => {
             let attached = session.writer().await?;
-            let granted = attached.link.post::<ActorRecord>(&format!("/api/projects/{project}/members"), &json!({"actor": actor})).await;
+            let granted = attached
+                .link
+                .post::<ActorRecord>(&format!("/api/projects/{project}/members"), &json!({"actor": member}))
+                .await;
             let member = closing(attached, granted).await?;
             print_actor(session, &member, &format!("{} may now see and change project {project}", member.handle));
             Ok(0)
         }
-        ProjectCommand::Revoke { project, actor } => {
+        ProjectCommand::Revoke { project, member } => {
             let attached = session.writer().await?;
-            let path = format!("/api/projects/{project}/members/{}", encoded(&actor));
+            let path = format!("/api/projects/{project}/members/{}", encoded(&member));
             let revoked = attached.link.send(Method::DELETE, &path, &json!({})).await;
             let text = closing(attached, revoked).await?;
-            let member: ActorRecord = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
+            let member: ActorRecord =
+                serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
             print_actor(session, &member, &format!("{} may no longer see project {project}", member.handle));
             Ok(0)
         }
@@ -55,11 +62,14 @@ pub async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failu
             let Some(reader) = session.reader().await? else { return Ok(0) };
             let actors: Vec<ActorRecord> = reader.link.get("/api/actors").await?;
             reader.close().await;
-            actors.iter().for_each(|actor| print_actor(session, actor, &format!("{}  {:<20}  {}", actor.id, actor.handle, line(&actor.name))));
+            actors.iter().for_each(|actor| {
+                print_actor(session, actor, &format!("{}  {:<20}  {}", actor.id, actor.handle, line(&actor.name)))
+            });
         }
         ActorCommand::Create { handle, name } => {
             let attached = session.writer().await?;
-            let created = attached.link.post::<ActorRecord>("/api/actors", &json!({"handle": handle, "name": name})).await;
+            let created =
+                attached.link.post::<ActorRecord>("/api/actors", &json!({"handle": handle, "name": name})).await;
             let actor = closing(attached, created).await?;
             print_actor(session, &actor, &format!("{}  {}", actor.id, actor.handle));
         }

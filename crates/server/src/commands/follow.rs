@@ -67,7 +67,14 @@ enum Ended {
 }
 
 /// Stay until the run settles; the exit code says how.
-pub async fn stay(session: &Session, attached: Attached, run: RunId, after: u64, showing: Showing, last: Last) -> Result<u8, Failure> {
+pub async fn stay(
+    session: &Session,
+    attached: Attached,
+    run: RunId,
+    after: u64,
+    showing: Showing,
+    last: Last,
+) -> Result<u8, Failure> {
     let mut attached = attached;
     let mut signals = Signals::new()?;
     let mut viewer = Viewer::new(session, run, after, showing);
@@ -133,7 +140,8 @@ pub struct Signals {
 
 impl Signals {
     pub fn new() -> Result<Signals, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("signals cannot be handled: {error}")));
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::failed(format!("signals cannot be handled: {error}")));
         Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
@@ -164,7 +172,16 @@ const FRAME: Duration = Duration::from_millis(100);
 impl<'a> Viewer<'a> {
     fn new(session: &'a Session, run: RunId, after: u64, showing: Showing) -> Viewer<'a> {
         let size = if showing == Showing::Live { Size::of_terminal() } else { Size { rows: 24, columns: 80 } };
-        Viewer { session, run, after, showing, scene: Scene::default(), screen: Screen::default(), size, drawn_at: None }
+        Viewer {
+            session,
+            run,
+            after,
+            showing,
+            scene: Scene::default(),
+            screen: Screen::default(),
+            size,
+            drawn_at: None,
+        }
     }
 
     async fn follow(&mut self, link: &Link) -> Result<Ended, Failure> {
@@ -177,7 +194,8 @@ impl<'a> Viewer<'a> {
 
     async fn events(&mut self, link: &Link) -> Result<Ended, LinkError> {
         link.post::<Value>(&format!("/api/runs/{}/drive", self.run), &Value::Object(Default::default())).await?;
-        let mut events = link.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
+        let mut events =
+            link.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {

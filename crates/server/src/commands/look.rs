@@ -43,7 +43,10 @@ fn list_one(session: &Session, run: &RunRow) {
     }
     let status = run.status.name();
     let padding = " ".repeat(16usize.saturating_sub(width(status)));
-    let cost = run.metrics["cost_usd"].as_f64().map(|dollars| engine::money::Usd::from_dollars(dollars).to_string()).unwrap_or_default();
+    let cost = run.metrics["cost_usd"]
+        .as_f64()
+        .map(|dollars| engine::money::Usd::from_dollars(dollars).to_string())
+        .unwrap_or_default();
     print(&format!(
         "{}  {}{padding}{:>8}  {}  {}",
         run.id,
@@ -125,7 +128,8 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     match args.follow {
         false => drop(each_event(&reader.link, id, args.after, show).await?),
         true => {
-            let mut events = reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=settled", args.after)).await?;
+            let mut events =
+                reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
             while let Some(event) = events.next().await {
                 let event = event?;
                 if event.event == "settled" {
@@ -203,17 +207,30 @@ fn markdown(document: &Document, entries: &[Entry]) -> String {
     format!("# {}\n\n{}", line(&document.title), plain(body.trim_end()))
 }
 
-pub async fn search(session: &Session, query: &str, kind: Option<&str>, project: Option<ProjectId>, limit: usize) -> Result<u8, Failure> {
+pub async fn search(
+    session: &Session,
+    query: &str,
+    kind: Option<&str>,
+    project: Option<ProjectId>,
+    limit: usize,
+) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
     let kind = kind.map(|kind| format!("&kind={kind}")).unwrap_or_default();
     let project = project.map(|id| format!("&project_id={id}")).unwrap_or_default();
-    let hits: Vec<Value> = reader.link.get(&format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query))).await?;
+    let hits: Vec<Value> =
+        reader.link.get(&format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query))).await?;
     reader.close().await;
     for hit in &hits {
         let text = |name: &str| line(hit[name].as_str().unwrap_or_default());
         match session.json {
             true => session.print_json(hit),
-            false => print(&format!("{}  {:<8}  {}\n    {}", text("id"), text("kind"), text("title"), fit(&text("excerpt"), 100))),
+            false => print(&format!(
+                "{}  {:<8}  {}\n    {}",
+                text("id"),
+                text("kind"),
+                text("title"),
+                fit(&text("excerpt"), 100)
+            )),
         }
     }
     Ok(0)

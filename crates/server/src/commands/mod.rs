@@ -34,8 +34,13 @@ pub async fn execute(cli: Cli) -> Result<u8, Failure> {
         return Ok(upkeep::completions(shell));
     }
     let config = Config::load(&cli.global, &Environment::of_process())?;
-    if let Some(server) = config.server.as_ref().filter(|_| !matches!(cli.command, Command::Config(_) | Command::Doctor)) {
-        let message = format!("{}: server = {}: remote servers come with a later version; leave it out to use this machine's database", server.origin, server.value);
+    if let Some(server) =
+        config.server.as_ref().filter(|_| !matches!(cli.command, Command::Config(_) | Command::Doctor))
+    {
+        let message = format!(
+            "{}: server = {}: remote servers come with a later version; leave it out to use this machine's database",
+            server.origin, server.value
+        );
         return Err(Failure::usage(message));
     }
     let actor = cli.global.actor.unwrap_or_else(|| LOCAL_HANDLE.into());
@@ -120,7 +125,9 @@ fn no_such_run(text: &str) -> Failure {
 async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
     let prefix = text.trim().to_lowercase();
     if prefix.len() < 4 || !prefix.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-        return Err(Failure::usage(format!("{text} is neither a run id nor the beginning of one (at least 4 characters)\n`pleach ls` lists the runs you may see.")));
+        return Err(Failure::usage(format!(
+            "{text} is neither a run id nor the beginning of one (at least 4 characters)\n`pleach ls` lists the runs you may see."
+        )));
     }
     let mut matches = Vec::new();
     let mut cursor = String::new();
@@ -137,7 +144,11 @@ async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
         [] => Err(no_such_run(text)),
         several => {
             let list: Vec<String> = several.iter().map(|id| format!("\n  {id}")).collect();
-            Err(Failure::usage(format!("{text} is the beginning of {} run ids; give more of it:{}", several.len(), list.concat())))
+            Err(Failure::usage(format!(
+                "{text} is the beginning of {} run ids; give more of it:{}",
+                several.len(),
+                list.concat()
+            )))
         }
     }
 }

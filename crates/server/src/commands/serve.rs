@@ -4,7 +4,7 @@ use super::follow::Signals;
 use super::{Session, print};
 use crate::api::Page;
 use crate::attach;
-use crate::config::Database;
+use crate::config::{Config, Database};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use engine::batch::RunRow;
@@ -36,6 +36,12 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// A second process of the same machine and PostgreSQL does without.
+fn socket(config: &Config) -> String {
+    let own = DataDir::of(config).last_holder().filter(|holder| holder.pid == std::process::id());
+    own.map_or_else(|| "(served by another process)".into(), |holder| holder.socket.display().to_string())
+}
+
 fn greeting(session: &Session, role: Role, resumed: usize, queued: usize) -> Vec<String> {
     let config = &session.config;
     let what = if role == Role::Up { "pleach is up" } else { "pleach worker" };
@@ -44,7 +50,7 @@ fn greeting(session: &Session, role: Role, resumed: usize, queued: usize) -> Vec
         format!("{what}: up to {} runs at once", config.workers.value),
         format!("data      {}", config.data_dir.value.display()),
         format!("database  {}", config.database.value),
-        format!("socket    {}", DataDir::of(config).socket().display()),
+        format!("socket    {}", socket(config)),
         format!("model     {model}"),
         format!("resumed   {resumed} running, {queued} queued"),
     ]

@@ -46,10 +46,18 @@ pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn begin(session: &Session, attached: Attached, row: &RunRow, follow: crate::args::Follow) -> Result<u8, Failure> {
+async fn begin(
+    session: &Session,
+    attached: Attached,
+    row: &RunRow,
+    follow: crate::args::Follow,
+) -> Result<u8, Failure> {
     let showing = if session.json { Showing::Events } else { Showing::for_command(session, follow) };
     if showing == Showing::Nothing {
-        note(&format!("run {} started with {}; `pleach watch {}` in another terminal shows it", row.id, row.model, row.id));
+        note(&format!(
+            "run {} started with {}; `pleach watch {}` in another terminal shows it",
+            row.id, row.model, row.id
+        ));
     }
     let code = follow::stay(session, attached, row.id, 0, showing, follow::Last::Run).await?;
     Ok(code)
@@ -59,11 +67,15 @@ fn objective(text: &str) -> Result<String, Failure> {
     let mut objective = text.to_owned();
     if text == "-" {
         objective.clear();
-        std::io::stdin().read_to_string(&mut objective).map_err(|error| Failure::usage(format!("standard input is not text: {error}")))?;
+        std::io::stdin()
+            .read_to_string(&mut objective)
+            .map_err(|error| Failure::usage(format!("standard input is not text: {error}")))?;
     }
     let characters = objective.chars().count();
     match objective.trim().is_empty() {
-        true => Err(Failure::usage("the objective is empty; no run was made.\nSay what is to be achieved, e.g. pleach run \"Compare three note-taking apps\"")),
+        true => Err(Failure::usage(
+            "the objective is empty; no run was made.\nSay what is to be achieved, e.g. pleach run \"Compare three note-taking apps\"",
+        )),
         false if characters > MAX_OBJECTIVE => Err(Failure::usage(format!(
             "the objective has {characters} characters; {MAX_OBJECTIVE} is the most. No run was made.\nPut the material into a document and refer to it."
         ))),

@@ -14,7 +14,7 @@ use runtime::ports::Clock;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use store::SqlStore;
+use store::{SqlStore, Verdict};
 
 pub fn completions(shell: clap_complete::Shell) -> u8 {
     clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut std::io::stdout());
@@ -24,7 +24,9 @@ pub fn completions(shell: clap_complete::Shell) -> u8 {
 pub fn show_config(session: &Session) -> u8 {
     for line in session.config.lines() {
         match session.json {
-            true => session.print_json(&json!({"key": line.key, "value": line.value, "origin": line.origin.to_string()})),
+            true => {
+                session.print_json(&json!({"key": line.key, "value": line.value, "origin": line.origin.to_string()}))
+            }
             false => print(&format!("{:<34} {:<50} ({})", line.key, line.value, line.origin)),
         }
     }
@@ -37,8 +39,11 @@ async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failu
     dir.create()?;
     let hold = dir.try_hold()?;
     if hold.is_none() && matches!(session.config.database.value, Database::Sqlite(_)) {
-        let pid = dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid));
-        return Err(Failure::usage(format!("{pid} holds the database; nothing was changed. Stop it first, then run the command again.")));
+        let pid =
+            dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid));
+        return Err(Failure::usage(format!(
+            "{pid} holds the database; nothing was changed. Stop it first, then run the command again."
+        )));
     }
     Ok((attach::open(&session.config).await?, hold))
 }
@@ -60,7 +65,10 @@ pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failur
     let pruned = store.prune(before).await.map_err(|error| attach::unusable(&session.config, &error))?;
     match session.json {
         true => session.print_json(&json!({"runs": pruned.runs, "documents": pruned.documents, "blobs": pruned.blobs})),
-        false => print(&format!("removed {} runs that ended before {before}, with {} documents and {} texts nobody refers to", pruned.runs, pruned.documents, pruned.blobs)),
+        false => print(&format!(
+            "removed {} runs that ended before {before}, with {} documents and {} texts nobody refers to",
+            pruned.runs, pruned.documents, pruned.blobs
+        )),
     }
     Ok(0)
 }
@@ -73,7 +81,7 @@ struct Check {
 }
 
 pub async fn doctor(session: &Session) -> Result<u8, Failure> {
-    let checks = [directory(session), database(session).await, models(session).await];
+    let checks = [directory(session), database(session).await, logs(session).await, models(session).await];
     for check in &checks {
         match session.json {
             true => session.print_json(&json!({"check": check.name, "ok": check.ok, "detail": check.says})),
@@ -86,7 +94,9 @@ pub async fn doctor(session: &Session) -> Result<u8, Failure> {
 fn directory(session: &Session) -> Check {
     let path = &session.config.data_dir.value;
     let says = match std::fs::metadata(path) {
-        Ok(found) if !found.is_dir() => return Check { name: "data", ok: false, says: format!("{} is not a directory", path.display()) },
+        Ok(found) if !found.is_dir() => {
+            return Check { name: "data", ok: false, says: format!("{} is not a directory", path.display()) };
+        }
         Ok(_) => path.display().to_string(),
         Err(_) => format!("{} does not exist yet; the first run makes it", path.display()),
     };
@@ -97,7 +107,9 @@ async fn database(session: &Session) -> Check {
     let check = |ok, says: String| Check { name: "database", ok, says };
     match session.reader().await {
         Err(failure) => check(false, failure.message),
-        Ok(None) => check(true, format!("{} does not exist yet; the first run makes it", session.config.database.value)),
+        Ok(None) => {
+            check(true, format!("{} does not exist yet; the first run makes it", session.config.database.value))
+        }
         Ok(Some(reader)) => {
             let holder = reader.link.get::<crate::api::HolderView>("/api/holder").await;
             let held = match holder {
@@ -106,6 +118,35 @@ async fn database(session: &Session) -> Check {
             };
             reader.close().await;
             check(true, format!("{}, {held}", session.config.database.value))
+        }
+    }
+}
+
+/// Every log is gapless and its hash chain whole. SQLite is read beside whoever holds it.
+async fn logs(session: &Session) -> Check {
+    let check = |ok, says: String| Check { name: "logs", ok, says };
+    let opened = match &session.config.database.value {
+        Database::Sqlite(path) => store::open_read_only(path).await,
+        Database::Postgres(_) => match attach::open(&session.config).await {
+            Ok(store) => Ok(Some(store)),
+            Err(failure) => return check(false, failure.message),
+        },
+    };
+    let verdicts = match opened {
+        Ok(None) => return check(true, "none yet".into()),
+        Ok(Some(store)) => store.verify_all().await,
+        Err(error) => Err(error),
+    };
+    match verdicts {
+        Err(error) => check(false, error.to_string()),
+        Ok(verdicts) => {
+            let broken = verdicts.iter().find_map(|(run, verdict)| match verdict {
+                Verdict::Broken { seq, what } => {
+                    Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
+                }
+                Verdict::Intact { .. } => None,
+            });
+            check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Reading one `pleach.toml`. A key nobody knows is an error that names the nearest one that exists: a
 //! typing error must not silently mean "the default".
 
-use super::origins::{BadValue, Origin, Setting};
 use super::KEYS;
+use super::origins::{BadValue, Origin, Setting};
 use super::providers::Sections;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -84,7 +84,12 @@ impl Reader<'_> {
         Ok(Setting { value: text, origin: self.origin() })
     }
 
-    fn known<'k>(&self, within: &str, key: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Result<&'k str, FileError> {
+    fn known<'k>(
+        &self,
+        within: &str,
+        key: &str,
+        valid: impl Iterator<Item = &'k str> + Clone,
+    ) -> Result<&'k str, FileError> {
         if let Some(found) = valid.clone().find(|candidate| *candidate == key) {
             return Ok(found);
         }
@@ -116,7 +121,10 @@ impl Reader<'_> {
                 self.sections(&format!("providers.{name}.models"), models.clone(), &MODEL_KEYS)?;
             }
             let value = Value::Table(section);
-            let parsed = value.clone().try_into().map_err(|error: toml::de::Error| self.bad(&format!("providers.{name}"), &value, &one_line(&error)))?;
+            let parsed = value
+                .clone()
+                .try_into()
+                .map_err(|error: toml::de::Error| self.bad(&format!("providers.{name}"), &value, &one_line(&error)))?;
             providers.insert(name, Setting { value: parsed, origin: self.origin() });
         }
         Ok(providers)

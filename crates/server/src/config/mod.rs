@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 11] = [
+pub const KEYS: [&str; 12] = [
     "data_dir",
     "database",
     "database_direct",
@@ -31,6 +31,7 @@ pub const KEYS: [&str; 11] = [
     "model_powerful",
     "workers",
     "lease_ms",
+    "rehearsal_ms",
 ];
 
 fn variable(key: &str) -> String {
@@ -50,7 +51,8 @@ pub struct Environment {
 
 impl Environment {
     pub fn of_process() -> Environment {
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Environment { variables: variables.collect(), directory: std::env::current_dir().unwrap_or_default() }
     }
 
@@ -85,6 +87,8 @@ pub struct Config {
     pub model: ModelChoice,
     pub workers: Setting<usize>,
     pub lease_ms: Setting<u64>,
+    /// How long the rehearsal model takes for an answer: for people who want to watch.
+    pub rehearsal_ms: Setting<u64>,
     pub providers: providers::Sections,
     pub mcp: BTreeMap<String, Setting<toml::Table>>,
     environment: Environment,
@@ -102,13 +106,21 @@ impl Config {
     }
 
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
-        let usage = |error: &dyn std::fmt::Display| Failure::usage(format!("{error}\nNothing was started. `pleach config show` prints what is in force."));
+        let usage = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
+        };
         let near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
-        let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml")).map_err(|error| usage(&error))?;
+        let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml"))
+            .map_err(|error| usage(&error))?;
         Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))
     }
 
-    fn resolve(flags: &Global, environment: &Environment, near: file::ConfigFile, far: file::ConfigFile) -> Result<Config, origins::BadValue> {
+    fn resolve(
+        flags: &Global,
+        environment: &Environment,
+        near: file::ConfigFile,
+        far: file::ConfigFile,
+    ) -> Result<Config, origins::BadValue> {
         let mut layers = Layers::default();
         layers.push(flag_layer(flags));
         layers.push(variable_layer(environment));
@@ -125,13 +137,18 @@ impl Config {
         let database = layers
             .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))?
             .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
-        let database_direct = layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
-        let whole = |range: std::ops::RangeInclusive<u64>| move |text: &str| text.parse().ok().filter(|number| range.contains(number));
+        let database_direct =
+            layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
+        let whole = |range: std::ops::RangeInclusive<u64>| {
+            move |text: &str| text.parse().ok().filter(|number| range.contains(number))
+        };
         Ok(Config {
             listen: layers
                 .parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?
                 .unwrap_or_else(|| Setting::default(SocketAddr::from(([127, 0, 0, 1], 7333)))),
-            server: layers.parse("server", "http://… or https://…", |text| text.starts_with("http").then(|| text.to_owned()))?,
+            server: layers.parse("server", "http://… or https://…", |text| {
+                text.starts_with("http").then(|| text.to_owned())
+            })?,
             model: ModelChoice::from_layers(&layers)?,
             workers: layers
                 .parse("workers", "a whole number from 1 to 4096", whole(1..=4096))?
@@ -139,6 +156,9 @@ impl Config {
             lease_ms: layers
                 .parse("lease_ms", "milliseconds, a whole number from 300 to 3600000", whole(300..=3_600_000))?
                 .unwrap_or_else(|| Setting::default(10_000)),
+            rehearsal_ms: layers
+                .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
+                .unwrap_or_else(|| Setting::default(0)),
             providers: sections,
             environment: environment.clone(),
             data_dir,
@@ -159,7 +179,10 @@ fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
         ("model", "--model", flags.model.clone()),
         ("workers", "--workers", flags.workers.clone()),
     ];
-    given.into_iter().filter_map(|(key, flag, value)| Some((key, Setting { value: value?, origin: Origin::Flag(flag) }))).collect()
+    given
+        .into_iter()
+        .filter_map(|(key, flag, value)| Some((key, Setting { value: value?, origin: Origin::Flag(flag) })))
+        .collect()
 }
 
 fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<String>> {

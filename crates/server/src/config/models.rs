@@ -27,7 +27,12 @@ pub struct ModelNames {
 impl ModelChoice {
     pub fn from_layers(layers: &Layers) -> Result<ModelChoice, BadValue> {
         let find = |key| layers.parse(key, "provider/model, e.g. openai/gpt-5-mini or rehearsal/default", well_formed);
-        Ok(ModelChoice { all: find("model")?, fast: find("model_fast")?, balanced: find("model_balanced")?, powerful: find("model_powerful")? })
+        Ok(ModelChoice {
+            all: find("model")?,
+            fast: find("model_fast")?,
+            balanced: find("model_balanced")?,
+            powerful: find("model_powerful")?,
+        })
     }
 
     /// A flag for all roles beats a variable for one: precedence is of layers first.
@@ -40,7 +45,11 @@ impl ModelChoice {
         let own = |profile: &Option<Setting<String>>| profile.as_ref().map(|chosen| chosen.value.clone());
         let balanced = own(&self.balanced).or(all.clone());
         let otherwise = || all.clone().or_else(|| balanced.clone());
-        ModelNames { fast: own(&self.fast).or_else(otherwise), powerful: own(&self.powerful).or_else(otherwise), balanced }
+        ModelNames {
+            fast: own(&self.fast).or_else(otherwise),
+            powerful: own(&self.powerful).or_else(otherwise),
+            balanced,
+        }
     }
 }
 

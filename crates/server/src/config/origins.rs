@@ -54,7 +54,12 @@ impl Layers {
     }
 
     /// Parse the winning text of a key; `valid` says in words what would have been right.
-    pub fn parse<T>(&self, key: &'static str, valid: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<Setting<T>>, BadValue> {
+    pub fn parse<T>(
+        &self,
+        key: &'static str,
+        valid: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<Setting<T>>, BadValue> {
         let Some(text) = self.find(key) else { return Ok(None) };
         match parse(text.value.trim()) {
             Some(value) => Ok(Some(Setting { value, origin: text.origin })),

@@ -15,7 +15,8 @@ pub const VENDORS: [(&str, &str, &str); 2] =
 
 /// Providers with their addresses and whether their key is there; never the key.
 pub fn lines(sections: &Sections, environment: &Environment) -> Vec<Line> {
-    let mut lines: Vec<Line> = sections.iter().flat_map(|(name, section)| declared(name, section, environment)).collect();
+    let mut lines: Vec<Line> =
+        sections.iter().flat_map(|(name, section)| declared(name, section, environment)).collect();
     for (name, key, url) in VENDORS {
         lines.extend(from_variable(&format!("providers.{name}.api_key"), key, environment, |_| "(set)".into()));
         if sections.get(name).is_none_or(|section| section.value.base_url.is_none()) {

@@ -24,9 +24,14 @@ impl Config {
             optional("model_powerful", self.model.powerful.clone()),
             line("workers", self.workers.clone().map(|number| number.to_string())),
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
+            line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
-        lines.extend(self.mcp.iter().map(|(name, server)| line(&format!("mcp.{name}"), server.clone().map(|_| "declared".into()))));
+        lines.extend(
+            self.mcp
+                .iter()
+                .map(|(name, server)| line(&format!("mcp.{name}"), server.clone().map(|_| "declared".into()))),
+        );
         lines
     }
 }
@@ -44,7 +49,10 @@ pub fn without_secret(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest[..end].rsplit_once('@') {
-        Some((user, host)) => format!("{scheme}://{}:***@{host}{}", user.split(':').next().unwrap_or_default(), &rest[end..]),
+        Some((user, host)) => match user.split_once(':') {
+            Some((name, _)) => format!("{scheme}://{name}:***@{host}{}", &rest[end..]),
+            None => url.to_owned(),
+        },
         None => url.to_owned(),
     }
 }

@@ -1,3 +1,5 @@
+//! Precedence, origins, and what is never shown.
+
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
@@ -19,8 +21,14 @@ fn each_layer_beats_the_next_and_says_so() {
     let variable = [("PLEACH_WORKERS", "2")];
     let origin_of = |config: Config| (config.workers.value, config.workers.origin.to_string());
     assert_eq!(origin_of(resolve(flag(), &variable, "workers = 3", "workers = 4")), (1, "flag --workers".into()));
-    assert_eq!(origin_of(resolve(Global::default(), &variable, "workers = 3", "workers = 4")), (2, "environment PLEACH_WORKERS".into()));
-    assert_eq!(origin_of(resolve(Global::default(), &[], "workers = 3", "workers = 4")), (3, "file /here/pleach.toml".into()));
+    assert_eq!(
+        origin_of(resolve(Global::default(), &variable, "workers = 3", "workers = 4")),
+        (2, "environment PLEACH_WORKERS".into())
+    );
+    assert_eq!(
+        origin_of(resolve(Global::default(), &[], "workers = 3", "workers = 4")),
+        (3, "file /here/pleach.toml".into())
+    );
     assert_eq!(origin_of(resolve(Global::default(), &[], "", "workers = 4")), (4, "file /far/config.toml".into()));
     assert_eq!(origin_of(resolve(Global::default(), &[], "", "")), (64, "default".into()));
 }
@@ -32,9 +40,20 @@ fn an_empty_variable_counts_as_unset() {
 
 #[test]
 fn a_bad_value_names_its_place_its_text_and_what_is_valid() {
-    let error = Config::resolve(&Global::default(), &environment(&[("PLEACH_WORKERS", "many")]), file("f", ""), file("f", "")).unwrap_err();
-    assert_eq!(error.to_string(), "environment PLEACH_WORKERS: workers = \"many\" is not valid; it must be a whole number from 1 to 4096");
-    let error = Config::resolve(&Global::default(), &environment(&[]), file("f.toml", "database = \"mysql://x\""), file("f", "")).unwrap_err();
+    let error =
+        Config::resolve(&Global::default(), &environment(&[("PLEACH_WORKERS", "many")]), file("f", ""), file("f", ""))
+            .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "environment PLEACH_WORKERS: workers = \"many\" is not valid; it must be a whole number from 1 to 4096"
+    );
+    let error = Config::resolve(
+        &Global::default(),
+        &environment(&[]),
+        file("f.toml", "database = \"mysql://x\""),
+        file("f", ""),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("file f.toml: database = \"mysql://x\""), "{error}");
 }
 
@@ -50,7 +69,11 @@ fn the_database_defaults_into_the_data_directory() {
 fn providers_are_shown_with_where_they_come_from() {
     let env = [("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("MY_KEY", "k")];
     let toml = "[providers.mine]\nkind = \"openai\"\nbase_url = \"http://x\"\napi_key_env = \"MY_KEY\"";
-    let shown: Vec<String> = resolve(Global::default(), &env, toml, "").lines().iter().map(|line| format!("{} = {} ({})", line.key, line.value, line.origin)).collect();
+    let shown: Vec<String> = resolve(Global::default(), &env, toml, "")
+        .lines()
+        .iter()
+        .map(|line| format!("{} = {} ({})", line.key, line.value, line.origin))
+        .collect();
     for expected in [
         "providers.openai.base_url = http://127.0.0.1:9/v1 (environment OPENAI_BASE_URL)",
         "providers.mine.api_key_env = MY_KEY (set) (file /here/pleach.toml)",
@@ -64,7 +87,8 @@ fn providers_are_shown_with_where_they_come_from() {
 fn no_secret_is_ever_shown() {
     let env = [("OPENAI_API_KEY", "sk-very-secret"), ("PLEACH_DATABASE_URL", "postgres://me:hunter2@db/p")];
     let config = resolve(Global::default(), &env, "", "");
-    let shown: String = config.lines().iter().map(|line| format!("{} {} {}\n", line.key, line.value, line.origin)).collect();
+    let shown: String =
+        config.lines().iter().map(|line| format!("{} {} {}\n", line.key, line.value, line.origin)).collect();
     assert!(!shown.contains("sk-very-secret") && !shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("postgres://me:***@db/p"), "{shown}");
 }

@@ -43,7 +43,9 @@ fn failed_attempt(payload: &Value) -> Option<String> {
 fn homework(kind: &str, payload: &Value, text: &dyn Fn(&str) -> String) -> Option<String> {
     Some(match kind {
         "homework.iteration_started" => format!("iteration {}", payload["iteration"]),
-        "homework.answer_rejected" => format!("an answer did not fit ({}): {}", text("effect"), list(&payload["errors"])),
+        "homework.answer_rejected" => {
+            format!("an answer did not fit ({}): {}", text("effect"), list(&payload["errors"]))
+        }
         "homework.planned" => text("progressSummary"),
         "homework.plan_updated" => plan(payload),
         "homework.tool_call_result" => format!("{} {}: {}", mark(payload), text("tool"), text("summary")),
@@ -74,7 +76,11 @@ fn plan(payload: &Value) -> String {
 }
 
 fn progress(payload: &Value) -> String {
-    let made = if payload["progress"]["made"] == Value::Bool(true) { list(&payload["progress"]["reasons"]) } else { "no progress".into() };
+    let made = if payload["progress"]["made"] == Value::Bool(true) {
+        list(&payload["progress"]["reasons"])
+    } else {
+        "no progress".into()
+    };
     format!("iteration {} ended: {made}", payload["iteration"])
 }
 

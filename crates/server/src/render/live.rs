@@ -30,7 +30,8 @@ impl Size {
         let output = Command::new("stty").arg("size").stdin(terminal).stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         let (rows, columns) = text.trim().split_once(' ')?;
-        Some(Size { rows: rows.parse().ok()?, columns: columns.parse().ok()? }).filter(|size| size.rows > 3 && size.columns > 19)
+        Some(Size { rows: rows.parse().ok()?, columns: columns.parse().ok()? })
+            .filter(|size| size.rows > 3 && size.columns > 19)
     }
 }
 
@@ -47,7 +48,9 @@ pub fn frame(run: &RunRow, scene: &Scene, size: Size, style: Style) -> Vec<Strin
     lines.extend(branches);
     if recent > 0 && !scene.recent.is_empty() {
         lines.push(style.paint(Ink::Dim, &fit("── last ──", room)));
-        lines.extend(scene.recent.iter().rev().take(recent).rev().map(|text| format!("  {}", fit(text, room.saturating_sub(2)))));
+        lines.extend(
+            scene.recent.iter().rev().take(recent).rev().map(|text| format!("  {}", fit(text, room.saturating_sub(2)))),
+        );
     }
     lines.extend(questions);
     lines.truncate(size.rows.saturating_sub(1));
@@ -55,14 +58,15 @@ pub fn frame(run: &RunRow, scene: &Scene, size: Size, style: Style) -> Vec<Strin
 }
 
 fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
-    let status = style.paint(status_ink(run.status), run.status.name());
-    let activity = fit(&line(&run.activity), room.saturating_sub(run.status.name().len() + 24));
+    let status = run.status.name();
     let max = run.budgets["max_iterations"].as_u64().unwrap_or_default();
     let rehearsal = if run.model.starts_with("rehearsal/") { " · rehearsal" } else { "" };
+    let doing = format!(" · {} · iteration {}/{max}{rehearsal}", line(&run.activity), run.iteration);
+    let spent = limits(run).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ");
     vec![
         style.paint(Ink::Bold, &fit(&line(&run.objective), room)),
-        format!("{status} · {activity} · iteration {}/{max}{rehearsal}", run.iteration),
-        fit(&limits(run).iter().map(|limit| limit.to_string()).collect::<Vec<_>>().join("  "), room),
+        format!("{}{}", style.paint(status_ink(run.status), status), fit(&doing, room.saturating_sub(status.len()))),
+        fit(&spent, room),
     ]
 }
 
@@ -130,4 +134,68 @@ impl Screen {
 fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run(steps: usize) -> RunRow {
+        let steps: Vec<_> = (0..steps)
+            .map(|n| json!({"id": format!("s{n}"), "title": "Step", "status": if n == 0 { "done" } else { "pending" }}))
+            .collect();
+        let id = "01a1de11-0000-7000-8000-000000000000";
+        serde_json::from_value(json!({
+            "id": id, "kind": "homework", "objective": "Count \u{1b}[31m bees", "scope": "global", "project_ids": [], "status": "waiting_on_user",
+            "activity": "waiting for you", "stop_reason": "user_input", "stop_detail": null, "iteration": 2,
+            "budgets": {"max_iterations": 20, "max_cost_usd": 5.0, "max_tokens": null, "max_wall_ms": 60000},
+            "metrics": {"tokens_in": 1000, "tokens_out": 234, "cost_usd": 2.5, "cost_known": true, "running_ms": 30000},
+            "plan": {"version": 1, "steps": steps}, "success_criteria": [],
+            "questions": [{"id": "01a1de11-0000-7000-8000-000000000001", "text": "Which bees?", "options": [], "answer": null}],
+            "workspace_document_id": null, "workspace_project_id": id, "report": null, "model": "rehearsal/default", "warnings": [],
+            "owner": id, "created_at": "2026-01-01T00:00:00.000Z", "started_at": null, "updated_at": "2026-01-01T00:00:00.000Z",
+            "ended_at": null, "last_seq": 9, "head": "00000000000000000000000000000000"
+        }))
+        .unwrap()
+    }
+
+    fn scene() -> Scene {
+        let mut scene = Scene::default();
+        for n in 0..30 {
+            scene.see(&json!({"type": "homework.tool_call_result", "payload": {"tool": "search", "ok": true, "summary": format!("hit {n}")}}));
+        }
+        scene.see(&json!({"type": "homework.executor_started", "payload": {"branchId": "b1", "title": "Look"}}));
+        scene
+    }
+
+    #[test]
+    fn the_picture_says_what_matters_and_how_to_answer() {
+        let lines = frame(&run(3), &scene(), Size { rows: 30, columns: 120 }, Style { color: false });
+        let text = lines.join("\n");
+        for expected in [
+            "Count \\u{1b}[31m bees",
+            "waiting_on_user · waiting for you · iteration 2/20 · rehearsal",
+            "cost █████░░░░░ $2.50 of $5.00",
+            "time █████░░░░░ 30s of 1m 00s",
+            "tokens 1,234",
+            "✓ s0 Step",
+            "▶ b1 · Look",
+            "? Which bees?",
+            "pleach answer 01a1de11-0000-7000-8000-000000000000 \"…\"",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_picture_fits_the_terminal() {
+        for (rows, columns) in [(8, 40), (24, 80), (50, 200)] {
+            let lines = frame(&run(60), &scene(), Size { rows, columns }, Style { color: false });
+            assert!(lines.len() < rows, "{} lines in {rows} rows", lines.len());
+            for line in &lines {
+                assert!(super::super::style::width(line) <= columns, "too wide: {line}");
+            }
+        }
+    }
 }

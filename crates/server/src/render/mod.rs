@@ -34,7 +34,13 @@ pub struct StepLine {
 pub fn steps(run: &RunRow) -> Vec<StepLine> {
     let steps = run.plan["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |step: &Value, name: &str| line(step[name].as_str().unwrap_or_default());
-    steps.iter().map(|step| StepLine { status: text(step, "status"), text: format!("{} {}", text(step, "id"), text(step, "title")) }).collect()
+    steps
+        .iter()
+        .map(|step| StepLine {
+            status: text(step, "status"),
+            text: format!("{} {}", text(step, "id"), text(step, "title")),
+        })
+        .collect()
 }
 
 impl StepLine {
@@ -72,7 +78,9 @@ pub fn limits(run: &RunRow) -> Vec<Limit> {
     let tokens = used("tokens_in") + used("tokens_out") + used("tokens_presumed");
     let cost = used("cost_usd");
     let known = run.metrics["cost_known"] != Value::Bool(false);
-    let of = |name: &str, used: f64, shown: &dyn Fn(f64) -> String| number(&run.budgets, name).map(|most| (shown(most), used, most));
+    let of = |name: &str, used: f64, shown: &dyn Fn(f64) -> String| {
+        number(&run.budgets, name).map(|most| (shown(most), used, most))
+    };
     let money = |dollars: f64| Usd::from_dollars(dollars).to_string();
     let time = |ms: f64| duration(ms as i64);
     let whole = |count: f64| thousands(count as u64);
@@ -115,7 +123,13 @@ impl Question {
         let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
         let answer = asked["answer"].as_str().map(line);
         let expired = asked["expired"] == Value::Bool(true);
-        Question { id: id.into(), text: line(asked["text"].as_str().unwrap_or_default()), options, open: answer.is_none() && !expired, answer }
+        Question {
+            id: id.into(),
+            text: line(asked["text"].as_str().unwrap_or_default()),
+            options,
+            open: answer.is_none() && !expired,
+            answer,
+        }
     }
 
     /// What to type; the question needs naming only where there are several.

@@ -51,7 +51,8 @@ impl Scene {
     }
 
     fn answered(&mut self, payload: &Value) {
-        let (round, thought) = (payload["round"].as_u64().unwrap_or_default(), line(payload["thought"].as_str().unwrap_or_default()));
+        let (round, thought) =
+            (payload["round"].as_u64().unwrap_or_default(), line(payload["thought"].as_str().unwrap_or_default()));
         if let Some(branch) = self.branch(payload) {
             branch.round = round;
             branch.last = thought;

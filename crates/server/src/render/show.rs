@@ -32,7 +32,9 @@ impl Ledger {
         let payload = &event["payload"];
         let effect = payload["effect"].as_str().unwrap_or_default();
         match event["type"].as_str() {
-            Some("homework.iteration_completed") => self.evidence.extend(payload["evidence"].as_array().into_iter().flatten().map(verified)),
+            Some("homework.iteration_completed") => {
+                self.evidence.extend(payload["evidence"].as_array().into_iter().flatten().map(verified))
+            }
             Some("effect.unknown") => self.unknown.push(effect.to_owned()),
             Some("effect.resolved") => self.unknown.retain(|known| known != effect),
             _ => {}
@@ -54,7 +56,12 @@ pub fn lines(parts: &Parts, style: Style) -> Vec<String> {
     section(&mut lines, "Workspace", tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}")), style);
     section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
     section(&mut lines, "Questions", questions(run), style);
-    section(&mut lines, "Nobody knows whether these happened", parts.ledger.unknown.iter().map(|effect| unknown(run, effect)), style);
+    section(
+        &mut lines,
+        "Nobody knows whether these happened",
+        parts.ledger.unknown.iter().map(|effect| unknown(run, effect)),
+        style,
+    );
     lines
 }
 
@@ -72,7 +79,10 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     lines.push(format!("calls      {} to models, {} to tools", run.metrics["llm_calls"], run.metrics["tool_calls"]));
     lines.push(format!("model      {}", line(&run.model)));
     if !run.project_ids.is_empty() {
-        lines.push(format!("projects   {}", run.project_ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")));
+        lines.push(format!(
+            "projects   {}",
+            run.project_ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        ));
     }
     lines.extend(run.warnings.iter().map(|warning| style.paint(Ink::Yellow, &format!("note       {}", line(warning)))));
     if let Some(title) = run.report["title"].as_str() {
@@ -95,7 +105,12 @@ fn criteria(run: &RunRow, ledger: &Ledger) -> Vec<String> {
     let mut shown = Vec::new();
     for criterion in &run.success_criteria {
         let names = |named: &str| named == criterion.id || named == criterion.text;
-        let evidence: Vec<&String> = ledger.evidence.iter().filter(|(named, _)| named.as_deref().is_some_and(names)).map(|(_, text)| text).collect();
+        let evidence: Vec<&String> = ledger
+            .evidence
+            .iter()
+            .filter(|(named, _)| named.as_deref().is_some_and(names))
+            .map(|(_, text)| text)
+            .collect();
         let mark = if evidence.is_empty() { "·" } else { "✓" };
         shown.push(format!("  {mark} {} {}", criterion.id, line(&criterion.text)));
         shown.extend(evidence.iter().map(|text| format!("      {text}")));
@@ -120,7 +135,9 @@ fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String>
     }
     match &question.answer {
         Some(answer) => lines.push(format!("    answered: {answer}")),
-        None if question.open && !run.status.is_terminal() => lines.push(format!("    {}", question.command(run, open))),
+        None if question.open && !run.status.is_terminal() => {
+            lines.push(format!("    {}", question.command(run, open)))
+        }
         None => {}
     }
     lines

@@ -85,7 +85,13 @@ pub fn json_line(json: &str) -> String {
 fn columns(c: char) -> usize {
     match c as u32 {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 => 2,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6 => 2,
         0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
         _ => 1,
     }
@@ -137,7 +143,7 @@ pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -167,7 +173,10 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!((thousands(1_234_567), thousands(12), duration(245_000), duration(400)), ("1,234,567".into(), "12".into(), "4m 05s".into(), "0.4s".into()));
+        assert_eq!(
+            (thousands(1_234_567), thousands(12), duration(245_000), duration(400)),
+            ("1,234,567".into(), "12".into(), "4m 05s".into(), "0.4s".into())
+        );
         assert_eq!((bar(1.0, 2.0), bar(3.0, 0.0)), ("█████░░░░░".into(), "██████████".into()));
     }
 }

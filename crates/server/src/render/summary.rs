@@ -32,13 +32,10 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
 }
 
 fn headline(run: &RunRow, style: Style) -> String {
-    let why = match (&run.stop_reason, &run.stop_detail) {
-        (Some(StopReason::Completed), None) | (None, None) => String::new(),
-        (Some(reason), Some(detail)) if detail.is_empty() || *reason == StopReason::Completed => format!(" ({})", line(detail)),
-        (Some(reason), Some(detail)) => format!(" ({}: {})", reason.name(), line(detail)),
-        (Some(reason), None) => format!(" ({})", reason.name()),
-        (None, Some(detail)) => format!(" ({})", line(detail)),
-    };
+    let reason = run.stop_reason.map(StopReason::name).filter(|name| *name != run.status.name());
+    let detail = run.stop_detail.as_deref().map(line).filter(|detail| !detail.is_empty());
+    let why: Vec<String> = reason.map(str::to_owned).into_iter().chain(detail).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
     format!("run     {}  {}{why}", run.id, style.paint(status_ink(run.status), run.status.name()))
 }
 

@@ -28,7 +28,12 @@ fn b2_a_budget_too_small_to_start_names_the_least_that_works() {
     let home = Home::with(scripts::complete_in(1));
     let refused = home.run("Cheap", &["--max-tokens", "1000"]).exits(2);
     says(&refused.err, &["1000", "least"]);
-    let least = refused.err.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u64>().ok()).max().expect("a number");
+    let least = refused
+        .err
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse::<u64>().ok())
+        .max()
+        .expect("a number");
     home.run("Cheap", &["--max-tokens", &least.to_string()]).exits(0);
     says(&home.run("Cheap", &["--max-iterations", "0"]).exits(2).err, &["max_iterations"]);
 }
@@ -60,7 +65,10 @@ fn h2_bad_settings_name_the_value_and_where_it_came_from() {
 fn h2_an_unknown_run_suggests_the_list() {
     let home = Home::with(scripts::complete_in(1));
     home.run("One", &[]).exits(0);
-    says(&home.pleach(&["show", "019a0000-0000-7000-8000-000000000000"]).exits(2).err, &["019a0000-0000-7000-8000-000000000000", "pleach ls"]);
+    says(
+        &home.pleach(&["show", "019a0000-0000-7000-8000-000000000000"]).exits(2).err,
+        &["019a0000-0000-7000-8000-000000000000", "pleach ls"],
+    );
     says(&home.pleach(&["show", "rubbish"]).exits(2).err, &["rubbish", "pleach ls"]);
     says(&home.pleach(&["run", "x", "--kind", "tree"]).exits(2).err, &["tree", "homework"]);
 }

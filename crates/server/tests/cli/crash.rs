@@ -13,7 +13,7 @@ pub fn kills() -> usize {
 }
 
 #[test]
-fn h1_b13_killed_at_random_a_run_ends_as_it_would_have_on_sqlite() {
+fn kill_h1_b13_at_random_and_a_run_ends_as_it_would_have_on_sqlite() {
     let mut home = Home::with(scripts::complete_in(5).latency(Duration::from_millis(25)));
     home.environment.retain(|(name, _)| name != "PLEACH_DATABASE_URL");
     killed_at_random(&home, kills());
@@ -25,7 +25,11 @@ pub fn killed_at_random(home: &Home, kills: usize) {
     let mut killed = 0;
     while killed < kills {
         let objective = format!("Survive {killed}");
-        let mut child = home.command(&["run", &objective, "--kind", "homework", "--wait", "--json"]).stdout(Stdio::null()).spawn().expect("it starts");
+        let mut child = home
+            .command(&["run", &objective, "--kind", "homework", "--wait", "--json"])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
         std::thread::sleep(Duration::from_millis(20 + dice.below(450)));
         child.kill().expect("killed");
         child.wait().expect("reaped");
@@ -55,7 +59,8 @@ fn check(home: &Home, id: &str, ended: Said) {
     let events = home.events(id);
     let seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "no gap");
-    let entries: Vec<&Value> = of_type(&events, "homework.scratchpad_appended").iter().map(|event| &event["payload"]["entryKey"]).collect();
+    let entries: Vec<&Value> =
+        of_type(&events, "homework.scratchpad_appended").iter().map(|event| &event["payload"]["entryKey"]).collect();
     assert_eq!(entries.len(), 5, "no iteration written twice");
     assert_eq!(of_type(&events, "homework.run_started").len(), 1, "S2: one workspace");
     paid_once(home, id, &events);
@@ -66,11 +71,18 @@ fn paid_once(home: &Home, id: &str, events: &[Value]) {
     let stored: BTreeSet<String> = of_type(events, "effect.finished")
         .iter()
         .filter(|event| event["payload"]["outcome"] == "ok")
-        .map(|event| format!("{}:{}", event["payload"]["effect"].as_str().unwrap_or_default(), event["payload"]["attempt"]))
+        .map(|event| {
+            format!("{}:{}", event["payload"]["effect"].as_str().unwrap_or_default(), event["payload"]["attempt"])
+        })
         .collect();
     let lost = of_type(events, "effect.finished").iter().filter(|event| event["payload"]["outcome"] == "lost").count();
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
-    for entry in home.model().ledger().iter().filter(|entry| entry.body.to_string().contains(id) || entry.body.to_string().contains("Survive")) {
+    for entry in home
+        .model()
+        .ledger()
+        .iter()
+        .filter(|entry| entry.body.to_string().contains(id) || entry.body.to_string().contains("Survive"))
+    {
         if entry.body.to_string().contains(&format!("\\\"{}\\\"", objective_of(events))) {
             *asked.entry(entry.key.clone()).or_default() += 1;
         }

@@ -26,7 +26,11 @@ pub struct Said {
 impl Said {
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.out.lines().filter(|line| !line.trim().is_empty());
-        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("not JSON ({error}): {line}\n{}", self.err))).collect()
+        lines
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("not JSON ({error}): {line}\n{}", self.err))
+            })
+            .collect()
     }
 
     /// The last line: the run object.
@@ -44,7 +48,8 @@ impl Said {
 impl Home {
     /// No key, no server: rehearsal.
     pub fn bare() -> Home {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         Home { folder: tempfile::tempdir().expect("a folder"), model: None, environment: Vec::new(), runtime }
     }
 
@@ -102,9 +107,16 @@ impl Home {
         let mut arguments = vec!["run", objective, "--kind", "homework", "--wait", "--json"];
         arguments.extend(more);
         let child = self.start(&arguments);
+        let owner = more.iter().position(|word| *word == "--actor").map_or(&[][..], |at| &more[at..at + 2]);
+        let list = [&["ls", "--json"], owner].concat();
         let id = self.until("a run appears", || {
-            let listed = self.pleach(&["ls", "--json"]);
-            listed.out.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok()).and_then(|run| run["id"].as_str().map(str::to_owned))
+            let listed = self.pleach(&list);
+            listed
+                .out
+                .lines()
+                .next()
+                .and_then(|line| serde_json::from_str::<Value>(line).ok())
+                .and_then(|run| run["id"].as_str().map(str::to_owned))
         });
         (child, id)
     }

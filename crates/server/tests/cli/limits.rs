@@ -21,13 +21,20 @@ fn tireless() -> Script {
 fn h4_max_iterations_stops_with_exit_4_and_extend_continues() {
     let home = Home::with(tireless());
     let run = home.run("Go on", &["--max-iterations", "2"]).exits(4).run();
-    assert_eq!((&run["status"], &run["stop_reason"], &run["iteration"]), (&json!("stopped"), &json!("max_iterations"), &json!(2)));
+    assert_eq!(
+        (&run["status"], &run["stop_reason"], &run["iteration"]),
+        (&json!("stopped"), &json!("max_iterations"), &json!(2))
+    );
     assert_eq!(run["report"]["stop_reason"], "max_iterations");
     let id = run["id"].as_str().expect("an id");
     let refused = home.pleach(&["resume", id]).exits(2);
     assert!(refused.err.contains("max-iterations"), "the next step is named: {}", refused.err);
     let run = home.pleach(&["extend", id, "--max-iterations", "3", "--json"]).exits(4).run();
-    assert_eq!((&run["iteration"], &run["report"]["iterations"]), (&json!(3), &json!(3)), "H6: the report is refreshed after continuing");
+    assert_eq!(
+        (&run["iteration"], &run["report"]["iterations"]),
+        (&json!(3), &json!(3)),
+        "H6: the report is refreshed after continuing"
+    );
 }
 
 #[test]
@@ -46,24 +53,36 @@ fn h4_b2_the_cost_budget_stops_before_it_is_passed() {
     let home = Home::with(tireless());
     let prices = "[providers.openai]\nkind = \"openai\"\n[providers.openai.models.scripted]\ninput_per_mtok = 10.0\noutput_per_mtok = 30.0\n";
     let base = format!("base_url = \"{}\"\n", home.model().url());
-    std::fs::write(home.folder.path().join("pleach.toml"), prices.replace("kind = \"openai\"\n", &format!("kind = \"openai\"\n{base}"))).expect("a config file");
+    std::fs::write(
+        home.folder.path().join("pleach.toml"),
+        prices.replace("kind = \"openai\"\n", &format!("kind = \"openai\"\n{base}")),
+    )
+    .expect("a config file");
     let run = home.run("Spend money", &["--max-cost", "1.0"]).exits(4).run();
     assert_eq!(run["stop_reason"], "budget_cost");
     assert!(run["metrics"]["cost_usd"].as_f64().is_some_and(|cost| cost > 0.2 && cost <= 1.0), "{}", run["metrics"]);
-    let priced: f64 = home.model().ledger().iter().map(|entry| entry.tokens.0 as f64 * 10e-6 + entry.tokens.1 as f64 * 30e-6).sum();
-    assert!((run["metrics"]["cost_usd"].as_f64().unwrap_or_default() - priced).abs() < 1e-4, "the bill and the ledger agree");
+    let priced: f64 =
+        home.model().ledger().iter().map(|entry| entry.tokens.0 as f64 * 10e-6 + entry.tokens.1 as f64 * 30e-6).sum();
+    assert!(
+        (run["metrics"]["cost_usd"].as_f64().unwrap_or_default() - priced).abs() < 1e-4,
+        "the bill and the ledger agree"
+    );
 }
 
 #[test]
 fn p5_a_planner_that_repeats_itself_is_hinted_replanned_and_stopped_in_the_third_iteration() {
     let same = |_: &Request| {
         let mut answer = planner_answer("searching");
-        answer["tool_calls"] = json!([{ "tool": "search_documents", "arguments": { "query": "anything" }, "purpose": "x" }]);
+        answer["tool_calls"] =
+            json!([{ "tool": "search_documents", "arguments": { "query": "anything" }, "purpose": "x" }]);
         Reply::json(answer)
     };
     let home = Home::with(Script::default().answer("homework_planner", same).on("homework_report", vec![report()]));
     let run = home.run("Search for this", &[]).exits(5).run();
-    assert_eq!((&run["status"], &run["stop_reason"], &run["iteration"]), (&json!("stopped"), &json!("no_progress"), &json!(3)));
+    assert_eq!(
+        (&run["status"], &run["stop_reason"], &run["iteration"]),
+        (&json!("stopped"), &json!("no_progress"), &json!(3))
+    );
     let third = user_text(&home.asked("homework_planner")[2]);
     assert!(third.contains("Do not repeat the same action; choose a different approach or replan."));
     let events = home.events(run["id"].as_str().expect("an id"));
@@ -86,7 +105,8 @@ fn h4_an_exit_without_evidence_is_refused_and_says_why_in_the_next_request() {
         if iteration == 2 {
             assert!(request.section("exit_refused").is_some_and(|reasons| reasons.to_string().contains("c1")));
             let mut answer = planner_answer("making it");
-            answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
+            answer["tool_calls"] =
+                json!([{ "tool": "create_document", "arguments": { "title": "It", "content": "x" }, "purpose": "x" }]);
             return Reply::json(answer);
         }
         let mut answer = exit(request);

@@ -102,7 +102,11 @@ fn h2_b8_steering_reaches_the_next_planner_call_and_is_receipted() {
     home.until("the first call", || (!home.model().ledger().is_empty()).then_some(()));
     home.pleach(&["say", &id, "prefer short sentences"]).exits(0);
     assert_eq!(said(child.wait_with_output().expect("it ends")).code, 4);
-    let told = home.asked("homework_planner").iter().filter(|entry| user_text(entry).contains("prefer short sentences")).count();
+    let told = home
+        .asked("homework_planner")
+        .iter()
+        .filter(|entry| user_text(entry).contains("prefer short sentences"))
+        .count();
     assert!(told >= 1, "the message is in a request");
     let events = home.events(&id);
     assert_eq!(of_type(&events, "run.message_queued").len(), 1);
@@ -128,6 +132,22 @@ fn h2_pause_lets_the_call_in_flight_finish_and_resume_goes_on() {
 }
 
 #[test]
+fn h2_h5_pausing_under_two_executors_keeps_their_answers() {
+    let home = Home::with(simulation::scripted::scripts::complete_in(3).latency(Duration::from_millis(400)));
+    let (child, id) = home.start_run("Pause in the middle", &[]);
+    home.until("both executors are asked", || (home.asked("homework_executor").len() == 2).then_some(()));
+    assert_eq!(home.pleach(&["pause", &id, "--json"]).exits(0).run()["status"], "paused");
+    said(child.wait_with_output().expect("a paused run is nobody's to drive"));
+    home.pleach(&["resume", &id]).exits(0);
+    let mut keys: Vec<String> = home.model().ledger().into_iter().map(|entry| entry.key).collect();
+    let asked = keys.len();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), asked, "no call is made twice");
+    assert!(keys.iter().all(|key| key.ends_with(":1")), "and none is given up: {keys:?}");
+}
+
+#[test]
 fn h2_detach_records_the_run_and_another_command_drives_it() {
     let home = Home::with(asking());
     let run = home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run();
@@ -139,7 +159,12 @@ fn h2_detach_records_the_run_and_another_command_drives_it() {
 #[test]
 fn h2_cancel_and_pause_of_a_run_nobody_drives_take_effect_at_once() {
     let home = Home::with(asking());
-    let detach = || home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let detach = || {
+        home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    };
     let (first, second) = (detach(), detach());
     assert_eq!(home.pleach(&["cancel", &first, "--json"]).exits(0).run()["status"], "canceled");
     assert_eq!(home.pleach(&["pause", &second, "--json"]).exits(0).run()["status"], "paused");

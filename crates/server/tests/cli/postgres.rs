@@ -1,7 +1,7 @@
 //! The same promises on PostgreSQL, with many workers.
 
 use crate::crash::{killed_at_random, kills};
-use crate::home::{Home, of_type};
+use crate::home::{Home, of_type, said};
 use simulation::scripted::scripts;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -15,7 +15,11 @@ struct Database {
 impl Database {
     fn create() -> Database {
         let server = std::env::var("PLEACH_TEST_POSTGRES").expect("PLEACH_TEST_POSTGRES: run the tests through ./test");
-        let name = format!("cli_{}_{}", std::process::id(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos());
+        let name = format!(
+            "cli_{}_{}",
+            std::process::id(),
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos()
+        );
         psql(&server, &format!("CREATE DATABASE {name}"));
         Database { name, server }
     }
@@ -28,7 +32,9 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let _ = Command::new("psql").args([&self.server, "-qc", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)]).status();
+        let _ = Command::new("psql")
+            .args([&self.server, "-qc", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)])
+            .status();
     }
 }
 
@@ -53,14 +59,14 @@ fn e2_h2_a_run_completes_on_postgres_and_is_read_by_the_other_commands() {
 }
 
 #[test]
-fn h1_b13_killed_at_random_a_run_ends_as_it_would_have_on_postgres() {
+fn kill_h1_b13_at_random_and_a_run_ends_as_it_would_have_on_postgres() {
     let database = Database::create();
     let home = home(&database, scripts::complete_in(5).latency(Duration::from_millis(25)));
     killed_at_random(&home, kills());
 }
 
 #[test]
-fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
+fn kill_e2_b13_one_of_three_workers_that_share_a_hundred_runs() {
     let database = Database::create();
     let home = home(&database, scripts::complete_in(3).latency(Duration::from_millis(40)));
     let mut workers: Vec<Child> = Vec::new();
@@ -69,7 +75,11 @@ fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
     }
     for number in 0..3 {
         let own = home.folder.path().join(format!("worker-{number}"));
-        workers.push(home.command(&["worker", "--workers", "12", "--data-dir", &own.display().to_string()]).spawn().expect("a worker"));
+        workers.push(
+            home.command(&["worker", "--workers", "12", "--data-dir", &own.display().to_string()])
+                .spawn()
+                .expect("a worker"),
+        );
     }
     home.until("some runs are done", || (done(&home) >= 15).then_some(()));
     let mut victim = workers.remove(0);
@@ -93,7 +103,35 @@ fn e2_b13_three_workers_share_a_hundred_runs_and_one_is_killed() {
 }
 
 fn done(home: &Home) -> usize {
-    home.pleach(&["ls", "--json", "--limit", "200"]).exits(0).lines().iter().filter(|run| run["status"] == "completed").count()
+    home.pleach(&["ls", "--json", "--limit", "200"])
+        .exits(0)
+        .lines()
+        .iter()
+        .filter(|run| run["status"] == "completed")
+        .count()
+}
+
+#[test]
+fn e2_h1_a_database_that_drops_every_connection_in_the_middle_loses_nothing() {
+    let database = Database::create();
+    let home = home(&database, scripts::complete_in(6).latency(Duration::from_millis(60)));
+    let (child, id) = home.start_run("Hold on", &[]);
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(150));
+        let name = &database.name;
+        psql(
+            &database.server,
+            &format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"),
+        );
+    }
+    assert_eq!(said(child.wait_with_output().expect("it ends")).code, 0);
+    let events = home.events(&id);
+    assert_eq!(of_type(&events, "homework.scratchpad_appended").len(), 6);
+    let mut keys: Vec<String> = home.model().ledger().into_iter().map(|entry| entry.key).collect();
+    let asked = keys.len();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), asked, "no answer was paid for twice");
 }
 
 #[test]
@@ -102,7 +140,10 @@ fn h2_a_command_given_elsewhere_reaches_the_worker_that_drives_the_run() {
     let home = home(&database, scripts::complete_in(40).latency(Duration::from_millis(100)));
     let own = home.folder.path().join("worker");
     let mut worker = home.command(&["worker", "--data-dir", &own.display().to_string()]).spawn().expect("a worker");
-    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+    let id = home.pleach(&["run", "Elsewhere", "--kind", "homework", "--detach", "--json"]).exits(0).run()["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     home.until("it works", || (home.model().ledger().len() > 1).then_some(()));
     let asked = Instant::now();
     assert_eq!(home.pleach(&["cancel", &id, "--json"]).exits(0).run()["status"], "canceled");

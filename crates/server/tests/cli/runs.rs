@@ -25,13 +25,18 @@ fn e3_h2_a_run_completes_on_any_openai_compatible_server() {
 #[test]
 fn e1_e3_with_no_key_rehearsal_completes_and_everything_can_be_read_afterwards() {
     let home = Home::bare();
-    let run = home.run("Write a short guide to growing tomatoes on a balcony", &["--success", "The guide exists"]).exits(0).run();
+    let run = home
+        .run("Write a short guide to growing tomatoes on a balcony", &["--success", "The guide exists"])
+        .exits(0)
+        .run();
     let id = run["id"].as_str().expect("an id");
     assert!(run["model"].as_str().is_some_and(|model| model.starts_with("rehearsal/")));
     assert_eq!(home.show(id), run, "show prints the run object");
     let report = home.pleach(&["report", id, "--json"]).exits(0).run();
     assert_eq!(report["status"], "completed");
-    assert!(report["evidence"][0]["verified"]["refs"][0].as_str().is_some_and(|reference| reference.starts_with("doc:")));
+    assert!(
+        report["evidence"][0]["verified"]["refs"][0].as_str().is_some_and(|reference| reference.starts_with("doc:"))
+    );
     let document = report["what_changed"]["created_documents"][0]["id"].as_str().expect("a document").to_owned();
     assert!(home.pleach(&["doc", &document]).exits(0).out.split_whitespace().count() >= 150);
     let pad = home.pleach(&["show", id]).exits(0).out;
@@ -45,7 +50,10 @@ fn e1_e3_with_no_key_rehearsal_completes_and_everything_can_be_read_afterwards()
 fn e3_the_same_run_completes_on_the_anthropic_wire() {
     let home = Home::with(scripts::complete_in(2));
     let url = home.model().url();
-    let home = home.set("ANTHROPIC_BASE_URL", &url).set("ANTHROPIC_API_KEY", "test-key").set("PLEACH_MODEL", "anthropic/scripted");
+    let home = home
+        .set("ANTHROPIC_BASE_URL", &url)
+        .set("ANTHROPIC_API_KEY", "test-key")
+        .set("PLEACH_MODEL", "anthropic/scripted");
     let run = home.run("Compare two things", &[]).exits(0).run();
     assert_eq!(run["status"], "completed");
     assert!(home.model().ledger().iter().all(|entry| entry.named_role.as_deref() == Some(entry.role.as_str())));
@@ -57,16 +65,26 @@ fn p1_the_planner_is_shown_what_its_tools_returned() {
         let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
         let mut answer = planner_answer(&format!("iteration {iteration}"));
         match iteration {
-            1 => answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "Marmalade", "content": "three oranges" }, "purpose": "x" }]),
-            2 => answer["tool_calls"] = json!([{ "tool": "search_documents", "arguments": { "query": "marmalade" }, "purpose": "x" }]),
+            1 => {
+                answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "title": "Marmalade", "content": "three oranges" }, "purpose": "x" }])
+            }
+            2 => {
+                answer["tool_calls"] =
+                    json!([{ "tool": "search_documents", "arguments": { "query": "marmalade" }, "purpose": "x" }])
+            }
             _ => return exit(request),
         }
         answer
     };
-    let home = Home::with(Script::default().answer("homework_planner", move |request| Reply::json(planner(request))).on("homework_report", vec![report()]));
+    let home = Home::with(
+        Script::default()
+            .answer("homework_planner", move |request| Reply::json(planner(request)))
+            .on("homework_report", vec![report()]),
+    );
     let run = home.run("Remember what tools say", &[]).exits(0).run();
     let third = user_text(&home.asked("homework_planner")[2]);
-    let results = third.split("## tool_results\n").nth(1).expect("tool results").split("\n\n").next().expect("a section");
+    let results =
+        third.split("## tool_results\n").nth(1).expect("tool results").split("\n\n").next().expect("a section");
     assert!(results.contains("Marmalade") && results.contains("\"ok\":true"), "{results}");
     assert!(third.contains("## last_iteration\n") && third.contains("\"progress\""));
     assert_eq!(run["iteration"], 3);
@@ -88,9 +106,18 @@ fn p2_the_plan_persists_and_only_touched_steps_move() {
         }
         answer
     };
-    let home = Home::with(Script::default().answer("homework_planner", move |request| Reply::json(planner(request))).on("homework_report", vec![report()]));
+    let home = Home::with(
+        Script::default()
+            .answer("homework_planner", move |request| Reply::json(planner(request)))
+            .on("homework_report", vec![report()]),
+    );
     let run = home.run("Plan it", &[]).exits(0).run();
-    let touched: Vec<u64> = run["plan"]["steps"].as_array().expect("steps").iter().filter_map(|step| step["iteration_last_touched"].as_u64()).collect();
+    let touched: Vec<u64> = run["plan"]["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .filter_map(|step| step["iteration_last_touched"].as_u64())
+        .collect();
     assert_eq!(touched, [2, 3]);
     let second = user_text(&home.asked("homework_planner")[1]);
     assert!(second.contains("\"iteration_last_touched\":1"), "the plan is in the next request");
@@ -125,7 +152,10 @@ fn h3_p3_executors_see_their_results_use_only_their_tools_and_report_back() {
     let rounds = home.asked("homework_executor");
     assert_eq!(rounds.len(), 2);
     let second = user_text(&rounds[1]);
-    assert!(second.contains("not granted") || second.contains("tool_not_granted"), "the refused call comes back as an error: {second}");
+    assert!(
+        second.contains("not granted") || second.contains("tool_not_granted"),
+        "the refused call comes back as an error: {second}"
+    );
     assert!(second.contains("Mine"));
     let planner_sees = user_text(&home.asked("homework_planner")[1]);
     assert!(planner_sees.contains("found the answer"));
@@ -140,12 +170,16 @@ fn h3_a_failed_planner_call_is_repaired_once() {
             return exit(request);
         }
         let mut answer = planner_answer("fumbling");
-        answer["tool_calls"] = json!([{ "tool": "create_document", "arguments": { "name": "Wrong argument" }, "purpose": "x" }]);
+        answer["tool_calls"] =
+            json!([{ "tool": "create_document", "arguments": { "name": "Wrong argument" }, "purpose": "x" }]);
         answer
     };
     let repair = |request: &simulation::scripted::Request| {
         let failed = request.lines("failed_calls");
-        assert!(failed[0]["error"].as_str().is_some_and(|error| error.contains("title")), "the error lists what is valid: {failed:?}");
+        assert!(
+            failed[0]["error"].as_str().is_some_and(|error| error.contains("title")),
+            "the error lists what is valid: {failed:?}"
+        );
         json!({ "corrected_calls": [{ "for_call_id": failed[0]["call_id"], "tool": "create_document", "arguments": { "title": "Right", "content": "z" } }] })
     };
     let script = Script::default()
@@ -165,14 +199,19 @@ fn p6_the_run_completes_on_evidence_the_model_did_not_write() {
         let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
         let mut answer = planner_answer("quiet");
         if iteration == 1 {
-            answer["tool_calls"] = json!([{ "tool": "create_task", "arguments": { "title": "A task" }, "purpose": "x" }]);
+            answer["tool_calls"] =
+                json!([{ "tool": "create_task", "arguments": { "title": "A task" }, "purpose": "x" }]);
         } else {
             answer["exit_signal"] = json!(true);
             answer["remaining_work"] = json!([]);
         }
         answer
     };
-    let home = Home::with(Script::default().answer("homework_planner", move |request| Reply::json(planner(request))).on("homework_report", vec![report()]));
+    let home = Home::with(
+        Script::default()
+            .answer("homework_planner", move |request| Reply::json(planner(request)))
+            .on("homework_report", vec![report()]),
+    );
     let run = home.run("Make one task", &[]).exits(0).run();
     assert_eq!(run["report"]["what_changed"]["created_tasks"].as_array().map(Vec::len), Some(1));
 }
@@ -185,12 +224,19 @@ fn h6_metrics_are_kept_per_run_per_iteration_and_per_model_and_the_report_holds_
     let ledger = home.model().ledger();
     assert_eq!(metrics["llm_calls"].as_u64(), Some(ledger.len() as u64));
     let billed: u64 = ledger.iter().map(|entry| entry.tokens.0 + entry.tokens.1).sum();
-    assert_eq!(metrics["tokens_in"].as_u64().unwrap_or(0) + metrics["tokens_out"].as_u64().unwrap_or(0), billed, "to the token");
+    assert_eq!(
+        metrics["tokens_in"].as_u64().unwrap_or(0) + metrics["tokens_out"].as_u64().unwrap_or(0),
+        billed,
+        "to the token"
+    );
     assert!(metrics["by_model"]["openai/scripted"]["llm_calls"].as_u64() > Some(0));
     assert_eq!(metrics["cost_usd"], json!(0.0), "a keyless server is free");
     assert_eq!(metrics["cost_known"], json!(true));
     let events = home.events(run["id"].as_str().expect("an id"));
-    let per_iteration: u64 = of_type(&events, "homework.iteration_completed").iter().filter_map(|event| event["payload"]["metrics"]["llm_calls"].as_u64()).sum();
+    let per_iteration: u64 = of_type(&events, "homework.iteration_completed")
+        .iter()
+        .filter_map(|event| event["payload"]["metrics"]["llm_calls"].as_u64())
+        .sum();
     assert_eq!(per_iteration, ledger.len() as u64 - 1, "all calls but the report's belong to an iteration");
     assert!(run["report"]["metrics"]["tokens_in"].as_u64() > Some(0));
 }
@@ -203,8 +249,31 @@ fn h2_json_output_is_one_compact_value_per_line_and_the_last_is_the_run() {
     let (run, events) = lines.split_last().expect("lines");
     assert_eq!(run["status"], "completed");
     assert!(events.iter().all(|event| event["type"].is_string() && event["seq"].is_u64()), "events before it");
-    for key in ["id", "kind", "objective", "scope", "project_ids", "status", "activity", "stop_reason", "stop_detail", "iteration", "budgets", "metrics", "plan",
-        "success_criteria", "questions", "workspace_document_id", "report", "model", "created_at", "started_at", "updated_at", "ended_at", "last_seq"] {
+    for key in [
+        "id",
+        "kind",
+        "objective",
+        "scope",
+        "project_ids",
+        "status",
+        "activity",
+        "stop_reason",
+        "stop_detail",
+        "iteration",
+        "budgets",
+        "metrics",
+        "plan",
+        "success_criteria",
+        "questions",
+        "workspace_document_id",
+        "report",
+        "model",
+        "created_at",
+        "started_at",
+        "updated_at",
+        "ended_at",
+        "last_seq",
+    ] {
         assert!(run.get(key).is_some(), "the run object has {key}");
     }
 }
@@ -224,7 +293,11 @@ pub fn exit(request: &simulation::scripted::Request) -> Value {
     let made = request.section("artifacts").unwrap_or_default();
     let refs: Vec<Value> = made.as_array().into_iter().flatten().map(|made| made["ref"].clone()).collect();
     let criteria = request.section("success_criteria").unwrap_or_default();
-    let claims = criteria.as_array().into_iter().flatten().map(|criterion| json!({ "criterion": criterion["id"], "claim": "met", "refs": refs }));
+    let claims = criteria
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|criterion| json!({ "criterion": criterion["id"], "claim": "met", "refs": refs }));
     answer["completion_evidence"] = claims.collect();
     answer["remaining_work"] = json!([]);
     answer["exit_signal"] = json!(true);

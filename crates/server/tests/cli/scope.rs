@@ -37,7 +37,10 @@ fn p8_the_projects_reach_the_prompts_and_bind_the_tools() {
     assert_eq!((&run["scope"], &run["project_ids"]), (&json!("project"), &json!([mine])));
     assert!(user_text(&home.asked("homework_planner")[0]).contains(&mine));
     let second = user_text(&home.asked("homework_planner")[1]);
-    let refusal = second.lines().find(|line| line.contains("get_project") && line.contains("\"ok\":false")).expect("a refused call");
+    let refusal = second
+        .lines()
+        .find(|line| line.contains("get_project") && line.contains("\"ok\":false"))
+        .expect("a refused call");
     assert!(refusal.contains("scope") && refusal.contains(&mine), "it says so and lists what is valid: {refusal}");
 }
 
@@ -49,7 +52,10 @@ fn p8_two_projects_make_a_multi_project_run() {
     home.model().play(reading(two.clone(), 1));
     let run = home.run("Across", &["--project", &one, "--project", &two]).exits(0).run();
     assert_eq!(run["scope"], "multi_project");
-    assert!(user_text(&home.asked("homework_planner")[1]).contains("\"title\":\"Two\""), "the second project is readable");
+    assert!(
+        user_text(&home.asked("homework_planner")[1]).contains("\"title\":\"Two\""),
+        "the second project is readable"
+    );
 }
 
 #[test]
@@ -65,7 +71,8 @@ fn h8_a_grant_revoked_in_the_middle_refuses_the_next_call() {
     let run = said(child.wait_with_output().expect("it ends")).run();
     let requests: Vec<String> = home.asked("homework_planner").iter().map(user_text).collect();
     let read = |text: &String| text.lines().any(|line| line.contains("get_project") && line.contains("\"ok\":true"));
-    let refused = |text: &String| text.lines().any(|line| line.contains("get_project") && line.contains("\"ok\":false"));
+    let refused =
+        |text: &String| text.lines().any(|line| line.contains("get_project") && line.contains("\"ok\":false"));
     assert!(read(&requests[1]), "readable while granted");
     assert!(refused(requests.last().expect("requests")), "refused after the revocation: {run}");
 }
@@ -78,7 +85,11 @@ fn p8_a_foreign_project_is_refused_at_the_door() {
     let foreign = home.run("Peek", &["--project", &project, "--actor", "bob"]).exits(2);
     let unknown = home.run("Peek", &["--project", "019a0000-0000-7000-8000-000000000000", "--actor", "bob"]).exits(2);
     assert!(foreign.err.contains(&project));
-    assert_eq!(foreign.err.replace(&project, "ID"), unknown.err.replace("019a0000-0000-7000-8000-000000000000", "ID"), "foreign and unknown look the same");
+    assert_eq!(
+        foreign.err.replace(&project, "ID"),
+        unknown.err.replace("019a0000-0000-7000-8000-000000000000", "ID"),
+        "foreign and unknown look the same"
+    );
     assert_eq!(home.model().ledger().len(), 0);
 }
 
@@ -102,7 +113,10 @@ fn h3_a_run_given_two_tools_has_no_others() {
         answer["tool_calls"] = json!([{ "tool": "create_task", "arguments": { "title": "No" }, "purpose": "x" }, { "tool": "create_document", "arguments": { "title": "Yes", "content": "x" }, "purpose": "x" }]);
         Reply::json(answer)
     };
-    let script = Script::default().answer("homework_planner", greedy).on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))]).on("homework_report", vec![report()]);
+    let script = Script::default()
+        .answer("homework_planner", greedy)
+        .on("homework_repair", vec![Reply::json(json!({ "corrected_calls": [] }))])
+        .on("homework_report", vec![report()]);
     let home = Home::with(script);
     let run = home.run("Few tools", &["--tool", "create_document", "--tool", "get_document"]).exits(0).run();
     assert_eq!(run["report"]["what_changed"]["created_tasks"], json!([]));

@@ -52,7 +52,9 @@ impl Tree {
     }
 
     fn linked(&self, parent: &Document, child: &Document) -> bool {
-        self.edges.iter().any(|edge| edge.src == parent.id.0 && edge.dst == child.id.0 && edge.rel == "document_has_document")
+        self.edges
+            .iter()
+            .any(|edge| edge.src == parent.id.0 && edge.dst == child.id.0 && edge.rel == "document_has_document")
     }
 }
 
@@ -67,15 +69,22 @@ fn s1_s3_s4_the_workspace_is_a_tree_of_tagged_documents_and_a_branch_continues()
         assert_eq!(found.len(), 1, "one {role}");
         found[0]
     };
-    let (workspace, pad, plan, branch) = (one("workspace"), one("scratchpad_root"), one("plan"), one("scratchpad_exec"));
+    let (workspace, pad, plan, branch) =
+        (one("workspace"), one("scratchpad_root"), one("plan"), one("scratchpad_exec"));
     assert_eq!(
         [workspace, pad, plan, branch].map(|document| document.type_key.as_str()),
-        ["document.homework.workspace", "document.homework.scratchpad.root", "document.homework.plan", "document.homework.scratchpad.exec"]
+        [
+            "document.homework.workspace",
+            "document.homework.scratchpad.root",
+            "document.homework.plan",
+            "document.homework.scratchpad.exec"
+        ]
     );
     assert!(tree.linked(workspace, pad) && tree.linked(workspace, plan) && tree.linked(pad, branch));
     assert!([workspace, pad, plan, branch].iter().all(|document| document.props["homework_run_id"] == id));
     assert_eq!((&branch.props["branch_id"], &branch.props["owner"]), (&json!("main-branch"), &json!("executor")));
-    let written: Vec<&Document> = tree.documents.iter().filter(|document| document.props["doc_role"].is_null()).collect();
+    let written: Vec<&Document> =
+        tree.documents.iter().filter(|document| document.props["doc_role"].is_null()).collect();
     assert_eq!(written.len(), 3);
     assert!(written.iter().all(|document| tree.linked(branch, document)), "S4: children of the branch");
     let entries = home.runtime.block_on(home.store().entries(&Scope::Platform, branch.id, None, 50)).expect("entries");
@@ -91,9 +100,16 @@ fn s5_the_planner_reads_branch_tails_and_its_rollup_is_in_the_journal() {
     assert!(second.contains("## branches\n") && second.contains("main-branch"));
     assert!(second.contains("## scratchpad\n") && second.contains("Iteration 1"));
     let executor = user_text(&home.asked("homework_executor")[1]);
-    assert!(executor.contains("## branch_scratchpad\n") && executor.contains("Iteration 1: Part 1"), "an executor reads its own branch's tail");
+    assert!(
+        executor.contains("## branch_scratchpad\n") && executor.contains("Iteration 1: Part 1"),
+        "an executor reads its own branch's tail"
+    );
     let tree = Tree::of(&home, &id);
-    let pad = home.runtime.block_on(home.store().document(&Scope::Platform, tree.role("scratchpad_root")[0].id)).expect("a pad").expect("a pad");
+    let pad = home
+        .runtime
+        .block_on(home.store().document(&Scope::Platform, tree.role("scratchpad_root")[0].id))
+        .expect("a pad")
+        .expect("a pad");
     assert!(pad.content.contains("the branch goes well"));
 }
 
@@ -108,7 +124,9 @@ fn s6_old_entries_are_summarised_and_lists_page() {
     assert!(tree.linked(pad, summaries[0]));
     let (runtime, store) = (&home.runtime, home.store());
     let first = runtime.block_on(store.entries(&Scope::Platform, pad.id, None, 5)).expect("a page");
-    let next = runtime.block_on(store.entries(&Scope::Platform, pad.id, first.last().map(|entry| entry.position), 50)).expect("a page");
+    let next = runtime
+        .block_on(store.entries(&Scope::Platform, pad.id, first.last().map(|entry| entry.position), 50))
+        .expect("a page");
     assert_eq!((first.len(), next.len()), (5, 7));
     let eleventh = user_text(&home.asked("homework_planner")[10]);
     assert!(eleventh.contains("## history\n"));
@@ -122,7 +140,17 @@ fn p4_one_complete_entry_per_iteration() {
     let entries = of_type(&events, "homework.scratchpad_appended");
     assert_eq!(entries.len(), 3);
     let first = entries[0]["payload"]["markdown"].as_str().expect("markdown");
-    for part in ["## Iteration 1", "**Actions**", "**Results**", "**New and changed**", "doc:", "**Remaining work**", "**Branches**", "**Branch rollup**", "**Next**"] {
+    for part in [
+        "## Iteration 1",
+        "**Actions**",
+        "**Results**",
+        "**New and changed**",
+        "doc:",
+        "**Remaining work**",
+        "**Branches**",
+        "**Branch rollup**",
+        "**Next**",
+    ] {
         assert!(first.contains(part), "the entry has {part}: {first}");
     }
 }
@@ -132,7 +160,9 @@ fn h9_the_workspace_can_be_searched_and_the_platforms_own_documents_stay_out_of_
     let home = Home::with(branching(2));
     home.run("Searchable objective", &[]).exits(0);
     let (runtime, store) = (&home.runtime, home.store());
-    let search = |query: &str| runtime.block_on(store.search(&Scope::Platform, query, &[HitKind::Document], None, 20)).expect("hits").len();
+    let search = |query: &str| {
+        runtime.block_on(store.search(&Scope::Platform, query, &[HitKind::Document], None, 20)).expect("hits").len()
+    };
     assert_eq!(search("TEXT bran"), 1, "lower-cased, the last term a prefix");
     assert_eq!(search("bran text"), 0, "only the last one is a prefix");
     assert_eq!(search("searchable"), 0, "the workspace document is the platform's");
@@ -146,6 +176,35 @@ fn t1_rebuilding_gives_identical_rows() {
     home.pleach(&["rebuild"]).exits(0);
     assert_eq!(home.show(run["id"].as_str().expect("an id")), run);
     home.pleach(&["doctor"]).exits(0);
+}
+
+#[test]
+fn e2_doctor_finds_a_log_that_was_tampered_with() {
+    let home = Home::with(branching(2));
+    home.run("Audit", &[]).exits(0);
+    assert!(home.pleach(&["doctor"]).exits(0).out.contains("every chain whole"));
+    let forged = std::process::Command::new("python3")
+        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"UPDATE homework_run_events SET payload = replace(payload, 'iteration 1', 'iteration 7') WHERE type = 'homework.planned'\"); c.commit()"])
+        .arg(home.data().join("pleach.db"))
+        .status()
+        .expect("python3 runs");
+    assert!(forged.success());
+    assert!(home.pleach(&["doctor"]).exits(1).out.contains("damaged at event"));
+}
+
+#[test]
+fn h2_prune_removes_old_ended_runs_and_keeps_what_they_made() {
+    let home = Home::with(branching(3));
+    let run = home.run("Old", &[]).exits(0).run();
+    let document = run["report"]["what_changed"]["created_documents"][0]["id"].as_str().expect("a document").to_owned();
+    home.pleach(&["prune", "--older-than", "90d"]).exits(0);
+    assert_eq!(home.pleach(&["ls", "--json"]).exits(0).lines().len(), 1, "it is not old yet");
+    home.pleach(&["prune", "--older-than", "0d"]).exits(0);
+    assert_eq!(home.pleach(&["ls", "--json"]).exits(0).out.trim(), "");
+    assert!(
+        home.pleach(&["doc", &document]).exits(0).out.contains("text of the branch"),
+        "what it made for people stays"
+    );
 }
 
 #[test]

@@ -12,7 +12,10 @@ async fn main() -> ExitCode {
         Some(Ok(port)) => port,
         Some(Err(error)) => return usage(&format!("the port is no number: {error}")),
     };
-    let script = match std::fs::read_to_string(&path).map_err(|error| error.to_string()).and_then(|text| file::parse(&text).map_err(|error| error.to_string())) {
+    let script = match std::fs::read_to_string(&path)
+        .map_err(|error| error.to_string())
+        .and_then(|text| file::parse(&text).map_err(|error| error.to_string()))
+    {
         Ok(script) => script,
         Err(error) => return usage(&format!("{path}: {error}")),
     };

@@ -25,7 +25,8 @@ pub(super) fn whole(reply: &Reply, request: &Request) -> Value {
 /// The events before, during and after the answer.
 pub(super) fn stream(reply: &Reply, request: &Request) -> [Vec<String>; 3] {
     let mut start = message(request);
-    let mut end = json!({"type": "message_delta", "delta": {"stop_reason": finish(reply, request), "stop_sequence": null}});
+    let mut end =
+        json!({"type": "message_delta", "delta": {"stop_reason": finish(reply, request), "stop_sequence": null}});
     if !reply.no_usage {
         start["usage"] = input_usage(reply);
         end["usage"] = output_usage(reply);
@@ -42,8 +43,16 @@ pub(super) fn stream(reply: &Reply, request: &Request) -> [Vec<String>; 3] {
         event(&json!({"type": "message_start", "message": start})),
         event(&json!({"type": "content_block_start", "index": 0, "content_block": block})),
     ];
-    let during = reply.pieces().iter().map(|piece| event(&json!({"type": "content_block_delta", "index": 0, "delta": delta(piece)}))).collect();
-    let after = vec![event(&json!({"type": "content_block_stop", "index": 0})), event(&end), event(&json!({"type": "message_stop"}))];
+    let during = reply
+        .pieces()
+        .iter()
+        .map(|piece| event(&json!({"type": "content_block_delta", "index": 0, "delta": delta(piece)})))
+        .collect();
+    let after = vec![
+        event(&json!({"type": "content_block_stop", "index": 0})),
+        event(&end),
+        event(&json!({"type": "message_stop"})),
+    ];
     [before, during, after]
 }
 

@@ -20,7 +20,8 @@ use tokio::time::sleep;
 
 pub(super) async fn serve(listener: TcpListener, stage: Arc<Stage>) {
     let openai = |state: State<Arc<Stage>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Openai, headers, body);
-    let anthropic = |state: State<Arc<Stage>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Anthropic, headers, body);
+    let anthropic =
+        |state: State<Arc<Stage>>, headers: HeaderMap, body: Bytes| answer(state, Wire::Anthropic, headers, body);
     let app = Router::new()
         .route("/v1/chat/completions", post(openai))
         .route("/v1/messages", post(anthropic))
@@ -38,7 +39,10 @@ async fn ledger(State(stage): State<Arc<Stage>>) -> Json<Vec<super::Entry>> {
 async fn models(State(stage): State<Arc<Stage>>) -> Json<Value> {
     let script = stage.script.lock().unwrap_or_else(PoisonError::into_inner);
     let named: Vec<&str> = script.models.iter().map(String::as_str).collect();
-    let listed: Vec<Value> = if named.is_empty() { vec!["scripted"] } else { named }.into_iter().map(|id| json!({"id": id, "object": "model"})).collect();
+    let listed: Vec<Value> = if named.is_empty() { vec!["scripted"] } else { named }
+        .into_iter()
+        .map(|id| json!({"id": id, "object": "model"}))
+        .collect();
     Json(json!({"object": "list", "data": listed}))
 }
 
@@ -46,7 +50,8 @@ async fn answer(State(stage): State<Arc<Stage>>, wire: Wire, headers: HeaderMap,
     let Ok(body) = serde_json::from_slice(&body) else {
         return (StatusCode::BAD_REQUEST, "the request is not JSON").into_response();
     };
-    let headers = headers.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    let headers =
+        headers.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let mut request = Request::new(wire, headers.collect::<BTreeMap<_, _>>(), body);
     let at = stage.ledger.enter(&mut request);
     let (script, otherwise, latency) = {
@@ -91,8 +96,14 @@ fn document(reply: &Reply, request: &Request) -> Chunk {
 
 fn events(reply: &Reply, request: &Request) -> VecDeque<Chunk> {
     let ([before, mut during, mut after], ping, error) = match request.wire {
-        Wire::Openai => (openai::stream(reply, request), openai::ping(), reply.error_midway.as_deref().map(openai::error_event)),
-        Wire::Anthropic => (anthropic::stream(reply, request), anthropic::ping(), reply.error_midway.as_deref().map(anthropic::error_event)),
+        Wire::Openai => {
+            (openai::stream(reply, request), openai::ping(), reply.error_midway.as_deref().map(openai::error_event))
+        }
+        Wire::Anthropic => (
+            anthropic::stream(reply, request),
+            anthropic::ping(),
+            reply.error_midway.as_deref().map(anthropic::error_event),
+        ),
     };
     if let Some(error) = error {
         during.truncate(during.len() / 2);

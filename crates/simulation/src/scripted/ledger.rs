@@ -35,7 +35,7 @@ impl Ledger {
     pub fn enter(&self, request: &mut Request) -> usize {
         let mut entries = self.lock();
         request.nth = entries.iter().filter(|entry| entry.role == request.role).count();
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let at = now_ms();
         entries.push(Entry {
             at,
             role: request.role.clone(),
@@ -63,4 +63,9 @@ impl Ledger {
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a real server keeps real time; the simulated world never asks it")]
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -21,7 +21,8 @@ pub(super) fn whole(reply: &Reply, request: &Request) -> Value {
 /// The events before, during and after the answer.
 pub(super) fn stream(reply: &Reply, request: &Request) -> [Vec<String>; 3] {
     let chunk = |choices: Value| json!({"id": id(request), "object": "chat.completion.chunk", "model": request.model(), "choices": choices});
-    let choice = |delta: Value, finish: Option<&str>| chunk(json!([{"index": 0, "delta": delta, "finish_reason": finish}]));
+    let choice =
+        |delta: Value, finish: Option<&str>| chunk(json!([{"index": 0, "delta": delta, "finish_reason": finish}]));
     let before = vec![data(&choice(json!({"role": "assistant", "content": ""}), None))];
     let during = reply.pieces().iter().map(|piece| data(&choice(json!({"content": piece}), None))).collect();
     let mut after = vec![data(&choice(json!({}), Some(&finish(reply))))];

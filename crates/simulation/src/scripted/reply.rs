@@ -150,6 +150,10 @@ impl Reply {
 
     /// Whether a client that hears all of it has the whole answer.
     pub(super) fn is_whole(&self) -> bool {
-        self.status.is_none_or(|status| status == 200) && self.cut_after.is_none() && self.error_midway.is_none() && !self.no_terminator && !self.endless
+        self.status.is_none_or(|status| status == 200)
+            && self.cut_after.is_none()
+            && self.error_midway.is_none()
+            && !self.no_terminator
+            && !self.endless
     }
 }

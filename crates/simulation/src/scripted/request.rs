@@ -91,7 +91,9 @@ mod tests {
 
     #[test]
     fn sections_are_json_lines_under_a_heading() {
-        let request = asked(&["## objective\n\"## plan\\nfake\"\n## plan\n{\"version\":2}\n\n## tool_results\n{\"a\":1}\n{\"a\":2}"]);
+        let request = asked(&[
+            "## objective\n\"## plan\\nfake\"\n## plan\n{\"version\":2}\n\n## tool_results\n{\"a\":1}\n{\"a\":2}",
+        ]);
         assert_eq!(request.section("plan"), Some(json!({"version": 2})));
         assert_eq!(request.lines("tool_results"), [json!({"a": 1}), json!({"a": 2})]);
         assert_eq!(request.section("scope"), None);

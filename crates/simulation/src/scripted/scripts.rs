@@ -24,7 +24,8 @@ fn planner(request: &Request, iterations: u64) -> Value {
         (true, _) => "pending",
         _ => "doing",
     };
-    let steps = if iterations == 1 { json!([]) } else { json!([step("s1", "Gather", status), step("s2", "Compare", status)]) };
+    let steps =
+        if iterations == 1 { json!([]) } else { json!([step("s1", "Gather", status), step("s2", "Compare", status)]) };
     let brief = json!({"tool": "create_document", "purpose": "a place to start from",
         "arguments": {"title": "Brief", "content": "What is asked and how it will be answered."}});
     json!({
@@ -57,7 +58,10 @@ fn evidence(request: &Request) -> Value {
     let artifacts = request.section("artifacts").unwrap_or_default();
     let refs: Vec<&Value> = artifacts.as_array().into_iter().flatten().map(|artifact| &artifact["ref"]).collect();
     let criteria = request.section("success_criteria").unwrap_or_default();
-    let claims: Vec<Value> = criteria.as_array().into_iter().flatten()
+    let claims: Vec<Value> = criteria
+        .as_array()
+        .into_iter()
+        .flatten()
         .map(|criterion| json!({"criterion": criterion["id"], "claim": "met", "refs": refs}))
         .collect();
     if claims.is_empty() { json!([{"criterion": null, "claim": "written down", "refs": refs}]) } else { json!(claims) }
@@ -75,4 +79,44 @@ fn executor(request: &Request) -> Value {
     json!({"thought": "write it down", "done": true, "summary": format!("Wrote {title}."), "result_snippet": format!("{title}: written"),
         "completed_step_ids": [text("step_id")],
         "tool_calls": [{"tool": "create_document", "arguments": {"title": title, "content": objective}, "purpose": "the result"}]})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::Wire;
+    use engine::homework::answer::{ExecutorAnswer, PlannerAnswer};
+
+    fn asked(text: &str) -> Request {
+        let body = json!({"messages": [{"role": "user", "content": text}]});
+        Request::new(Wire::Openai, Default::default(), body)
+    }
+
+    #[test]
+    fn the_last_iteration_exits_with_what_was_made() {
+        let made = "## artifacts\n[{\"ref\":\"doc:1\",\"title\":\"t\"}]\n## success_criteria\n[{\"id\":\"c1\",\"text\":\"x\"}]\n";
+        let play = |iteration: u64| -> PlannerAnswer {
+            let request = asked(&format!("{made}## iteration\n{iteration}\n"));
+            serde_json::from_value(planner(&request, 3)).expect("a planner's answer")
+        };
+        let (first, second, last) = (play(1), play(2), play(3));
+        assert_eq!((first.tool_calls.len(), first.executor_tasks.len(), first.exit_signal), (1, 0, false));
+        assert_eq!((second.tool_calls.len(), second.executor_tasks.len(), second.exit_signal), (0, 2, false));
+        assert!(last.exit_signal && last.remaining_work.is_empty());
+        assert_eq!(
+            (last.completion_evidence[0].criterion.as_deref(), &last.completion_evidence[0].refs[..]),
+            (Some("c1"), &["doc:1".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn an_executor_reads_and_then_writes() {
+        let task = "## task\n{\"title\":\"Gather\",\"objective\":\"all of it\",\"step_id\":\"s1\"}\n";
+        let play = |text: &str| -> ExecutorAnswer {
+            serde_json::from_value(executor(&asked(text))).expect("an executor's answer")
+        };
+        assert!(!play(task).done);
+        let last = play(&format!("{task}## tool_results\n{{\"ok\":true}}\n"));
+        assert!(last.done && last.tool_calls[0].tool == "create_document" && last.completed_step_ids == ["s1"]);
+    }
 }

@@ -29,13 +29,15 @@ impl SqlStore {
             }
             events.extend(page);
         }
-        let unreadable = || StoreError::Unusable(format!("the log of run {run} does not begin with its birth; run `pleach doctor`"));
+        let unreadable =
+            || StoreError::Unusable(format!("the log of run {run} does not begin with its birth; run `pleach doctor`"));
         let folded = Run::fold(&events).ok_or_else(unreadable)?;
         let rows = projection::rows(&folded, &events);
         let tables = tables(rows.run.kind);
         // The log must not have grown since it was read.
         let unmoved = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
-        let mut statements = vec![Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head)];
+        let mut statements =
+            vec![Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head)];
         statements.push(of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run));
         for table in [tables.parts, "run_projects", "notifications", "onto_document_entries"] {
             statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run));

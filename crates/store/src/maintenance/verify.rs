@@ -8,9 +8,14 @@ use runtime::ports::Library;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Intact { events: u64 },
+    Intact {
+        events: u64,
+    },
     /// The first thing wrong, at this seq.
-    Broken { seq: u64, what: String },
+    Broken {
+        seq: u64,
+        what: String,
+    },
 }
 
 impl SqlStore {
@@ -34,7 +39,9 @@ impl SqlStore {
         }
         match self.run(&Scope::Platform, run).await? {
             None => broken(last, "the run has no row; run `pleach rebuild`"),
-            Some(row) if (row.last_seq, row.head) != (last, head) => broken(last, "the run's row and its log end differently; run `pleach rebuild`"),
+            Some(row) if (row.last_seq, row.head) != (last, head) => {
+                broken(last, "the run's row and its log end differently; run `pleach rebuild`")
+            }
             Some(_) => Ok(Verdict::Intact { events: last }),
         }
     }

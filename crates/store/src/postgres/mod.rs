@@ -82,7 +82,9 @@ enum Interrupted {
 impl Interrupted {
     fn before_commit(error: Error) -> Interrupted {
         match error.code() {
-            Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => Interrupted::Retry(translate(&error)),
+            Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
+                Interrupted::Retry(translate(&error))
+            }
             _ if is_lost(&error) => Interrupted::Lost(translate(&error)),
             _ => Interrupted::Store(translate(&error)),
         }
@@ -131,7 +133,8 @@ async fn pipeline(client: &Client, batch: &[Statement]) -> Result<Vec<Vec<Row>>,
 /// The rows, and how many were touched.
 async fn execute(client: &Client, statement: &Statement) -> Result<(Vec<Row>, u64), Error> {
     let width = statement.rows.first().map_or(1, |row| row.len().max(1));
-    let together = if statement.sql.starts_with("INSERT") && statement.sql.contains("VALUES (") { PARAMETERS / width } else { 1 };
+    let together =
+        if statement.sql.starts_with("INSERT") && statement.sql.contains("VALUES (") { PARAMETERS / width } else { 1 };
     let (mut rows, mut touched) = (Vec::new(), 0);
     for chunk in statement.rows.chunks(together) {
         let sql = dialect(&statement.sql, chunk.len());
@@ -164,7 +167,12 @@ fn decoded(row: &tokio_postgres::Row) -> Result<Row, Error> {
 }
 
 fn is_lost(error: &Error) -> bool {
-    let ending = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW, SqlState::TOO_MANY_CONNECTIONS];
+    let ending = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::TOO_MANY_CONNECTIONS,
+    ];
     match error.code() {
         Some(code) => ending.contains(code) || code.code().starts_with("08"),
         // Without the server's word it is the connection that failed, or our own decoding.
@@ -176,7 +184,9 @@ fn translate(error: &Error) -> StoreError {
     let message = error.as_db_error().map_or_else(|| chain(error), |refusal| refusal.message().to_owned());
     match error.code() {
         Some(&SqlState::DISK_FULL) => StoreError::Full(message),
-        Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => StoreError::Unavailable(message),
+        Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
+            StoreError::Unavailable(message)
+        }
         _ if is_lost(error) => StoreError::Unavailable(message),
         _ => StoreError::Unusable(format!("the database refused: {message}")),
     }
@@ -199,7 +209,9 @@ impl Backend for Postgres {
                 Err(Interrupted::Lost(_)) if !lost => lost = true,
                 Err(Interrupted::Refused(refusal)) => return Err(refusal),
                 Err(Interrupted::Unknown(what)) => return Err(WriteError::Unknown(what)),
-                Err(Interrupted::Retry(error) | Interrupted::Lost(error) | Interrupted::Store(error)) => return Err(error.into()),
+                Err(Interrupted::Retry(error) | Interrupted::Lost(error) | Interrupted::Store(error)) => {
+                    return Err(error.into());
+                }
             }
         }
     }

@@ -23,7 +23,8 @@ pub struct Pooled<'a> {
 }
 
 pub fn config(url: &str) -> Result<Config, StoreError> {
-    let mut config = Config::from_str(url).map_err(|error| StoreError::Unusable(format!("the database URL is not valid: {error}")))?;
+    let mut config = Config::from_str(url)
+        .map_err(|error| StoreError::Unusable(format!("the database URL is not valid: {error}")))?;
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT);
     }

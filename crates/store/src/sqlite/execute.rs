@@ -118,12 +118,12 @@ pub fn translate(error: &rusqlite::Error) -> StoreError {
     let message = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full(message),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-            StoreError::Unavailable(message)
-        }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StoreError::Unusable(format!("the database file is damaged ({message}); move it away or restore a copy of it"))
-        }
+        Some(
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen,
+        ) => StoreError::Unavailable(message),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Unusable(format!(
+            "the database file is damaged ({message}); move it away or restore a copy of it"
+        )),
         Some(ErrorCode::ReadOnly) => StoreError::Unusable(format!("the database cannot be written: {message}")),
         _ => StoreError::Unusable(format!("the database refused a statement: {message}")),
     }

@@ -10,9 +10,9 @@ use crate::sql::{Row, Statement};
 use async_trait::async_trait;
 use execute::{Failed, translate};
 use readers::Readers;
+use runtime::ports::Clock;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
-use runtime::ports::Clock;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,11 @@ const LOG_LIMIT: i64 = 64 << 20;
 const STATEMENTS: usize = 256;
 
 pub enum Sqlite {
-    Threaded { writer: Writer, readers: Readers },
+    /// The writer goes last: whoever closes the file last folds the log into it, and readers cannot.
+    Threaded {
+        readers: Readers,
+        writer: Writer,
+    },
     /// Everything happens in the calling task, in the order it is asked for: for the simulation.
     Inline(Mutex<Connection>),
     ReadOnly(Readers),
@@ -57,7 +61,11 @@ impl Sqlite {
 }
 
 /// A connection that writes: durable at every commit, with a log that does not grow without bound.
-fn writable(opened: rusqlite::Result<Connection>, path: &Path, clock: &Arc<dyn Clock>) -> Result<Connection, StoreError> {
+fn writable(
+    opened: rusqlite::Result<Connection>,
+    path: &Path,
+    clock: &Arc<dyn Clock>,
+) -> Result<Connection, StoreError> {
     refuse_old()?;
     let prepare = |connection: &Connection| -> rusqlite::Result<()> {
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -114,14 +122,18 @@ impl Backend for Sqlite {
                     Err(Failed::Flush(error) | Failed::Store(error)) => Err(WriteError::Store(error)),
                 }
             }
-            Sqlite::ReadOnly(_) => Err(WriteError::Store(StoreError::Unusable("the database was opened for reading only".into()))),
+            Sqlite::ReadOnly(_) => {
+                Err(WriteError::Store(StoreError::Unusable("the database was opened for reading only".into())))
+            }
         }
     }
 
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
         match self {
             Sqlite::Threaded { readers, .. } | Sqlite::ReadOnly(readers) => readers.read(query).await,
-            Sqlite::Inline(connection) => execute::read(&connection.lock().unwrap_or_else(PoisonError::into_inner), &query),
+            Sqlite::Inline(connection) => {
+                execute::read(&connection.lock().unwrap_or_else(PoisonError::into_inner), &query)
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 use super::{execute, readable};
 use crate::StoreError;
 use crate::sql::{Row, Statement};
-use rusqlite::Connection;
 use runtime::ports::Clock;
+use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;

@@ -99,12 +99,15 @@ impl Work {
                 }
             }
             Err(Failed::Flush(error)) => {
-                let error = StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart to recover"));
+                let error =
+                    StoreError::Unusable(format!("the disk did not confirm a commit ({error}); restart to recover"));
                 self.broken = Some(error.clone());
                 answer_all(group, &error);
             }
             // One of them is at fault: each on its own, so that the others are not.
-            Err(Failed::Store(_)) if group.len() > 1 => group.into_iter().for_each(|request| self.commit(vec![request])),
+            Err(Failed::Store(_)) if group.len() > 1 => {
+                group.into_iter().for_each(|request| self.commit(vec![request]))
+            }
             Err(Failed::Store(error)) => answer_all(group, &error),
         }
     }
@@ -113,5 +116,58 @@ impl Work {
 fn answer_all(group: Vec<Request>, error: &StoreError) {
     for request in group {
         let _ = request.answer.send(Err(WriteError::Store(error.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::{Guard, Value};
+
+    fn writer(pages: u32) -> (tempfile::TempDir, Writer) {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = Connection::open(directory.path().join("t.db")).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (k BIGINT PRIMARY KEY, v TEXT)").unwrap();
+        connection.pragma_update(None, "max_page_count", pages).unwrap();
+        (directory, Writer::start(connection).unwrap())
+    }
+
+    fn put(key: i64, text: &str) -> Statement {
+        Statement::new("INSERT INTO t (k, v) VALUES (?1, ?2)", vec![Value::from(key), Value::from(text)])
+    }
+
+    async fn count(writer: &Writer) -> i64 {
+        let counted = writer.write(vec![Statement::new("SELECT count(*) FROM t", vec![])]).await.unwrap();
+        counted[0][0].int(0).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_said_and_writes_nothing_and_passes() {
+        let (_directory, writer) = writer(20);
+        let refused = writer.write(vec![put(1, "small"), put(2, &"oak ".repeat(50_000))]).await;
+        assert!(matches!(refused, Err(WriteError::Store(StoreError::Full(_)))), "{refused:?}");
+        assert_eq!(count(&writer).await, 0);
+        writer.write(vec![put(1, "small")]).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_faulty_batch_spoils_nobody_elses_commit() {
+        let (_directory, writer) = writer(10_000);
+        writer.write(vec![put(0, "taken")]).await.unwrap();
+        let batches = (0..50).map(|key| writer.write(vec![put(key % 10 * 10, "x"), put(1000 + key, "y")]));
+        let outcomes = futures::future::join_all(batches).await;
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 9, "each key once, and one was taken");
+        assert_eq!(count(&writer).await, 1 + 9 * 2);
+    }
+
+    #[tokio::test]
+    async fn a_guard_that_sees_nothing_rolls_back_its_own_batch_only() {
+        let (_directory, writer) = writer(10_000);
+        let guarded = Statement::new("UPDATE t SET v = 'z' WHERE k = 99", vec![]).guarded(Guard::Head);
+        let (refused, accepted) =
+            futures::join!(writer.write(vec![put(1, "x"), guarded]), writer.write(vec![put(2, "y")]));
+        assert_eq!(refused, Err(WriteError::Refused(Guard::Head)));
+        accepted.unwrap();
+        assert_eq!(count(&writer).await, 1);
     }
 }

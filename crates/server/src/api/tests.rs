@@ -1,0 +1,135 @@
+//! The API from a client's side, on the store in memory and the rehearsal model.
+
+use super::*;
+use crate::args::Global;
+use crate::config::{Config, Environment};
+use crate::drive::{Drive, Load, SystemClock};
+use crate::link::{Link, LinkError};
+use engine::actor::ActorKind;
+use engine::batch::RunRow;
+use engine::workspace::ActorRecord;
+use futures::StreamExt;
+use runtime::memory::Memory;
+use runtime::ports::local_person;
+use serde_json::{Value, json};
+
+struct World {
+    router: Router,
+    drive: Drive,
+}
+
+async fn world() -> World {
+    let config =
+        Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
+            .unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+    let now = clock.now();
+    let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
+    if store.actor("local").await.unwrap().is_none() {
+        store.create_actor(local_person(now, id("local"))).await.unwrap();
+    }
+    let eve = ActorRecord {
+        id: id("eve"),
+        kind: ActorKind::Person,
+        handle: "eve".into(),
+        name: "Eve".into(),
+        created_at: now,
+    };
+    store.create_actor(eve).await.unwrap();
+    let catalogue = Arc::new(Catalogue::new(&config));
+    let performer = catalogue.performer(store.clone()).unwrap();
+    let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone());
+    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All };
+    World { router: router(Arc::new(house)), drive }
+}
+
+impl World {
+    fn link(&self, actor: &str) -> Link {
+        Link::to_router(self.router.clone(), actor)
+    }
+}
+
+fn slug<T: std::fmt::Debug>(result: Result<T, LinkError>) -> String {
+    match result {
+        Err(LinkError::Refused(problem)) => format!("{} {}", problem.status.as_u16(), problem.slug),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_started_once_followed_to_its_end_and_seen_by_its_owner_only() {
+    let world = world().await;
+    let link = world.link("local");
+    let id = "01a1de11-0000-7000-8000-000000000000";
+    let new = json!({"id": id, "kind": "homework", "objective": "List three kinds of bees"});
+    let created: RunRow = link.post("/api/runs", &new).await.unwrap();
+    let again: RunRow = link.post("/api/runs", &new).await.unwrap();
+    assert_eq!(created.id, again.id);
+
+    let mut events = link.events(&format!("/api/runs/{id}/stream?after=0&until=settled")).await.unwrap();
+    let mut seqs = Vec::new();
+    let settled: RunRow = loop {
+        let event = events.next().await.expect("ends with the run").unwrap();
+        match event.event.as_str() {
+            "settled" => break serde_json::from_str(&event.data).unwrap(),
+            _ => seqs.push(serde_json::from_str::<Value>(&event.data).unwrap()["seq"].as_u64().unwrap()),
+        }
+    };
+    assert_eq!(settled.status.name(), "completed", "{settled:?}");
+    assert_eq!(seqs, (1..=settled.last_seq).collect::<Vec<_>>());
+
+    let page: Page<Value> = link.get(&format!("/api/runs/{id}/events?after=3&limit=2")).await.unwrap();
+    assert_eq!((page.items[0]["seq"].as_u64(), page.next_cursor.as_deref()), (Some(4), Some("5")));
+    let markdown = link.get_text(&format!("/api/runs/{id}/report.md")).await.unwrap();
+    assert!(markdown.starts_with("# "), "{markdown}");
+    assert_eq!(slug(world.link("eve").get::<Value>(&format!("/api/runs/{id}")).await), "404 run_not_found");
+    assert_eq!(slug(link.post::<Value>(&format!("/api/runs/{id}/cancel"), &json!({})).await), "409 run_ended");
+    world.drive.stop().await;
+}
+
+#[tokio::test]
+async fn a_bad_brief_is_refused_with_its_own_slug_and_makes_no_run() {
+    let world = world().await;
+    let link = world.link("local");
+    let refused = async |change: Value| {
+        let mut new = json!({"kind": "homework", "objective": "x"});
+        new.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        slug(link.post::<Value>("/api/runs", &new).await)
+    };
+    assert_eq!(refused(json!({"kind": "tree"})).await, "422 unknown_kind");
+    assert_eq!(refused(json!({"objective": " "})).await, "422 empty_objective");
+    assert_eq!(refused(json!({"objective": "x".repeat(40_000)})).await, "422 objective_too_long");
+    assert_eq!(refused(json!({"objective": "x".repeat(2 << 20)})).await, "413 body_too_large");
+    assert_eq!(
+        refused(json!({"project_ids": ["01a1de11-0000-7000-8000-000000000009"]})).await,
+        "404 project_not_found"
+    );
+    assert_eq!(refused(json!({"tools": ["rm"]})).await, "422 unknown_tool");
+    assert_eq!(refused(json!({"budgets": {"max_tokens": 5}})).await, "422 budget_too_small");
+    assert_eq!(refused(json!({"budgets": {"max_toknes": 5}})).await, "400 bad_request");
+    assert_eq!(refused(json!({"model": "openai/gpt"})).await, "422 bad_model");
+    let runs: Page<RunRow> = link.get("/api/runs").await.unwrap();
+    assert!(runs.items.is_empty());
+    world.drive.stop().await;
+}
+
+#[tokio::test]
+async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name() {
+    let world = world().await;
+    let (link, eve) = (world.link("local"), world.link("eve"));
+    let project: Value = link.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
+    let id = project["id"].as_str().unwrap();
+    let seen = async |link: &Link| link.get::<Vec<Value>>("/api/projects").await.unwrap().len();
+    assert_eq!((seen(&link).await, seen(&eve).await), (1, 0));
+    assert_eq!(
+        slug(eve.post::<Value>(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await),
+        "404 project_not_found"
+    );
+    let _: Value = link.post(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await.unwrap();
+    assert_eq!(seen(&eve).await, 1);
+    link.send(axum::http::Method::DELETE, &format!("/api/projects/{id}/members/eve"), &json!({})).await.unwrap();
+    assert_eq!(seen(&eve).await, 0);
+    assert_eq!(slug(world.link("nobody").get::<Value>("/api/runs").await), "404 actor_not_found");
+    world.drive.stop().await;
+}

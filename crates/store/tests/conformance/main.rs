@@ -1,0 +1,26 @@
+//! What every store promises, and what only the SQL ones do. One text, run on each of them.
+
+mod jobs;
+mod log;
+mod maintenance;
+mod postgres;
+mod reading;
+mod sqlite;
+mod workspace;
+mod world;
+
+/// Each promise as a test on each store.
+#[macro_export]
+macro_rules! promises {
+    (on [$($module:ident = $kept:ident),+]: $names:tt) => {
+        $($crate::promises!(@one $module $kept $names);)+
+    };
+    (@one $module:ident $kept:ident [$($name:ident),+ $(,)?]) => {
+        mod $module {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                $crate::world::check($crate::world::Kept::$kept, super::$name).await;
+            })+
+        }
+    };
+}

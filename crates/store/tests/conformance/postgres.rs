@@ -1,0 +1,65 @@
+//! What only a server can promise: several processes on one database, lost connections, refused settings.
+
+use crate::world::{Database, World, client, execute, run_id};
+use runtime::ports::{Log, StoreError};
+use std::time::{Duration, Instant};
+use store::Options;
+
+crate::promises!(on [alone = Postgres]: [
+    connections_that_were_cut_are_replaced,
+    a_hint_from_another_process_ends_the_waiting,
+    two_processes_that_open_a_new_database_agree,
+]);
+
+fn url(world: &World) -> String {
+    let crate::world::Place::Database(url) = &world.place else { panic!("a database") };
+    url.clone()
+}
+
+async fn connections_that_were_cut_are_replaced(world: World) {
+    let mut run = world.queued(&[]).await;
+    let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    client(&url(&world)).await.execute(others, &[]).await.unwrap();
+    let append = world.said(&mut run, "after the cut");
+    world.store.append(append).await.unwrap();
+    assert_eq!(world.store.events(run_id(&run), 0, 10).await.unwrap().len(), 2);
+}
+
+async fn a_hint_from_another_process_ends_the_waiting(world: World) {
+    let other = store::open(&url(&world), Options { direct_url: Some(url(&world)) }).await.unwrap();
+    // Listening begins in the background; a hint before that is only a hint.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let began = Instant::now();
+    let waiting = tokio::spawn(async move { other.wakeup(Duration::from_secs(30)).await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    world.queued(&[]).await;
+    waiting.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+async fn two_processes_that_open_a_new_database_agree(_world: World) {
+    let database = Database::create().await;
+    let opening = (0..4).map(|_| store::open(&database.url, Options::default()));
+    for store in futures::future::join_all(opening).await {
+        let store = store.expect("each of them opens");
+        assert_eq!(runtime::ports::Library::actors(store.as_ref()).await.unwrap().len(), 1);
+    }
+    database.drop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_may_lose_commits_is_refused_by_the_settings_name() {
+    let database = Database::create().await;
+    let name = database.url.rsplit_once('/').unwrap().1.to_owned();
+    execute(&database.url, &format!("ALTER DATABASE {name} SET synchronous_commit = off")).await;
+    let refused = store::open(&database.url, Options::default()).await.err();
+    database.drop().await;
+    let Some(StoreError::Unusable(message)) = refused else { panic!("{refused:?}") };
+    assert!(message.contains("synchronous_commit"), "{message}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unavailable() {
+    let refused = store::open("postgres://postgres@127.0.0.1:1/none", Options::default()).await.err();
+    assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
+}

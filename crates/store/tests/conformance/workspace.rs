@@ -1,0 +1,243 @@
+//! Workspace changes: with their events or not at all, and never over somebody else's edit.
+
+use crate::world::{World, document, document_as, fresh, now, rewrite, run_id, task};
+use engine::batch::EntryRow;
+use engine::ids::{DocumentId, EdgeId};
+use engine::workspace::{Mutation, Scope, TaskState};
+use runtime::ports::AppendError;
+use serde_json::json;
+
+crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+    changes_commit_with_the_events_that_made_them,
+    a_compare_and_swap_that_misses_rolls_back_the_whole_append,
+    of_many_edits_of_one_version_one_wins,
+    props_are_merged_and_never_replaced,
+    every_version_says_which_event_wrote_it,
+    a_document_made_and_changed_in_one_batch_is_both,
+    creating_what_exists_is_a_conflict,
+    the_platforms_own_documents_are_written_without_a_version,
+    changing_what_is_not_there_is_a_conflict,
+    tasks_and_projects_are_compared_and_swapped_too,
+    edges_come_and_go,
+    an_entry_is_written_exactly_once,
+    a_scratchpad_is_its_entries,
+    invariant_20_entries_stay_in_order_and_are_paged_from_the_newest,
+]);
+
+async fn changes_commit_with_the_events_that_made_them(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let ((doc, make_doc), (todo, make_task)) =
+        (document(project, "Prices", "oak: 12"), task(project, "Call", "the mill"));
+    let append = world.with(&mut run, vec![make_doc, make_task]);
+    world.store.append(append).await.unwrap();
+    let found = world.store.document(&world.mine(), doc).await.unwrap().unwrap();
+    assert_eq!((found.title.as_str(), found.content.as_str(), found.version), ("Prices", "oak: 12", 1));
+    assert_eq!(world.store.task(&world.mine(), todo).await.unwrap().unwrap().description, "the mill");
+}
+
+async fn a_compare_and_swap_that_misses_rolls_back_the_whole_append(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let (doc, make) = document(project, "Prices", "one");
+    world.change(make).await.unwrap();
+    world.change(rewrite(doc, Some(1), "two, by a person")).await.unwrap();
+    let (other, make_other) = document(project, "Other", "");
+    let append = world.with(&mut run, vec![make_other, rewrite(doc, Some(1), "two, by a tool")]);
+    assert_eq!(world.store.append(append).await, Err(AppendError::Conflict(doc.0)));
+    assert_eq!(world.store.events(run_id(&run), 0, 10).await.unwrap().len(), 1);
+    assert!(world.store.document(&Scope::Platform, other).await.unwrap().is_none());
+    assert_eq!(world.store.document(&Scope::Platform, doc).await.unwrap().unwrap().content, "two, by a person");
+}
+
+async fn of_many_edits_of_one_version_one_wins(world: World) {
+    let project = world.project("Oak").await;
+    let (doc, make) = document(project, "Prices", "one");
+    world.change(make).await.unwrap();
+    let edits = (0..8).map(|n| {
+        let world = world.clone();
+        tokio::spawn(async move { world.change(rewrite(doc, Some(1), &format!("edit {n}"))).await })
+    });
+    let outcomes = futures::future::join_all(edits).await;
+    assert_eq!(outcomes.iter().filter(|outcome| matches!(outcome, Ok(Ok(())))).count(), 1);
+    assert_eq!(
+        outcomes.iter().filter(|outcome| matches!(outcome, Ok(Err(AppendError::Conflict(id))) if *id == doc.0)).count(),
+        7
+    );
+}
+
+async fn props_are_merged_and_never_replaced(world: World) {
+    let project = world.project("Oak").await;
+    let doc: DocumentId = fresh();
+    world.change(document_as(doc, project, "P", "", json!({"homework_run_id": "r1", "tags": ["a"]}))).await.unwrap();
+    let props = Some(json!({"tags": ["b"], "note": null}));
+    world
+        .change(Mutation::UpdateDocument { id: doc, expected_version: Some(1), title: None, content: None, props })
+        .await
+        .unwrap();
+    let found = world.store.document(&world.mine(), doc).await.unwrap().unwrap();
+    assert_eq!(found.props, json!({"homework_run_id": "r1", "tags": ["b"], "note": null}));
+}
+
+async fn every_version_says_which_event_wrote_it(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let (doc, make) = document(project, "Prices", "one");
+    let append = world.with(&mut run, vec![make]);
+    world.store.append(append).await.unwrap();
+    world.change(rewrite(doc, Some(1), &"two ".repeat(200))).await.unwrap();
+    let append = world.with(&mut run, vec![rewrite(doc, Some(2), "three")]);
+    world.store.append(append).await.unwrap();
+    let versions = world.store.versions(&world.mine(), doc).await.unwrap();
+    let told: Vec<_> = versions.iter().map(|version| (version.version, version.run_id, version.seq)).collect();
+    assert_eq!(told, vec![(3, Some(run_id(&run)), Some(3)), (2, None, None), (1, Some(run_id(&run)), Some(2))]);
+    assert_eq!(versions[1].content, "two ".repeat(200));
+}
+
+async fn a_document_made_and_changed_in_one_batch_is_both(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let (doc, make) = document(project, "Prices", "one");
+    let append = world.with(&mut run, vec![make, rewrite(doc, Some(1), "two"), rewrite(doc, None, "three")]);
+    world.store.append(append).await.unwrap();
+    let found = world.store.document(&world.mine(), doc).await.unwrap().unwrap();
+    assert_eq!((found.version, found.content.as_str()), (3, "three"));
+    assert_eq!(world.store.versions(&world.mine(), doc).await.unwrap().len(), 3);
+}
+
+async fn creating_what_exists_is_a_conflict(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let (doc, make) = document(project, "Prices", "one");
+    let append = world.with(&mut run, vec![make.clone()]);
+    world.store.append(append).await.unwrap();
+    let append = world.with(&mut run, vec![make.clone()]);
+    assert_eq!(world.store.append(append).await, Err(AppendError::Conflict(doc.0)));
+    assert_eq!(world.change(make).await, Err(AppendError::Conflict(doc.0)));
+}
+
+async fn the_platforms_own_documents_are_written_without_a_version(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let doc: DocumentId = fresh();
+    let append = world.with(&mut run, vec![document_as(doc, project, "Plan", "", json!({"doc_role": "plan"}))]);
+    world.store.append(append).await.unwrap();
+    for text in ["one", "two"] {
+        let append = world.with(&mut run, vec![rewrite(doc, None, text)]);
+        world.store.append(append).await.unwrap();
+    }
+    assert_eq!(world.store.document(&world.mine(), doc).await.unwrap().unwrap().version, 3);
+}
+
+async fn changing_what_is_not_there_is_a_conflict(world: World) {
+    let doc: DocumentId = fresh();
+    assert_eq!(world.change(rewrite(doc, None, "x")).await, Err(AppendError::Conflict(doc.0)));
+}
+
+async fn tasks_and_projects_are_compared_and_swapped_too(world: World) {
+    let project = world.project("Oak").await;
+    let (todo, make) = task(project, "Call", "");
+    world.change(make).await.unwrap();
+    let done = |expected_version| Mutation::UpdateTask {
+        id: todo,
+        expected_version,
+        title: None,
+        description: None,
+        state: Some(TaskState::Done),
+        props: Some(json!({"by": "phone"})),
+    };
+    world.change(done(1)).await.unwrap();
+    assert_eq!(world.change(done(1)).await, Err(AppendError::Conflict(todo.0)));
+    let found = world.store.task(&world.mine(), todo).await.unwrap().unwrap();
+    assert_eq!((found.state, found.version, found.props), (TaskState::Done, 2, json!({"by": "phone"})));
+    let rename = |expected_version| Mutation::UpdateProject {
+        id: project,
+        expected_version,
+        title: Some("Ash".into()),
+        description: None,
+    };
+    world.change(rename(1)).await.unwrap();
+    assert_eq!(world.change(rename(1)).await, Err(AppendError::Conflict(project.0)));
+    assert_eq!(world.store.project(&world.mine(), project).await.unwrap().unwrap().title, "Ash");
+}
+
+async fn edges_come_and_go(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let ((a, make_a), (b, make_b)) = (document(project, "A", ""), document(project, "B", ""));
+    let edge: EdgeId = fresh();
+    let link = Mutation::Link {
+        id: edge,
+        project_id: project,
+        src: a.0,
+        dst: b.0,
+        rel: "document_has_document".into(),
+        props: json!({}),
+    };
+    let append = world.with(&mut run, vec![make_a, make_b, link]);
+    world.store.append(append).await.unwrap();
+    let mine = world.mine();
+    assert_eq!(world.store.edges(&mine, Some(a.0), None, None).await.unwrap().len(), 1);
+    assert_eq!(world.store.edges(&mine, None, Some(b.0), None).await.unwrap().len(), 1);
+    assert_eq!(world.store.edges(&mine, None, None, Some(run_id(&run))).await.unwrap().len(), 1);
+    assert_eq!(world.store.edge(&mine, edge).await.unwrap().unwrap().dst, b.0);
+    world.change(Mutation::Unlink { id: edge }).await.unwrap();
+    assert!(world.store.edge(&mine, edge).await.unwrap().is_none());
+    world.change(Mutation::Unlink { id: edge }).await.unwrap();
+}
+
+fn entry(world_run: &engine::run::Run, document_id: DocumentId, key: &str, markdown: &str) -> EntryRow {
+    EntryRow {
+        document_id,
+        key: key.into(),
+        markdown: markdown.into(),
+        run_id: run_id(world_run),
+        seq: world_run.shared.last_seq,
+        at: now(),
+    }
+}
+
+/// A run with an empty scratchpad.
+async fn with_pad(world: &World) -> (engine::run::Run, DocumentId) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let pad: DocumentId = fresh();
+    let append =
+        world.with(&mut run, vec![document_as(pad, project, "Pad", "", json!({"doc_role": "scratchpad_root"}))]);
+    world.store.append(append).await.unwrap();
+    (run, pad)
+}
+
+async fn noted(world: &World, run: &mut engine::run::Run, pad: DocumentId, notes: &[(&str, &str)]) {
+    let mut append = world.said(run, "noted");
+    append.rows.entries = notes.iter().map(|(key, text)| entry(run, pad, key, text)).collect();
+    world.store.append(append).await.unwrap();
+}
+
+async fn an_entry_is_written_exactly_once(world: World) {
+    let (mut run, pad) = with_pad(&world).await;
+    noted(&world, &mut run, pad, &[("i1", "first")]).await;
+    noted(&world, &mut run, pad, &[("i1", "again"), ("i2", "second")]).await;
+    let entries = world.store.entries(&world.mine(), pad, None, 10).await.unwrap();
+    let texts: Vec<_> = entries.iter().map(|entry| (entry.key.as_str(), entry.markdown.as_str())).collect();
+    assert_eq!(texts, vec![("i2", "second"), ("i1", "first")]);
+}
+
+async fn a_scratchpad_is_its_entries(world: World) {
+    let (mut run, pad) = with_pad(&world).await;
+    assert_eq!(world.store.document(&world.mine(), pad).await.unwrap().unwrap().content, "");
+    noted(&world, &mut run, pad, &[("i1", "# one"), ("i1b", "more")]).await;
+    noted(&world, &mut run, pad, &[("i2", "# two")]).await;
+    assert_eq!(world.store.document(&world.mine(), pad).await.unwrap().unwrap().content, "# one\n\nmore\n\n# two");
+}
+
+async fn invariant_20_entries_stay_in_order_and_are_paged_from_the_newest(world: World) {
+    let (mut run, pad) = with_pad(&world).await;
+    for n in 1..=5 {
+        noted(&world, &mut run, pad, &[(&format!("i{n}"), "text")]).await;
+    }
+    let newest = world.store.entries(&world.mine(), pad, None, 2).await.unwrap();
+    assert_eq!(newest.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(), vec!["i5", "i4"]);
+    let older = world.store.entries(&world.mine(), pad, Some(newest[1].position), 10).await.unwrap();
+    assert_eq!(older.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(), vec!["i3", "i2", "i1"]);
+}

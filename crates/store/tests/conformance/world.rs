@@ -1,0 +1,288 @@
+//! Stores to test, and runs to put into them. Every store is fresh and alone.
+
+use engine::actor::Actor;
+use engine::budget::Budgets;
+use engine::facts::run::Queued;
+use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId, TaskId};
+use engine::model::{ModelSpec, Models, Price};
+use engine::projection;
+use engine::run::{Command, Kind, Lane, Run, ScopeKind};
+use engine::time::Timestamp;
+use engine::workspace::{Change, Mutation, Scope};
+use runtime::memory::Memory;
+use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
+use serde_json::{Value, json};
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+use store::{Options, SqlStore};
+
+pub struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Memory,
+    Sqlite,
+    Inline,
+    Postgres,
+}
+
+/// Where the rows can be looked at behind the store's back.
+#[derive(Clone)]
+pub enum Place {
+    Nowhere,
+    File(PathBuf),
+    Database(String),
+}
+
+#[derive(Clone)]
+pub struct World {
+    pub store: Arc<dyn Store>,
+    pub sql: Option<Arc<SqlStore>>,
+    pub place: Place,
+    clock: Option<Arc<TestClock>>,
+    pub me: ActorId,
+}
+
+/// Runs one promise on a fresh store, and cleans up whatever comes of it.
+pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise: fn(World) -> F) {
+    let clock = Arc::new(TestClock(AtomicI64::new(1_790_000_000_000)));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("pleach.db");
+    match kept {
+        Kept::Memory => {
+            promise(World::around(Arc::new(Memory::new(clock.clone())), None, Place::Nowhere, Some(clock)).await).await
+        }
+        Kept::Sqlite => {
+            let sql =
+                store::open(&format!("sqlite://{}", file.display()), Options::default()).await.expect("SQLite opens");
+            promise(World::around(sql.clone(), Some(sql), Place::File(file), None).await).await;
+        }
+        Kept::Inline => {
+            let sql = store::open_inline(Some(&file), clock.clone()).await.expect("SQLite opens inline");
+            promise(World::around(sql.clone(), Some(sql), Place::File(file), Some(clock)).await).await;
+        }
+        Kept::Postgres => {
+            let database = Database::create().await;
+            let sql = store::open(&database.url, Options { direct_url: Some(database.url.clone()) })
+                .await
+                .expect("PostgreSQL opens");
+            let world = World::around(sql.clone(), Some(sql), Place::Database(database.url.clone()), None).await;
+            let outcome = tokio::spawn(promise(world)).await;
+            database.drop().await;
+            outcome.expect("the promise holds");
+        }
+    }
+}
+
+/// A database of its own on the server the tests are given.
+pub struct Database {
+    pub url: String,
+    name: String,
+    server: String,
+}
+
+impl Database {
+    pub async fn create() -> Database {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let server = std::env::var("PLEACH_TEST_POSTGRES").expect(
+            "PLEACH_TEST_POSTGRES must name a PostgreSQL server for these tests; `./test` starts one and sets it",
+        );
+        let name = format!("pleach_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        execute(&server, &format!("CREATE DATABASE {name}")).await;
+        let (base, _) = server.rsplit_once('/').expect("a URL with a database");
+        Database { url: format!("{base}/{name}"), name, server }
+    }
+
+    pub async fn drop(self) {
+        execute(&self.server, &format!("DROP DATABASE {} WITH (FORCE)", self.name)).await;
+    }
+}
+
+pub async fn client(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("the server answers");
+    tokio::spawn(connection);
+    client
+}
+
+pub async fn execute(url: &str, sql: &str) {
+    client(url).await.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+}
+
+impl World {
+    async fn around(
+        store: Arc<dyn Store>,
+        sql: Option<Arc<SqlStore>>,
+        place: Place,
+        clock: Option<Arc<TestClock>>,
+    ) -> World {
+        let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
+        World { store, sql, place, clock, me }
+    }
+
+    /// Time goes by, for the clock that judges leases.
+    pub async fn pass(&self, duration: Duration) {
+        match &self.clock {
+            Some(clock) => drop(clock.0.fetch_add(duration.as_millis() as i64, Ordering::SeqCst)),
+            None => tokio::time::sleep(duration).await,
+        }
+    }
+
+    pub fn mine(&self) -> Scope {
+        Scope::Actor(self.me)
+    }
+
+    pub fn actor(&self) -> Actor {
+        Actor::Person(self.me)
+    }
+
+    /// A project of mine, made outside any run.
+    pub async fn project(&self, title: &str) -> ProjectId {
+        let id = fresh();
+        let mutation = Mutation::CreateProject { id, title: title.into(), description: String::new(), owner: self.me };
+        self.change(mutation).await.expect("a project");
+        id
+    }
+
+    pub async fn change(&self, mutation: Mutation) -> Result<(), AppendError> {
+        self.store.change(vec![Change { mutation, actor: self.actor(), seq: 0 }]).await
+    }
+
+    /// A run of mine that is stored and waits for a driver.
+    pub async fn queued(&self, projects: &[ProjectId]) -> Run {
+        let (run, append) = self.born(projects, None);
+        self.store.append(append).await.expect("a new run");
+        run
+    }
+
+    pub fn born(&self, projects: &[ProjectId], claim_for: Option<&str>) -> (Run, Append) {
+        let mut run = Run::create(fresh(), brief(self.me, projects), self.actor(), now()).expect("a run");
+        let mut append = drafted(&mut run, None);
+        append.claim_for = claim_for.map(str::to_owned);
+        (run, append)
+    }
+
+    /// One more event, given from outside the driver.
+    pub fn said(&self, run: &mut Run, text: &str) -> Append {
+        run.command(Command::Say { text: text.into(), node: None, lane: Lane::Queue }, self.actor(), now())
+            .expect("said");
+        drafted(run, None)
+    }
+
+    pub fn commanded(&self, run: &mut Run, command: Command) -> Append {
+        run.command(command, self.actor(), now()).expect("a command that is allowed");
+        drafted(run, None)
+    }
+
+    /// One more event that carries workspace changes.
+    pub fn with(&self, run: &mut Run, mutations: Vec<Mutation>) -> Append {
+        let mut append = self.said(run, "with changes");
+        let seq = append.batch.events.last().expect("an event").seq;
+        append.batch.changes =
+            mutations.into_iter().map(|mutation| Change { mutation, actor: Actor::Platform, seq }).collect();
+        append
+    }
+
+    pub async fn claim_one(&self, worker: &str, run: &Run) -> Lease {
+        let claimed = self.store.claim(worker, 1, LONG, Some(run.shared.id)).await.expect("claim");
+        claimed.into_iter().next().expect("one run to claim").lease
+    }
+}
+
+pub const LONG: Duration = Duration::from_secs(60);
+pub const SHORT: Duration = Duration::from_millis(400);
+
+/// The draft of a run as one append.
+pub fn drafted(run: &mut Run, fence: Option<Lease>) -> Append {
+    let batch = run.take_batch();
+    let rows = projection::rows(run, &batch.events);
+    Append { batch, rows, fence, claim_for: None }
+}
+
+pub fn fenced(append: Append, lease: &Lease) -> Append {
+    Append { fence: Some(lease.clone()), ..append }
+}
+
+pub fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock after 1970");
+    Timestamp(since.as_millis() as i64)
+}
+
+/// Ids in rising order, as version 7 ids are.
+pub fn fresh<T: From<uuid::Uuid>>() -> T {
+    static NUMBER: AtomicI64 = AtomicI64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    ids::derive(Timestamp(1_780_000_000_000 + number), &[b"test"]).into()
+}
+
+pub fn brief(owner: ActorId, projects: &[ProjectId]) -> Queued {
+    let price = Some(Price::FREE);
+    let spec = ModelSpec {
+        provider: "rehearsal".into(),
+        model: "default".into(),
+        context_window: 128_000,
+        max_output: 8_192,
+        price,
+    };
+    let value = json!({
+        "kind": Kind::Homework,
+        "objective": "Compare three suppliers of oak",
+        "scope": if projects.is_empty() { ScopeKind::Global } else { ScopeKind::Project },
+        "projectIds": projects,
+        "successCriteria": [],
+        "tools": [],
+        "budgets": Budgets::default(),
+        "models": Models::uniform(spec),
+        "owner": owner,
+        "workspaceProjectId": projects.first().copied().unwrap_or_else(fresh::<ProjectId>),
+    });
+    serde_json::from_value(value).expect("a brief")
+}
+
+pub fn document(project_id: ProjectId, title: &str, content: &str) -> (DocumentId, Mutation) {
+    let id = fresh();
+    (id, document_as(id, project_id, title, content, json!({})))
+}
+
+pub fn document_as(id: DocumentId, project_id: ProjectId, title: &str, content: &str, props: Value) -> Mutation {
+    Mutation::CreateDocument {
+        id,
+        project_id,
+        title: title.into(),
+        type_key: "document.note".into(),
+        content: content.into(),
+        props,
+    }
+}
+
+pub fn rewrite(id: DocumentId, expected_version: Option<i64>, content: &str) -> Mutation {
+    Mutation::UpdateDocument { id, expected_version, title: None, content: Some(content.into()), props: None }
+}
+
+pub fn task(project_id: ProjectId, title: &str, description: &str) -> (TaskId, Mutation) {
+    let id = fresh();
+    let state = engine::workspace::TaskState::Todo;
+    (
+        id,
+        Mutation::CreateTask {
+            id,
+            project_id,
+            title: title.into(),
+            description: description.into(),
+            state,
+            props: json!({}),
+        },
+    )
+}
+
+pub fn run_id(run: &Run) -> RunId {
+    run.shared.id
+}
