@@ -108,7 +108,8 @@ impl Loose {
     }
 
     fn send(&mut self) {
-        let (play, due) = (&mut self.play, self.play.run.due(self.play.now));
+        let due = self.play.run.due(self.play.now);
+        let play = &mut self.play;
         self.out.extend(due.outside.iter().filter_map(|effect| play.run.intend(effect, play.now)));
         play.commit();
     }
