@@ -278,6 +278,16 @@ pub enum NodeOutcome {
     NoOp,
 }
 
+impl NodeOutcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            NodeOutcome::Success => "success",
+            NodeOutcome::Partial => "partial",
+            NodeOutcome::NoOp => "no_op",
+        }
+    }
+}
+
 /// → completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
