@@ -67,7 +67,6 @@ fn value(of: impl serde::Serialize) -> Value {
 
 /// One row per iteration: written when it starts, rewritten when it completes.
 fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
-    let Machine::Homework(state) = &run.machine else { return Vec::new() };
     let mut rows: Vec<IterationRow> = Vec::new();
     for event in events {
         match &event.fact {
@@ -84,9 +83,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
             }),
             Fact::Homework(H::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
-                // It began in an earlier batch; the state still knows when.
-                let started_at = known.map_or(state.started_at(fact.iteration).unwrap_or(event.at), |at| rows[at].started_at);
-                let row = IterationRow {
+let row = IterationRow {
                     run_id: run.shared.id,
                     iteration: fact.iteration,
                     status: "completed".into(),
@@ -94,7 +91,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
                     progress: fact.progress.made,
                     metrics: value(&fact.metrics),
                     artifacts: value(&fact.artifacts),
-                    started_at,
+                    started_at: fact.started_at,
                     ended_at: Some(event.at),
                 };
                 match known {

@@ -3,7 +3,7 @@
 //! driver elsewhere notices.
 
 use crate::live::Live;
-use crate::load::load;
+use crate::load::{is_stored, load};
 use crate::ports::{Append, AppendError, Clock, Store, StoreError};
 use engine::actor::Actor;
 use engine::batch::RunRow;
@@ -144,7 +144,12 @@ impl Desk {
         let events = batch.events.clone();
         let rows = projection::rows(&run, &events);
         let row = rows.run.clone();
-        self.office.store.append(Append { batch, rows, fence: None, claim_for: None }).await?;
+        let store = self.office.store.as_ref();
+        if let Err(error) = store.append(Append { batch, rows, fence: None, claim_for: None }).await
+            && !is_stored(store, &events).await.unwrap_or(false)
+        {
+            return Err(error);
+        }
         self.office.live.publish(events);
         if let Some(driver) = self.office.drivers().get(&row.id) {
             let _ = driver.send(Note::Grown { last_seq: row.last_seq });

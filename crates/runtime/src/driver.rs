@@ -6,10 +6,11 @@
 
 use crate::breaker::Breaker;
 use crate::desk::{CommandError, Desk, Note, Order};
-use crate::load::load;
+use crate::load::{is_stored, load};
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
 use engine::actor::Actor;
 use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
+use engine::event::Event;
 use engine::projection;
 use engine::run::{Command, Parked, Run};
 use engine::time::Timestamp;
@@ -112,7 +113,9 @@ impl Driver {
     async fn turn(&mut self) -> Result<(), Parting> {
         loop {
             self.settle().await?;
-            if !self.run.shared.status().is_live() && self.flights.is_empty() {
+            let status = self.run.shared.status();
+            // What is still in flight for a run that ended is nobody's any more, and is dropped with the driver.
+            if status.is_terminal() || (!status.is_live() && self.flights.is_empty()) {
                 return Ok(());
             }
             self.wait().await?;
@@ -239,8 +242,9 @@ impl Driver {
             let events = batch.events.clone();
             let rows = projection::rows(&self.run, &events);
             let append = Append { batch, rows, fence: Some(self.lease.clone()), claim_for: None };
-            if let Err(error) = self.desk.office.store.append(append).await {
-                self.start_over(error).await?;
+            if let Err(error) = self.desk.office.store.append(append).await
+                && !self.start_over(error, &events).await?
+            {
                 return Ok(false);
             }
             self.desk.office.live.publish(events);
@@ -254,11 +258,12 @@ impl Driver {
         Ok(true)
     }
 
-    /// The draft could not be stored: fold the log as it is now and tell it again what happened.
-    async fn start_over(&mut self, error: AppendError) -> Result<(), Parting> {
+    /// The draft could not be stored, or only its receipt was lost: the log says which. True when it is
+    /// there after all; otherwise the log as it is now is told again what happened.
+    async fn start_over(&mut self, error: AppendError, draft: &[Event]) -> Result<bool, Parting> {
         match error {
-            AppendError::LeaseLost(_) => return Err(Parting::LeaseLost),
-            AppendError::Moved { .. } => {}
+            AppendError::LeaseLost(_) if !self.is_stored(draft).await? => return Err(Parting::LeaseLost),
+            AppendError::LeaseLost(_) | AppendError::Moved { .. } => {}
             AppendError::Conflict(entity) => self.count_conflict(entity),
             AppendError::Store(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
             AppendError::Store(error) => {
@@ -266,7 +271,25 @@ impl Driver {
                 self.pause_for_store().await?;
             }
         }
-        self.reload().await
+        if !self.is_stored(draft).await? {
+            self.reload().await?;
+            return Ok(false);
+        }
+        self.run = load_patiently(&self.desk, &self.lease, &self.stopping).await?;
+        // A command recorded since may have called an intended call off.
+        let run = &self.run;
+        self.ready.retain(|job| run.is_in_flight(&job.effect, job.attempt));
+        Ok(true)
+    }
+
+    async fn is_stored(&self, draft: &[Event]) -> Result<bool, Parting> {
+        loop {
+            match is_stored(self.desk.office.store.as_ref(), draft).await {
+                Ok(stored) => return Ok(stored),
+                Err(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
+                Err(_) => self.pause_for_store().await?,
+            }
+        }
     }
 
     async fn reload(&mut self) -> Result<(), Parting> {
@@ -338,10 +361,6 @@ impl Driver {
             Ok(()) => {
                 self.since_commit.push(Happening::Command { command, actor });
                 self.waiting.push(reply);
-                if self.run.shared.status().is_terminal() {
-                    self.flights.abort_all();
-                    self.flights = JoinSet::new();
-                }
             }
             Err(refusal) => drop(reply.send(Err(CommandError::Refused(refusal)))),
         }
@@ -351,10 +370,6 @@ impl Driver {
     async fn catch_up(&mut self, last_seq: u64) -> Result<(), Parting> {
         if last_seq > self.run.shared.last_seq {
             self.reload().await?;
-        }
-        if self.run.shared.status().is_terminal() {
-            self.flights.abort_all();
-            self.flights = JoinSet::new();
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ pub struct Worker {
     config: WorkerConfig,
     held: BTreeMap<RunId, (Lease, CancellationToken)>,
     drivers: JoinSet<Parting>,
-    tasks: HashMap<Id, RunId>,
+    tasks: HashMap<Id, Lease>,
     /// Runs whose log or machine makes this program stumble: never claimed again here.
     set_aside: HashSet<RunId>,
     stopping: CancellationToken,
@@ -79,17 +79,20 @@ impl Worker {
         let mut watch = tokio::time::interval(WATCH_EVERY);
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         watch.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        self.claim().await;
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let desk = self.desk.clone();
+            // Looking after what is held is no reason to ask for more.
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => break,
+                _ = renewal.tick() => { self.renew().await; continue }
+                _ = watch.tick(), if self.config.shared && !self.held.is_empty() => { self.watch().await; continue }
                 Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.ended(ended).await,
-                _ = renewal.tick() => self.renew().await,
-                _ = watch.tick(), if self.config.shared && !self.held.is_empty() => self.watch().await,
                 () = desk.office.bell.notified() => {}
                 () = desk.office.store.wakeup(POLL) => {}
+                _ = poll.tick() => {}
             }
             self.claim().await;
         }
@@ -124,16 +127,19 @@ impl Worker {
             return;
         }
         let (sender, notes) = mpsc::unbounded_channel();
+        let mailbox = sender.downgrade();
+        // Takes the place of an earlier driver's, whose lease had lapsed: it is told so by its mailbox closing.
         self.desk.office.drivers().insert(id, sender);
         // A child: a lost lease stops one driver, the process stops all.
         let stopping = self.stopping.child_token();
-        self.held.insert(id, (claimed.lease.clone(), stopping.clone()));
+        let lease = claimed.lease.clone();
+        self.held.insert(id, (lease.clone(), stopping.clone()));
         let (desk, performer, breaker) = (self.desk.clone(), self.performer.clone(), self.breaker.clone());
         let task = self.drivers.spawn(async move {
-            let _guard = Guard { desk: desk.clone(), run: id };
+            let _guard = Guard { desk: desk.clone(), run: id, mailbox };
             Driver::drive(desk, performer, breaker, claimed, notes, stopping).await
         });
-        self.tasks.insert(task.id(), id);
+        self.tasks.insert(task.id(), lease);
     }
 
     async fn ended(&mut self, ended: Result<(Id, Parting), JoinError>) {
@@ -141,8 +147,12 @@ impl Worker {
             Ok(ended) => ended,
             Err(error) => (error.id(), Parting::Unusable(format!("the driver panicked: {error}"))),
         };
-        let Some(id) = self.tasks.remove(&task) else { return };
-        let Some((lease, _)) = self.held.remove(&id) else { return };
+        let Some(lease) = self.tasks.remove(&task) else { return };
+        let id = lease.run_id;
+        if self.held.get(&id).is_none_or(|(held, _)| *held != lease) {
+            return;
+        }
+        self.held.remove(&id);
         match parting {
             Parting::AtRest => {
                 self.desk.office.wanted().remove(&id);
@@ -219,10 +229,19 @@ impl Worker {
 struct Guard {
     desk: Desk,
     run: RunId,
+    mailbox: mpsc::WeakUnboundedSender<Note>,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.desk.office.drivers().remove(&self.run);
+        let mut drivers = self.desk.office.drivers();
+        // A later driver of the same run keeps its own.
+        if self
+            .mailbox
+            .upgrade()
+            .is_some_and(|own| drivers.get(&self.run).is_some_and(|known| known.same_channel(&own)))
+        {
+            drivers.remove(&self.run);
+        }
     }
 }

@@ -25,8 +25,9 @@ pub fn narrow(query: &mut Query, column: &str, scope: &Scope) {
 }
 
 fn member(query: &mut Query, column: &str, actor: ActorId) {
-    query.push(" AND EXISTS (SELECT 1 FROM project_members m WHERE m.project_id = ").push(column);
-    query.push(" AND m.actor_id = ").bind(id(actor)).push(")");
+    // Outside the subquery, so that a bare column can only mean the row's own project.
+    query.push(" AND ").push(column).push(" IN (SELECT m.project_id FROM project_members m WHERE m.actor_id = ");
+    query.bind(id(actor)).push(")");
 }
 
 /// Runs in scope: the owner's, and those of any project the actor is a member of.

@@ -54,7 +54,12 @@ fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {
 
 pub static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
     over_all(|kind, tables| {
-        format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} AS root_node_id FROM {}", kind.name(), root(kind), tables.runs)
+        format!(
+            "SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} AS root_node_id FROM {}",
+            kind.name(),
+            root(kind),
+            tables.runs
+        )
     })
 });
 

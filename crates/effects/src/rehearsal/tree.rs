@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 pub fn planner(sections: &Sections) -> Value {
     let allowances = sections.value("allowances");
-    let may_grow = allowances["depth_left"].as_u64().unwrap_or(0) > 0 && allowances["nodes_left"].as_u64().unwrap_or(0) >= 3;
+    let may_grow =
+        allowances["depth_left"].as_u64().unwrap_or(0) > 0 && allowances["nodes_left"].as_u64().unwrap_or(0) >= 3;
     let is_root = sections.items("path").is_empty();
     if is_root && may_grow && sections.value("plan").is_null() { plan(sections, allowances) } else { leaf(sections) }
 }
@@ -41,13 +42,15 @@ fn leaf(sections: &Sections) -> Value {
 /// One look at what is there, then a page.
 pub fn executor(sections: &Sections) -> Value {
     let theme = Theme::of(sections.text("objective"));
-    let title = sections.value("task")["title"].as_str().filter(|title| !title.trim().is_empty()).unwrap_or(&theme.topic);
+    let title =
+        sections.value("task")["title"].as_str().filter(|title| !title.trim().is_empty()).unwrap_or(&theme.topic);
     if sections.items("tool_results").is_empty() && sections.offers("search_documents") {
         let call = json!({"tool": "search_documents", "arguments": {"query": theme.query()}, "purpose": "See what is there already."});
         return json!({"tool_calls": [call], "artifacts": [], "result": null, "question": null, "scratchpad": pad("A look at what is there first.")});
     }
     let angle = prose::angle_of(&theme, title);
-    let directions = sections.items("messages").into_iter().filter_map(|message| message["text"].as_str()).map(said).collect();
+    let directions =
+        sections.items("messages").into_iter().filter_map(|message| message["text"].as_str()).map(said).collect();
     let context = Context { directions, readings: Vec::new(), criteria: Vec::new() };
     let summary = format!("\"{}\" follows one question: {}", said(title), angle.question);
     json!({
@@ -62,9 +65,23 @@ pub fn executor(sections: &Sections) -> Value {
 pub fn aggregator(sections: &Sections) -> Value {
     let theme = Theme::of(sections.text("objective"));
     let lines = sections.items("results");
-    let summary_of = |line: &Value| line["result"]["summary"].as_str().map(|summary| (said(line["title"].as_str().unwrap_or_default()), said(summary)));
+    let summary_of = |line: &Value| {
+        line["result"]["summary"]
+            .as_str()
+            .map(|summary| (said(line["title"].as_str().unwrap_or_default()), said(summary)))
+    };
     let notes: Vec<(String, String)> = lines.iter().filter_map(|line| summary_of(line)).collect();
-    let gaps: Vec<String> = lines.iter().filter(|line| line["result"].is_null()).map(|line| format!("{}: {}", said(line["title"].as_str().unwrap_or_default()), said(line["error"].as_str().unwrap_or("no result")))).collect();
+    let gaps: Vec<String> = lines
+        .iter()
+        .filter(|line| line["result"].is_null())
+        .map(|line| {
+            format!(
+                "{}: {}",
+                said(line["title"].as_str().unwrap_or_default()),
+                said(line["error"].as_str().unwrap_or("no result"))
+            )
+        })
+        .collect();
     let context = Context { directions: Vec::new(), readings: Vec::new(), criteria: Vec::new() };
     let summary = format!("{} notes on {} are brought together; {} gaps remain.", notes.len(), theme.topic, gaps.len());
     let mut result = result(&summary, "synthesis");

@@ -8,6 +8,7 @@ use crate::homework::plan::Step;
 use crate::homework::state::Verdict;
 use crate::ids::{DocumentId, ProjectId};
 use crate::metrics::Metrics;
+use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -229,10 +230,12 @@ pub struct ScratchpadAppended {
     pub markdown: String,
 }
 
+/// What an iteration moved, if it moved anything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Progress {
+    #[serde(rename = "progress")]
     pub made: bool,
+    #[serde(rename = "progressReasons")]
     pub reasons: Vec<String>,
 }
 
@@ -241,6 +244,8 @@ pub struct Progress {
 #[serde(rename_all = "camelCase")]
 pub struct IterationCompleted {
     pub iteration: u32,
+    pub started_at: Timestamp,
+    #[serde(flatten)]
     pub progress: Progress,
     pub metrics: Metrics,
     pub artifacts: Artifacts,

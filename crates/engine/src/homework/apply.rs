@@ -231,7 +231,6 @@ impl State {
         };
         self.last = Some(Last {
             iteration: fact.iteration,
-            started_at: self.now.started_at,
             summary: fact.summary.clone(),
             progress: fact.progress.clone(),
             artifacts: fact.artifacts.clone(),

@@ -48,6 +48,7 @@ impl State {
         let summary = planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
         facts.push(fact::IterationCompleted {
             iteration: self.iteration,
+            started_at: self.now.started_at,
             progress,
             metrics,
             artifacts: self.now.artifacts.clone(),

@@ -9,7 +9,7 @@ use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework as fact;
-use crate::facts::run::{Failed, ReportCreated};
+use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
 use crate::run::{Facts, Input, Shared, StopReason, headline};
 use crate::workspace::Mutation;
@@ -35,6 +35,7 @@ impl State {
     fn proceed(&self, shared: &Shared, facts: &mut Facts) {
         match self.phase {
             Phase::NotStarted => self.start(shared, facts),
+            Phase::Waiting if self.iteration >= shared.budgets.max_iterations => self.out_of_iterations(shared, facts),
             Phase::Waiting => self.go_on(facts),
             Phase::Iterating => self.iterate(shared, facts),
             Phase::Reporting | Phase::Ended => {}
@@ -47,6 +48,13 @@ impl State {
             Phase::Waiting | Phase::Ended | Phase::Reporting => facts.push(fact::IterationStarted { iteration: self.iteration + 1 }),
             Phase::NotStarted | Phase::Iterating => {}
         }
+    }
+
+    /// The last iteration ended with a question; its answer is kept for whoever raises the limit.
+    fn out_of_iterations(&self, shared: &Shared, facts: &mut Facts) {
+        let detail = format!("all {} iterations are used", shared.budgets.max_iterations);
+        facts.push(ReportCreated { report: self.report(shared, StopReason::MaxIterations, &detail, None) });
+        facts.push(Stopped { stop_reason: StopReason::MaxIterations, detail });
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {

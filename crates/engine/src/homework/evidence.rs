@@ -14,7 +14,7 @@ impl State {
         let mut reasons = Vec::new();
         let mut count = |number: usize, what: &str| {
             if number > 0 {
-                reasons.push(format!("{number} {what}"));
+                reasons.push(format!("{what}: {number}"));
             }
         };
         count(artifacts.created_documents.len(), "documents created");

@@ -121,7 +121,8 @@ impl State {
             json!({
                 "iteration": last.iteration,
                 "summary": last.summary,
-                "progress": last.progress,
+                "progress": last.progress.made,
+                "progress_reasons": last.progress.reasons,
                 "new_artifacts": last.artifacts,
                 "planner_error": last.lost,
             }),

@@ -126,7 +126,6 @@ pub struct Finished {
 #[derive(Clone, Debug)]
 pub struct Last {
     pub iteration: u32,
-    pub started_at: Timestamp,
     pub summary: String,
     pub progress: Progress,
     pub artifacts: Artifacts,
@@ -158,15 +157,6 @@ pub struct Made {
 impl State {
     pub fn branch(&self, id: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| branch.id == id)
-    }
-
-    /// When an iteration began, while it or its successor is in hand.
-    pub fn started_at(&self, iteration: u32) -> Option<Timestamp> {
-        match &self.last {
-            Some(last) if last.iteration == iteration => Some(last.started_at),
-            _ if self.iteration == iteration => Some(self.now.started_at),
-            _ => None,
-        }
     }
 
     /// What the loop is doing, in words.

@@ -36,10 +36,13 @@ impl Shared {
         if self.is_working() {
             let until = match &event.fact {
                 Fact::Run(facts::Run::Recovered(fact)) => fact.active_until.min(event.at),
+                // A word from anywhere does not show that anybody was at work until now.
+                Fact::Run(facts::Run::MessageQueued(_) | facts::Run::BudgetChanged(_) | facts::Run::Answered(_)) => return,
                 _ => event.at,
             };
-            self.metrics.running_ms += until.since(self.updated_at);
+            self.metrics.running_ms += until.since(self.counted_until);
         }
+        self.counted_until = event.at;
     }
 
     fn apply_run(&mut self, fact: &facts::Run, event: &Event) {

@@ -237,7 +237,7 @@ impl Run {
         let shared = &self.shared;
         let id = shared.id;
         let least = least_call(&shared.brief.models);
-        if shared.stop_reason == Some(StopReason::MaxIterations) && self.iteration() >= budgets.max_iterations {
+        if shared.status() == Status::Stopped && self.iteration() >= budgets.max_iterations {
             return Some(format!("run {id} has used its {} iterations: raise --max-iterations above {}", budgets.max_iterations, self.iteration()));
         }
         if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {

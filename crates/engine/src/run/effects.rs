@@ -90,12 +90,14 @@ impl Run {
         if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
             self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
         }
-        self.proceed(now);
+        if self.shared.is_moving() {
+            self.decide(Input::Proceed, now);
+        }
     }
 
-    /// Everything that follows from the state alone.
+    /// Everything that follows from the state alone. Only a driver begins a run: a command leaves it queued.
     pub fn proceed(&mut self, now: Timestamp) {
-        if self.shared.is_moving() {
+        if self.shared.is_moving() && self.shared.started_at.is_some() {
             self.decide(Input::Proceed, now);
         }
     }
@@ -103,7 +105,7 @@ impl Run {
     fn declare_lost(&mut self, active_until: Timestamp, now: Timestamp) {
         let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
         let lost = in_flight.len() as u32;
-        let active_until = active_until.clamp(self.shared.updated_at, now.max(self.shared.updated_at));
+        let active_until = active_until.clamp(self.shared.counted_until, now.max(self.shared.counted_until));
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
         for (effect, flight) in in_flight {
             if self.want(&effect).is_none() {
@@ -116,6 +118,11 @@ impl Run {
                 self.finish(&effect, flight.attempt, FinishedAs::Lost, settled, Retry { at: Some(now), ..Retry::default() }, now);
             }
         }
+    }
+
+    /// Intended, and not yet heard of.
+    pub fn is_in_flight(&self, effect: &EffectId, attempt: u32) -> bool {
+        matches!(self.shared.effects.get(effect), Some(EffectState::InFlight(flight)) if flight.attempt == attempt)
     }
 
     fn flights(&self) -> impl Iterator<Item = (EffectId, Flight)> + '_ {
@@ -172,7 +179,7 @@ impl Run {
         let questions = self.shared.open_questions().filter_map(|question| question.deadline_at).min();
         let wall = self.shared.budgets.max_wall_ms.filter(|_| self.shared.is_working()).map(|limit| {
             let left = limit - self.shared.metrics.running_ms;
-            self.shared.updated_at.plus_ms(left.max(0))
+            self.shared.counted_until.plus_ms(left.max(0))
         });
         // A spent clock only matters while something could still be started; calls in flight end by themselves.
         questions.into_iter().chain(wall.filter(|_| self.in_flight() == 0)).min()
@@ -327,8 +334,8 @@ impl Run {
             Actor::Platform,
             now,
         );
-        self.decide(Input::Reply { effect, reply: &reply, response }, now);
         self.warn_of_limits(now);
+        self.decide(Input::Reply { effect, reply: &reply, response }, now);
     }
 
     fn call_failed(&mut self, effect: &EffectId, flight: &Flight, error: CallError, parked: Option<Parked>, now: Timestamp) {

@@ -44,6 +44,8 @@ pub struct Shared {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub updated_at: Timestamp,
+    /// Working time is counted up to here.
+    pub(super) counted_until: Timestamp,
     pub ended_at: Option<Timestamp>,
     /// How often the run has ended and was continued: one generation of its ending effects each.
     pub generation: u32,
@@ -100,6 +102,7 @@ impl Shared {
             created_at: at,
             started_at: None,
             updated_at: at,
+            counted_until: at,
             ended_at: None,
             generation: 0,
             last_seq: 0,
@@ -157,7 +160,7 @@ impl Shared {
 
     /// Working time up to `now`, the current stretch included.
     pub fn running_ms(&self, now: Timestamp) -> i64 {
-        self.metrics.running_ms + if self.is_working() { now.since(self.updated_at) } else { 0 }
+        self.metrics.running_ms + if self.is_working() { now.since(self.counted_until) } else { 0 }
     }
 
     /// The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked.

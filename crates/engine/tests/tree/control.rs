@@ -11,7 +11,9 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
         (Role::TreeExecutor, "Step a") => {
             asked += 1;
             if asked == 1 {
-                return Some(Ok(json!({ "question": { "text": "Which colour?", "options": ["red", "blue"], "default": null }, "scratchpad": pad("asking") })));
+                return Some(Ok(
+                    json!({ "question": { "text": "Which colour?", "options": ["red", "blue"], "default": null }, "scratchpad": pad("asking") }),
+                ));
             }
             assert!(own_text(job).contains("\"answer\":\"blue\""));
             assert!(job.effect.0.ends_with(".n1.g1.x.r2"));
@@ -28,7 +30,9 @@ fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_m
     assert_eq!(question.node_id, Some(by_title(&play, "Step a")));
     play.now = play.now.plus_ms(86_400_000);
     let before = play.run.shared.metrics.clone();
-    play.run.command(Command::Answer { question: None, text: "blue".into() }, Actor::Platform, play.now).expect("taken");
+    play.run
+        .command(Command::Answer { question: None, text: "blue".into() }, Actor::Platform, play.now)
+        .expect("taken");
     play.commit();
     assert_eq!(play.run.shared.metrics, before, "waiting burns nothing");
     play.go();
@@ -43,7 +47,10 @@ fn b9_a_question_with_a_default_is_answered_by_it_when_its_deadline_passes() {
         if role == Role::TreePlanner && !std::mem::replace(&mut asked, true) {
             return Some(Ok(json!({ "mode": "plan", "question": { "text": "Deep or wide?", "default": "deep" } })));
         }
-        assert!(role != Role::TreePlanner || own_text(job).contains("\"answer\":\"deep\"") && job.effect.0.ends_with(".n0.g1.plan.q2"));
+        assert!(
+            role != Role::TreePlanner
+                || own_text(job).contains("\"answer\":\"deep\"") && job.effect.0.ends_with(".n0.g1.plan.q2")
+        );
         None
     });
     play.go();
@@ -59,11 +66,20 @@ fn b9_a_question_with_a_default_is_answered_by_it_when_its_deadline_passes() {
 
 #[test]
 fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_their_money() {
-    let mut play = scripted(brief("Cancel"), |role, title, _| (role == Role::TreePlanner && title == "Cancel").then(|| Ok(plan(&[&["a", "b"], &["c"]]))));
+    let mut play = scripted(brief("Cancel"), |role, title, _| {
+        (role == Role::TreePlanner && title == "Cancel").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
+    });
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).outside[0].clone();
     let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = |text: String| engine::effect::Outcome::Model(Ok(engine::effect::ModelReply { text, usage: engine::effect::Usage { input: 500, cached: 0, output: 50, estimated: false }, truncated: false, provider_request_id: None }));
+    let reply = |text: String| {
+        engine::effect::Outcome::Model(Ok(engine::effect::ModelReply {
+            text,
+            usage: engine::effect::Usage { input: 500, cached: 0, output: 50, estimated: false },
+            truncated: false,
+            provider_request_id: None,
+        }))
+    };
     play.run.outcome(&effect, job.attempt, reply(plan(&[&["a", "b"], &["c"]]).to_string()), None, play.now);
     let due = play.run.due(play.now).outside;
     let (first, second) = (due[0].clone(), due[1].clone());
@@ -83,12 +99,18 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
     assert_eq!(play.run.shared.status(), Status::Completed);
     let report = play.run.shared.report.clone().unwrap();
     assert_eq!(report["not_done"], json!(["Step a: canceled by a person"]));
-    assert_eq!(payloads(&play, "tree.node_completed").last().unwrap()["outcome"], "partial", "to the parent it is a failed step");
+    assert_eq!(
+        payloads(&play, "tree.node_completed").last().unwrap()["outcome"],
+        "partial",
+        "to the parent it is a failed step"
+    );
 }
 
 #[test]
 fn b1_canceling_the_run_cancels_every_node_and_nothing_follows() {
-    let mut play = scripted(brief("Cancel all"), |role, title, _| (role == Role::TreePlanner && title == "Cancel all").then(|| Ok(plan(&[&["a", "b"], &["c"]]))));
+    let mut play = scripted(brief("Cancel all"), |role, title, _| {
+        (role == Role::TreePlanner && title == "Cancel all").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
+    });
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).outside[0].clone();
     play.run.intend(&effect, play.now).unwrap();
@@ -136,23 +158,38 @@ fn b1_retry_makes_a_new_node_reopens_every_ancestor_and_keeps_finished_siblings(
     assert_eq!(count(&play, "tree.node_aggregated"), 4, "both ancestors aggregate again");
     assert_eq!(play.run.shared.report.clone().unwrap()["not_done"], json!([]));
     assert!(play.kinds().iter().rev().take(2).any(|kind| *kind == "run.completed"));
-    let refused = play.run.command(Command::Node { node: old, order: NodeOrder::Retry }, Actor::Platform, play.now).unwrap_err();
+    let refused =
+        play.run.command(Command::Node { node: old, order: NodeOrder::Retry }, Actor::Platform, play.now).unwrap_err();
     assert_eq!(refused.slug, "not_current");
 }
 
 #[test]
 fn b1_a_paused_subtree_starts_nothing_and_goes_on_where_it_was() {
-    let mut play = scripted(brief("Pause"), |role, title, _| (role == Role::TreePlanner && title == "Pause").then(|| Ok(plan(&[&["a", "b"]]))));
+    let mut play = scripted(brief("Pause"), |role, title, _| {
+        (role == Role::TreePlanner && title == "Pause").then(|| Ok(plan(&[&["a", "b"]])))
+    });
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).outside[0].clone();
     let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = engine::effect::ModelReply { text: plan(&[&["a", "b"]]).to_string(), usage: Default::default(), truncated: false, provider_request_id: None };
+    let reply = engine::effect::ModelReply {
+        text: plan(&[&["a", "b"]]).to_string(),
+        usage: Default::default(),
+        truncated: false,
+        provider_request_id: None,
+    };
     play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
     play.commit();
     node(&mut play, "Step a", NodeOrder::Pause);
     play.go();
-    assert_eq!((status_of(&play, "Step a"), status_of(&play, "Step b")), (NodeStatus::Executing, NodeStatus::Completed));
-    assert_eq!(play.run.shared.status(), Status::Paused, "nothing but the paused branch is left, and waiting burns no time");
+    assert_eq!(
+        (status_of(&play, "Step a"), status_of(&play, "Step b")),
+        (NodeStatus::Executing, NodeStatus::Completed)
+    );
+    assert_eq!(
+        play.run.shared.status(),
+        Status::Paused,
+        "nothing but the paused branch is left, and waiting burns no time"
+    );
     let before = play.run.shared.metrics.running_ms;
     play.now = play.now.plus_ms(3_600_000);
     node(&mut play, "Step a", NodeOrder::Resume);
@@ -172,10 +209,21 @@ fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
     play.run.take_over(None, play.now);
     let effect = play.run.due(play.now).outside[0].clone();
     let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = engine::effect::ModelReply { text: plan(&[&["a", "b"]]).to_string(), usage: Default::default(), truncated: false, provider_request_id: None };
+    let reply = engine::effect::ModelReply {
+        text: plan(&[&["a", "b"]]).to_string(),
+        usage: Default::default(),
+        truncated: false,
+        provider_request_id: None,
+    };
     play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
     let a = by_title(&play, "Step a");
-    play.run.command(Command::Say { text: "Mind the gap".into(), node: Some(a), lane: engine::run::Lane::Steer }, Actor::Platform, play.now).expect("queued");
+    play.run
+        .command(
+            Command::Say { text: "Mind the gap".into(), node: Some(a), lane: engine::run::Lane::Steer },
+            Actor::Platform,
+            play.now,
+        )
+        .expect("queued");
     play.commit();
     play.go();
     check(&play);

@@ -29,10 +29,22 @@ fn t7_a_model_that_always_plans_ends_within_every_guard() {
         assert!(play.run.shared.status().is_terminal(), "{guard}");
         let guards = payloads(&play, "tree.guard");
         assert!(guards.iter().any(|fired| fired["guard"] == guard), "{guard}: {guards:?}");
-        let said = payloads(&play, "tree.node_status").iter().any(|status| status["message"] == format!("guard:{guard}") && status["status"] == "executing");
-        assert!(said || play.run.shared.stop_reason == Some(StopReason::BudgetTokens), "{guard} forced a leaf and said so");
+        let said = payloads(&play, "tree.node_status")
+            .iter()
+            .any(|status| status["message"] == format!("guard:{guard}") && status["status"] == "executing");
+        assert!(
+            said || play.run.shared.stop_reason == Some(StopReason::BudgetTokens),
+            "{guard} forced a leaf and said so"
+        );
         if guard == "max_depth" {
-            assert!(state(&play).nodes.iter().filter(|node| node.depth == 2).all(|node| !play.events.iter().any(|event| event.node_id == Some(node.id) && event.kind() == "effect.started" && event.payload.contains("tree_planner"))), "no planner call at max_depth");
+            assert!(
+                state(&play).nodes.iter().filter(|node| node.depth == 2).all(|node| !play.events.iter().any(|event| {
+                    event.node_id == Some(node.id)
+                        && event.kind() == "effect.started"
+                        && event.payload.contains("tree_planner")
+                })),
+                "no planner call at max_depth"
+            );
         }
     }
 }
@@ -70,14 +82,28 @@ fn t5_b14_malformed_answers_and_foreign_ids_are_repaired_once_and_then_fail_the_
         ("planner", json!({ "mode": "plan" }), "no plan"),
         ("planner", json!("words"), "no JSON object"),
         ("executor", json!({ "tool_calls": [], "artifacts": [] }), "neither tool_calls nor result"),
-        ("executor", json!({ "result": { "summary": "x", "primary_artifact_label": foreign } }), "not an artifact of this node"),
-        ("executor", json!({ "result": { "summary": "x", "parent_hint": { "hint_type": "read_documents", "artifact_labels": ["someone else's"] } } }), "not an artifact of this node"),
+        (
+            "executor",
+            json!({ "result": { "summary": "x", "primary_artifact_label": foreign } }),
+            "not an artifact of this node",
+        ),
+        (
+            "executor",
+            json!({ "result": { "summary": "x", "parent_hint": { "hint_type": "read_documents", "artifact_labels": ["someone else's"] } } }),
+            "not an artifact of this node",
+        ),
         ("executor", json!({ "result": { "summary": " " } }), "summary is empty"),
-        ("executor", json!({ "artifacts": [{ "type": "sculpture", "label": "x" }], "result": { "summary": "x" } }), "sculpture"),
+        (
+            "executor",
+            json!({ "artifacts": [{ "type": "sculpture", "label": "x" }], "result": { "summary": "x" } }),
+            "sculpture",
+        ),
     ];
     for (who, bad, why) in cases {
         let (is_planner, bad) = (who == "planner", bad.clone());
-        let mut play = scripted(brief("Hostile"), move |role, _, _| ((role == Role::TreePlanner) == is_planner).then(|| Ok(bad.clone())));
+        let mut play = scripted(brief("Hostile"), move |role, _, _| {
+            ((role == Role::TreePlanner) == is_planner).then(|| Ok(bad.clone()))
+        });
         play.go();
         check(&play);
         assert_eq!(play.run.shared.stop_reason, Some(StopReason::Error), "{why}");
@@ -109,7 +135,9 @@ fn b2_a_budget_that_ends_yields_a_partial_result_paid_from_the_reserve_and_conti
     let mut small = brief("Little money");
     small.budgets.max_cost_usd = None;
     small.budgets.max_tokens = Some(60_000);
-    let mut play = scripted(small, |role, title, _| (role == Role::TreePlanner && title == "Little money").then(|| Ok(plan(&[&["a", "b"], &["c", "d"], &["e"]]))));
+    let mut play = scripted(small, |role, title, _| {
+        (role == Role::TreePlanner && title == "Little money").then(|| Ok(plan(&[&["a", "b"], &["c", "d"], &["e"]])))
+    });
     let expensive = engine::effect::Usage { input: 9_000, cached: 0, output: 1_000, estimated: false };
     play.usage = expensive;
     play.go();
@@ -132,7 +160,11 @@ fn b2_a_budget_that_ends_yields_a_partial_result_paid_from_the_reserve_and_conti
 
 #[test]
 fn a_crash_at_any_point_changes_nothing_in_the_end_but_attempts() {
-    let make = || scripted(brief("Crash"), |role, title, _| (role == Role::TreePlanner && title == "Crash").then(|| Ok(plan(&[&["a", "b"], &["c"]]))));
+    let make = || {
+        scripted(brief("Crash"), |role, title, _| {
+            (role == Role::TreePlanner && title == "Crash").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
+        })
+    };
     let mut whole = make();
     whole.go();
     let cuts = whole.batches.iter().filter_map(|batch| batch.events.last()).map(|event| event.seq as usize);

@@ -69,7 +69,10 @@ fn summed(label: &str) -> Value {
 }
 
 /// A model that plays its part unless `special` says otherwise.
-fn scripted(brief: Queued, mut special: impl FnMut(Role, &str, &Job) -> Option<Result<Value, CallError>> + 'static) -> Play {
+fn scripted(
+    brief: Queued,
+    mut special: impl FnMut(Role, &str, &Job) -> Option<Result<Value, CallError>> + 'static,
+) -> Play {
     Play::new(brief, move |role, job| {
         let title = title(job);
         special(role, &title, job).unwrap_or_else(|| {
@@ -101,7 +104,11 @@ fn count(play: &Play, kind: &str) -> usize {
 }
 
 fn payloads(play: &Play, kind: &str) -> Vec<Value> {
-    play.events.iter().filter(|event| event.kind() == kind).map(|event| serde_json::from_str(&event.payload).expect("JSON")).collect()
+    play.events
+        .iter()
+        .filter(|event| event.kind() == kind)
+        .map(|event| serde_json::from_str(&event.payload).expect("JSON"))
+        .collect()
 }
 
 /// Everything that must hold of any log, whatever happened.
@@ -109,23 +116,37 @@ fn check(play: &Play) {
     if let Err(broken) = audit(&play.events) {
         let seq: usize = broken.split(' ').nth(1).and_then(|seq| seq.parse().ok()).unwrap_or(0);
         let node = play.events[seq - 1].node_id;
-        let log = play.events.iter().take(seq).filter(|event| event.node_id == node).map(|event| format!("{} {} {}\n", event.seq, event.kind(), event.payload));
+        let log = play
+            .events
+            .iter()
+            .take(seq)
+            .filter(|event| event.node_id == node)
+            .map(|event| format!("{} {} {}\n", event.seq, event.kind(), event.payload));
         panic!("{broken}\n{}", log.collect::<String>());
     }
     state(play).check_money().expect("money adds up");
     let folded = Run::fold(&play.events).expect("a fold");
-    assert_eq!(engine::projection::rows(&folded, &play.events), engine::projection::rows(&play.run, &play.events), "T1: the fold is the state");
+    assert_eq!(
+        engine::projection::rows(&folded, &play.events),
+        engine::projection::rows(&play.run, &play.events),
+        "T1: the fold is the state"
+    );
     let mut live: std::collections::BTreeMap<NodeId, engine::batch::NodeRow> = Default::default();
     let mut run = Run::fold(&play.events[..1]).expect("born");
     for batch in &play.batches {
         batch.events.iter().filter(|event| event.seq > 1).for_each(|event| run.apply(event));
         live.extend(engine::projection::rows(&run, &batch.events).nodes.into_iter().map(|row| (row.id, row)));
     }
-    let rebuilt: std::collections::BTreeMap<_, _> = engine::projection::rows(&folded, &play.events).nodes.into_iter().map(|row| (row.id, row)).collect();
+    let rebuilt: std::collections::BTreeMap<_, _> =
+        engine::projection::rows(&folded, &play.events).nodes.into_iter().map(|row| (row.id, row)).collect();
     assert_eq!(live, rebuilt, "T1: rows written batch by batch equal rows rebuilt at once");
     let root = &state(play).nodes[0].subtree;
     let metrics = &play.run.shared.metrics;
-    assert_eq!((root.cost_usd, root.tokens_in, root.llm_calls, root.tool_calls), (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls), "the root's subtree is the run");
+    assert_eq!(
+        (root.cost_usd, root.tokens_in, root.llm_calls, root.tool_calls),
+        (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls),
+        "the root's subtree is the run"
+    );
 }
 
 fn node(play: &mut Play, title: &str, order: NodeOrder) {

@@ -37,9 +37,13 @@ fn answer(seed: u64, faults: u64, role: Role, job: &Job) -> Result<Value, CallEr
         Role::TreePlanner if kind < 5 => bands(seed, place),
         Role::TreePlanner if kind == 5 => json!({ "question": { "text": "Which way?", "default": "left" } }),
         Role::TreePlanner => execute(),
-        Role::TreeExecutor if kind < 3 => json!({ "tool_calls": [{ "tool": "create_document", "arguments": { "title": place, "content": "text" } }, { "tool": "search_documents", "arguments": {} }] }),
+        Role::TreeExecutor if kind < 3 => {
+            json!({ "tool_calls": [{ "tool": "create_document", "arguments": { "title": place, "content": "text" } }, { "tool": "search_documents", "arguments": {} }] })
+        }
         Role::TreeExecutor if kind == 3 => json!({ "question": { "text": "What colour?" } }),
-        Role::TreeExecutor if kind == 4 => json!({ "artifacts": [{ "type": "json", "label": "data", "json": { "n": kind } }], "result": { "summary": "data" } }),
+        Role::TreeExecutor if kind == 4 => {
+            json!({ "artifacts": [{ "type": "json", "label": "data", "json": { "n": kind } }], "result": { "summary": "data" } })
+        }
         Role::TreeExecutor => done("paper"),
         _ => {
             let mut answer = summed("synthesis");

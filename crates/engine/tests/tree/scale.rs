@@ -20,7 +20,10 @@ fn grow(wide: usize, depth: usize) -> (Play, Duration) {
         let level = title.matches('/').count();
         Ok(match role {
             Role::TreePlanner => {
-                let steps: Vec<Value> = ids.iter().map(|id| json!({ "id": id, "title": format!("{title}/{id}"), "leaf": level + 1 == depth })).collect();
+                let steps: Vec<Value> = ids
+                    .iter()
+                    .map(|id| json!({ "id": id, "title": format!("{title}/{id}"), "leaf": level + 1 == depth }))
+                    .collect();
                 json!({ "mode": "plan", "plan": { "bands": [{ "steps": steps }] } })
             }
             Role::TreeExecutor => done("paper"),

@@ -76,11 +76,8 @@ fn plan(payload: &Value) -> String {
 }
 
 fn progress(payload: &Value) -> String {
-    let made = if payload["progress"]["made"] == Value::Bool(true) {
-        list(&payload["progress"]["reasons"])
-    } else {
-        "no progress".into()
-    };
+    let made =
+        if payload["progress"] == Value::Bool(true) { list(&payload["progressReasons"]) } else { "no progress".into() };
     format!("iteration {} ended: {made}", payload["iteration"])
 }
 

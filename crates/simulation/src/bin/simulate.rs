@@ -1,0 +1,149 @@
+//! Runs seeds of the simulation. `--seed N --trace` replays one; `--seeds N` runs many and prints a line,
+//! with the command that replays it, for each that fails.
+
+use simulation::seeds::{Verdict, run, run_seed};
+use simulation::world::{Setup, StoreKind};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--store memory|sqlite|mix] [--stop-at-first]\n       simulate --seed N [--store memory|sqlite] [--trace]";
+
+struct Options {
+    seeds: u64,
+    from: u64,
+    jobs: usize,
+    store: Option<StoreKind>,
+    one: Option<u64>,
+    trace: bool,
+    stop_at_first: bool,
+}
+
+fn options() -> Result<Options, String> {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let mut options =
+        Options { seeds: 2_000, from: 0, jobs: cores, store: None, one: None, trace: false, stop_at_first: false };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|word| word.parse().ok()).ok_or(format!("{word} needs a number"));
+        match word.as_str() {
+            "--seeds" => options.seeds = number()?,
+            "--from" => options.from = number()?,
+            "--jobs" => options.jobs = number()? as usize,
+            "--seed" => options.one = Some(number()?),
+            "--trace" => options.trace = true,
+            "--stop-at-first" => options.stop_at_first = true,
+            "--store" => {
+                options.store = match words.next().as_deref() {
+                    Some("memory") => Some(StoreKind::Memory),
+                    Some("sqlite") => Some(StoreKind::Sqlite),
+                    Some("mix") => None,
+                    other => return Err(format!("--store is memory, sqlite or mix, not {other:?}")),
+                }
+            }
+            other => return Err(format!("{other} is not known here")),
+        }
+    }
+    Ok(options)
+}
+
+/// Every fourth seed runs on SQL, unless one store is asked for.
+fn store_of(options: &Options, seed: u64) -> StoreKind {
+    let mixed = if seed % 4 == 3 { StoreKind::Sqlite } else { StoreKind::Memory };
+    options.store.unwrap_or(mixed)
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("{why}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match options.one {
+        Some(seed) => one(&options, seed),
+        None => many(&options),
+    }
+}
+
+fn one(options: &Options, seed: u64) -> ExitCode {
+    let setup = Setup { keep_lines: options.trace, ..Setup::of(seed, store_of(options, seed)) };
+    let verdict = if options.trace { run(setup) } else { run_seed(seed, setup.store) };
+    verdict.trace.iter().for_each(|line| println!("{line}"));
+    println!(
+        "seed {seed}: {} events, {} model calls, {} deaths, {} virtual s, trace {:016x}",
+        verdict.events,
+        verdict.requests,
+        verdict.deaths,
+        verdict.virtual_ms / 1000,
+        verdict.trace_hash
+    );
+    verdict.wrongs.iter().for_each(|wrong| println!("  {wrong}"));
+    if verdict.wrongs.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What many seeds came to.
+#[derive(Default)]
+struct Totals {
+    seeds: u64,
+    failed: u64,
+    events: u64,
+    requests: usize,
+    deaths: u32,
+}
+
+impl Totals {
+    fn add(&mut self, verdict: &Verdict) {
+        self.seeds += 1;
+        self.failed += u64::from(!verdict.wrongs.is_empty());
+        self.events += verdict.events;
+        self.requests += verdict.requests;
+        self.deaths += verdict.deaths;
+    }
+}
+
+fn many(options: &Options) -> ExitCode {
+    #[expect(clippy::disallowed_methods, reason = "how long people wait for the simulation is no part of any world")]
+    let began = Instant::now();
+    let (next, stop, totals) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(Totals::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    if nth >= options.seeds {
+                        return;
+                    }
+                    let seed = options.from + nth;
+                    let verdict = run_seed(seed, store_of(options, seed));
+                    totals.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict);
+                    if !verdict.wrongs.is_empty() {
+                        complain(&verdict);
+                        stop.fetch_or(options.stop_at_first, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let Totals { seeds, failed, events, requests, deaths } =
+        totals.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{seeds} seeds, {failed} failed: {events} events, {requests} model calls, {deaths} deaths of workers, in {seconds:.1} s"
+    );
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn complain(verdict: &Verdict) {
+    let store = match verdict.store {
+        StoreKind::Memory => "memory",
+        StoreKind::Sqlite => "sqlite",
+    };
+    let first = verdict.wrongs.first().map(String::as_str).unwrap_or_default();
+    println!(
+        "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --store {store} --trace",
+        verdict.seed, verdict.seed
+    );
+}

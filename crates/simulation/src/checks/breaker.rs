@@ -1,0 +1,85 @@
+//! 43: iterations stay within their limit, and the no-progress breaker stops the run exactly where it should.
+
+use super::Story;
+use engine::facts::homework::IterationCompleted;
+use engine::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
+use engine::homework::state::Verdict;
+use engine::run::StopReason;
+
+#[derive(Default)]
+struct Streaks {
+    without_progress: u32,
+    repeats: u32,
+    last_actions: Vec<String>,
+    actions: Vec<String>,
+    /// The set that came back without progress: it counts whenever it comes again.
+    barred: Option<Vec<String>>,
+    asks: bool,
+}
+
+impl Streaks {
+    fn forgive(&mut self) {
+        (self.repeats, self.without_progress, self.barred) = (0, 0, None);
+    }
+
+    fn close(&mut self, fact: &IterationCompleted) {
+        let made = fact.progress.made;
+        let known = self.actions == self.last_actions || self.barred.as_ref() == Some(&self.actions);
+        let again = !made && !self.actions.is_empty() && known;
+        self.repeats = if made { 0 } else { self.repeats + u32::from(again) };
+        if made {
+            self.barred = None;
+        } else if again {
+            self.barred = Some(self.actions.clone());
+        }
+        self.without_progress = match (made, self.asks) {
+            (true, _) => 0,
+            (false, true) => self.without_progress,
+            (false, false) => self.without_progress + 1,
+        };
+        self.last_actions = std::mem::take(&mut self.actions);
+    }
+}
+
+pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+    let mut streaks = Streaks::default();
+    let mut limits = None;
+    for event in &story.events {
+        match &event.fact {
+            Fact::Run(R::Queued(fact)) => limits = Some(fact.budgets.clone()),
+            Fact::Run(R::BudgetChanged(fact)) => limits = Some(fact.budgets.clone()),
+            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued => streaks.forgive(),
+            Fact::Homework(H::Planned(fact)) => {
+                (streaks.actions, streaks.asks) = (fact.actions.clone(), fact.needs_user_input)
+            }
+            Fact::Homework(H::IterationStarted(fact)) => {
+                streaks.asks = false;
+                if limits.as_ref().is_some_and(|limits| fact.iteration > limits.max_iterations) && !lowered(story) {
+                    wrongs.push(format!("43: run {} began iteration {}", story.id, fact.iteration));
+                }
+            }
+            Fact::Homework(H::IterationCompleted(fact)) => {
+                streaks.close(fact);
+                let Some(limits) = &limits else { continue };
+                let over =
+                    streaks.without_progress >= limits.no_progress_limit || streaks.repeats >= limits.repeat_limit;
+                let stopped = matches!(fact.verdict, Verdict::Stop { reason: StopReason::NoProgress, .. });
+                let excused =
+                    streaks.asks || matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
+                if stopped != (over && !excused) {
+                    let Streaks { without_progress, repeats, .. } = streaks;
+                    wrongs.push(format!(
+                        "43: run {} iteration {}: {without_progress} without progress, {repeats} repeats, verdict {:?}",
+                        story.id, fact.iteration, fact.verdict
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Somebody lowered the limit under a run that was past it.
+fn lowered(story: &Story) -> bool {
+    story.events.iter().any(|event| matches!(event.fact, Fact::Run(R::BudgetChanged(_))))
+}

@@ -1,0 +1,102 @@
+//! 19: a run completes with proof, and only with proof.
+
+use super::Story;
+use engine::event::Event;
+use engine::facts::homework::Planned;
+use engine::facts::{Fact, Homework as H};
+use engine::homework::plan::{Step, StepStatus};
+use engine::homework::state::Verdict;
+use engine::run::StopReason;
+use std::collections::BTreeSet;
+
+/// Judged from the log alone: what the planner last said, what the tools really did.
+#[derive(Default)]
+struct Proof {
+    planned: Option<Planned>,
+    steps: Vec<Step>,
+    touched: BTreeSet<String>,
+    good: BTreeSet<String>,
+    proven: BTreeSet<String>,
+    anything: bool,
+}
+
+impl Proof {
+    fn learn(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Homework(H::Planned(fact)) => self.planned = Some(fact.clone()),
+            Fact::Homework(H::PlanUpdated(fact)) => self.steps = fact.steps.clone(),
+            Fact::Homework(H::ToolCallResult(fact)) if fact.ok => {
+                self.good.insert(format!("event:{}", event.seq));
+                let made = &fact.artifacts;
+                let documents = made
+                    .created_documents
+                    .iter()
+                    .chain(&made.updated_documents)
+                    .map(|named| format!("doc:{}", named.id));
+                let tasks =
+                    made.created_tasks.iter().chain(&made.updated_tasks).map(|named| format!("task:{}", named.id));
+                self.touched.extend(documents.chain(tasks));
+                self.anything |= !made.is_empty();
+            }
+            _ => {}
+        }
+    }
+
+    fn holds(&self, reference: &str) -> bool {
+        self.touched.contains(reference.trim()) || self.good.contains(reference.trim())
+    }
+
+    /// What the iteration proved, before it is judged.
+    fn prove(&mut self, story: &Story) {
+        let claims = self.planned.iter().flat_map(|planned| planned.completion_evidence.clone()).collect::<Vec<_>>();
+        for claim in claims {
+            if !claim.refs.iter().any(|reference| self.holds(reference)) {
+                continue;
+            }
+            self.anything = true;
+            let criteria = &story.row.success_criteria;
+            let cited = criteria
+                .iter()
+                .find(|known| claim.criterion.as_ref().is_some_and(|cited| cited == &known.id || cited == &known.text));
+            self.proven.extend(cited.map(|criterion| criterion.id.clone()));
+        }
+    }
+
+    fn objections(&self, story: &Story) -> Vec<String> {
+        let mut objections = Vec::new();
+        match &self.planned {
+            Some(planned) if planned.exit_signal && planned.remaining_work.is_empty() => {}
+            _ => objections.push("no exit signal, or work remains".to_owned()),
+        }
+        if self.steps.iter().any(|step| step.status != StepStatus::Done) {
+            objections.push("a step is open".into());
+        }
+        let unproven = story.row.success_criteria.iter().filter(|criterion| !self.proven.contains(&criterion.id));
+        objections.extend(unproven.map(|criterion| format!("{} is not proven", criterion.id)));
+        if !self.anything {
+            objections.push("nothing was made or read".into());
+        }
+        objections
+    }
+}
+
+pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+    let mut proof = Proof::default();
+    for event in &story.events {
+        proof.learn(event);
+        let Fact::Homework(H::IterationCompleted(fact)) = &event.fact else { continue };
+        proof.prove(story);
+        let objections = proof.objections(story);
+        let complete = matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
+        if complete && !objections.is_empty() {
+            wrongs.push(format!("19: run {} completed although {}", story.id, objections.join(", ")));
+        }
+        if !complete && objections.is_empty() && fact.lost.is_none() {
+            wrongs.push(format!(
+                "19: run {} proved everything in iteration {} and was not let go",
+                story.id, fact.iteration
+            ));
+        }
+        proof.planned = None;
+    }
+}

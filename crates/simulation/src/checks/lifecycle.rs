@@ -1,0 +1,130 @@
+//! 13, 20, 36, 37: a run ends once, writes one entry per iteration, burns nothing while it waits, and counts
+//! its working time honestly.
+
+use super::Story;
+use super::fold::replay;
+use crate::world::Lived;
+use engine::event::Event;
+use engine::facts::{Effect, Fact, Homework as H, Run as R, run::ResumeReason};
+use engine::run::Status;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    terminal_is_terminal(story, wrongs);
+    entries_once(story, wrongs);
+    waiting_burns_nothing(story, wrongs);
+    working_time(lived, story, wrongs);
+    nothing_lost_in_steady_worlds(lived, story, wrongs);
+}
+
+fn terminal_is_terminal(story: &Story, wrongs: &mut Vec<String>) {
+    let mut ended: Option<&Event> = None;
+    for event in &story.events {
+        let audit = matches!(event.fact, Fact::Run(R::MessageQueued(_) | R::BudgetChanged(_)));
+        let canceled = ended.is_some_and(|end| matches!(end.fact, Fact::Run(R::Canceled(_) | R::Completed(_))));
+        match &event.fact {
+            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued && !canceled => ended = None,
+            _ if ended.is_some() && (!audit || canceled) => {
+                wrongs.push(format!(
+                    "13: run {} went on at {} with {} after it ended",
+                    story.id,
+                    event.seq,
+                    event.kind()
+                ));
+            }
+            Fact::Run(R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_)) => ended = Some(event),
+            _ => {}
+        }
+    }
+}
+
+fn entries_once(story: &Story, wrongs: &mut Vec<String>) {
+    let (mut written, mut completed) = (BTreeMap::new(), Vec::new());
+    let mut keys = BTreeSet::new();
+    for event in &story.events {
+        match &event.fact {
+            Fact::Homework(H::ScratchpadAppended(fact)) => {
+                *written.entry(fact.iteration).or_insert(0) += 1;
+                if !keys.insert((fact.scratchpad_document_id, fact.entry_key.clone())) {
+                    wrongs.push(format!("20: run {} has two entries {}", story.id, fact.entry_key));
+                }
+            }
+            Fact::Homework(H::ExecutorFinished(fact)) => {
+                if let Some(entry) = &fact.entry
+                    && !keys.insert((entry.scratchpad_document_id, entry.entry_key.clone()))
+                {
+                    wrongs.push(format!(
+                        "20: run {} has two entries {} on branch {}",
+                        story.id, entry.entry_key, fact.branch_id
+                    ));
+                }
+            }
+            Fact::Homework(H::IterationCompleted(fact)) => completed.push(fact.iteration),
+            _ => {}
+        }
+    }
+    let expected: Vec<u32> = (1..=completed.len() as u32).collect();
+    if completed != expected {
+        wrongs.push(format!("20: run {} completed iterations {completed:?}", story.id));
+    }
+    if written != completed.into_iter().map(|iteration| (iteration, 1)).collect() {
+        wrongs.push(format!("20: run {} has entries per iteration {written:?}", story.id));
+    }
+}
+
+fn waiting_burns_nothing(story: &Story, wrongs: &mut Vec<String>) {
+    let mut before: Option<(Status, i64)> = None;
+    replay(&story.events, |run, event| {
+        let (status, running_ms) = (run.shared.status(), run.shared.metrics.running_ms);
+        if let Some((was, ran)) = before
+            && was != Status::Running
+        {
+            if running_ms != ran {
+                wrongs.push(format!(
+                    "36: run {} worked {} ms while {} (event {})",
+                    story.id,
+                    running_ms - ran,
+                    was.name(),
+                    event.seq
+                ));
+            }
+            if matches!(event.fact, Fact::Effect(Effect::Started(_))) {
+                wrongs.push(format!("36: run {} started a call while {} (event {})", story.id, was.name(), event.seq));
+            }
+        }
+        before = Some((status, running_ms));
+    });
+}
+
+/// Work is only counted while somebody's lease on the run was good, or its holder proved to be alive.
+fn working_time(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let Some(run) = replay(&story.events, |_, _| ()) else { return };
+    let holds = lived.record.holds.get(&story.id).map(Vec::as_slice).unwrap_or_default();
+    let mut held: u64 = holds.iter().map(|hold| hold.until_ms.max(hold.seen_ms).saturating_sub(hold.from_ms)).sum();
+    // A driver that died before its first commit was still the last one seen: the pause before it counts as its own.
+    for pair in holds.windows(2).filter(|pair| !pair[1].committed) {
+        held += pair[1].from_ms.saturating_sub(pair[0].until_ms.max(pair[0].seen_ms));
+    }
+    // A person's pause or cancel counts as the end of the work, even when the worker had died before it.
+    for event in story.events.iter().filter(|event| matches!(event.fact, Fact::Run(R::Paused(_) | R::Canceled(_)))) {
+        let at = crate::clock::VirtualClock::since_beginning(event.at);
+        let lapsed = holds.iter().rev().find(|hold| hold.from_ms <= at).map_or(at, |hold| hold.until_ms);
+        held += at.saturating_sub(lapsed);
+    }
+    let worked = run.shared.metrics.running_ms;
+    if worked < 0 || worked as u64 > held {
+        wrongs.push(format!("37: run {} worked {worked} ms, but was held for {held} ms only", story.id));
+    }
+}
+
+fn nothing_lost_in_steady_worlds(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    use engine::facts::effect::FinishedAs;
+    if !lived.setup.weather.is_steady() || lived.setup.crash_at.is_some() {
+        return;
+    }
+    for event in &story.events {
+        if matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Lost) {
+            wrongs.push(format!("34: run {} lost a call at {} though no process died", story.id, event.seq));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The invariants, held against one world that has ended. Numbers are those of the reliability programme;
+//! every line of a verdict begins with one.
+
+mod breaker;
+mod evidence;
+mod fold;
+mod lifecycle;
+mod log;
+mod money;
+mod people;
+mod requests;
+mod workspace;
+
+use crate::world::Lived;
+use engine::batch::RunRow;
+use engine::event::Event;
+use engine::ids::RunId;
+use engine::workspace::Scope;
+
+/// One run as the store tells it.
+pub struct Story {
+    pub id: RunId,
+    pub events: Vec<Event>,
+    pub row: RunRow,
+}
+
+/// Everything wrong with this world; empty when nothing is.
+pub async fn judge(lived: &Lived) -> Vec<String> {
+    let mut wrongs = lived.record.wrongs.clone();
+    for errand in &lived.errands {
+        let Some(story) = Story::read(lived, errand.id).await else { continue };
+        log::check(lived, &story, &mut wrongs).await;
+        lifecycle::check(lived, &story, &mut wrongs);
+        evidence::check(&story, &mut wrongs);
+        breaker::check(&story, &mut wrongs);
+        money::check(lived, &story, &mut wrongs);
+        requests::check(lived, &story, &mut wrongs);
+        people::check(lived, &story, &mut wrongs);
+        workspace::check(lived, &story, &mut wrongs).await;
+    }
+    wrongs
+}
+
+impl Story {
+    pub async fn read(lived: &Lived, id: RunId) -> Option<Story> {
+        let row = lived.store.run(&Scope::Platform, id).await.ok().flatten()?;
+        let stored = lived.store.events(id, 0, usize::MAX >> 1).await.ok()?;
+        Some(Story { id, row, events: stored.into_iter().map(engine::event::StoredEvent::decode).collect() })
+    }
+}

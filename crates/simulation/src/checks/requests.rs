@@ -1,0 +1,91 @@
+//! 40, 41: attempts are counted and waits are kept; what a model spoiled is never acted upon.
+
+use super::Story;
+use crate::world::Lived;
+use crate::world::provider::{Ended, Request};
+use engine::event::Event;
+use engine::facts::effect::FinishedAs;
+use engine::facts::{Effect, Fact, Homework as H, Run as R};
+use engine::time::Timestamp;
+use std::collections::BTreeMap;
+
+const MOST_ATTEMPTS: u32 = 6;
+
+pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let bill: Vec<&Request> = lived.bill.iter().filter(|request| request.run == story.id).collect();
+    attempts(story, wrongs);
+    retry_after(story, &bill, wrongs);
+    spoiled(story, &bill, wrongs);
+}
+
+fn attempts(story: &Story, wrongs: &mut Vec<String>) {
+    let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut not_before: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    for event in &story.events {
+        match &event.fact {
+            Fact::Effect(Effect::Finished(fact)) => {
+                let tries = counted.entry(&fact.effect.0).or_default();
+                *tries += u32::from(fact.counted);
+                if *tries > MOST_ATTEMPTS {
+                    wrongs.push(format!("40: run {} tried {} {tries} times", story.id, fact.effect));
+                }
+                if fact.outcome == FinishedAs::Failed {
+                    *tries = 0;
+                }
+                not_before.insert(&fact.effect.0, fact.retry_at.unwrap_or_default());
+            }
+            Fact::Effect(Effect::Started(fact))
+                if not_before.get(fact.effect.0.as_str()).is_some_and(|at| event.at < *at) =>
+            {
+                wrongs
+                    .push(format!("40: run {} tried {} again too early (event {})", story.id, fact.effect, event.seq));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// By the provider's own watch.
+fn retry_after(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
+    for (index, request) in bill.iter().enumerate() {
+        let (Ended::Failed { retry_after_ms: Some(wait), .. }, Some(end)) = (&request.ended, request.end_ms) else {
+            continue;
+        };
+        let next = bill[index + 1..].iter().find(|next| next.effect == request.effect && next.at_ms >= end);
+        if next.is_some_and(|next| next.at_ms < end + *wait as u64) && told(story, request) {
+            wrongs.push(format!("40: run {} asked for {} before the provider's Retry-After", story.id, request.effect));
+        }
+    }
+}
+
+/// The failure reached the log; a process that died with it could not know how long to wait.
+fn told(story: &Story, request: &Request) -> bool {
+    story.events.iter().any(|event| match &event.fact {
+        Fact::Effect(Effect::Finished(fact)) => {
+            fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Transient
+        }
+        _ => false,
+    })
+}
+
+fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
+    for request in bill.iter().filter(|request| matches!(request.ended, Ended::Answered { usable: false, .. })) {
+        let arrived = |event: &Event| matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Ok);
+        let Some(at) = story.events.iter().position(arrived) else { continue };
+        let warning = |event: &&Event| matches!(event.fact, Fact::Run(R::BudgetWarning(_)));
+        let contained =
+            story.events[at + 1..].iter().find(|event| !warning(event)).is_some_and(|next| match &next.fact {
+                Fact::Homework(H::AnswerRejected(fact)) => fact.effect.0 == request.effect,
+                Fact::Homework(H::ExecutorFinished(fact)) => !fact.ok,
+                Fact::Homework(H::RepairAttempted(fact)) => fact.error.is_some(),
+                Fact::Run(R::ReportCreated(fact)) => fact.report["prose_by"] == "platform",
+                _ => false,
+            });
+        if !contained {
+            wrongs.push(format!(
+                "41: run {} acted upon the spoiled answer to {}:{}",
+                story.id, request.effect, request.attempt
+            ));
+        }
+    }
+}

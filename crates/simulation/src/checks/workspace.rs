@@ -1,0 +1,143 @@
+//! 42, 46 and exactly-once: tools ran only where they were granted and in scope, and what they made is
+//! there, once, and nothing else.
+
+use super::Story;
+use crate::world::Lived;
+use engine::facts::{Fact, Homework as H, Run as R};
+use engine::ids::ProjectId;
+use engine::run::ScopeKind;
+use engine::workspace::{Mutation, Scope};
+use runtime::ports::{DocumentFilter, TaskFilter};
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    granted(story, wrongs);
+    in_scope(lived, story, wrongs);
+    made_once(lived, story, wrongs).await;
+    one_workspace(lived, story, wrongs).await;
+}
+
+fn granted(story: &Story, wrongs: &mut Vec<String>) {
+    let mut own: BTreeSet<String> = BTreeSet::new();
+    let mut branches: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut caller: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for event in &story.events {
+        match &event.fact {
+            Fact::Run(R::Queued(fact)) => own = fact.tools.iter().map(|tool| tool.name.clone()).collect(),
+            Fact::Homework(H::ExecutorStarted(fact)) => {
+                drop(branches.insert(fact.branch_id.clone(), fact.tools.iter().cloned().collect()))
+            }
+            Fact::Homework(H::ToolCallRequested(fact)) => {
+                drop(caller.insert(fact.call_id.0.clone(), fact.branch_id.clone()))
+            }
+            Fact::Homework(H::ToolCallResult(fact)) if fact.ok => {
+                let tools = match caller.get(&fact.call_id.0) {
+                    Some(Some(branch)) => branches.get(branch),
+                    Some(None) => Some(&own),
+                    None => None,
+                };
+                let beyond = tools.is_none_or(|tools| !tools.contains(&fact.tool) || !tools.is_subset(&own));
+                if beyond {
+                    wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the run changed lies in its projects, and in none that its owner had left.
+fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let Some(Fact::Run(R::Queued(brief))) = story.events.first().map(|event| &event.fact) else { return };
+    let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
+    allowed.insert(brief.workspace_project_id);
+    if brief.scope == ScopeKind::Global {
+        allowed.extend(lived.land.projects);
+    }
+    let slack = if lived.setup.weather.process.stall == 0 { 0 } else { 150_000 };
+    let mut homes: BTreeMap<Uuid, ProjectId> = BTreeMap::from([
+        (lived.land.foreign_page.0, lived.land.foreign_project),
+        (lived.land.shared_page.0, lived.land.projects[0]),
+    ]);
+    for commit in &lived.record.commits {
+        for change in &commit.changes {
+            let project = project_of(&change.mutation, &mut homes);
+            if commit.run != story.id {
+                continue;
+            }
+            if let Mutation::CreateProject { id, .. } = &change.mutation {
+                allowed.insert(*id);
+            }
+            let left = |project: &ProjectId| {
+                lived.record.revoked.iter().any(|(at, gone)| gone == project && commit.asked_ms > at + slack)
+            };
+            if project.is_some_and(|project| !allowed.contains(&project) || left(&project)) {
+                let left = project.is_some_and(|project| left(&project));
+                wrongs.push(format!(
+                    "46: run {} ({:?}) changed a project {} at {}: {:?}",
+                    story.id,
+                    brief.scope,
+                    if left { "its owner had left" } else { "out of its scope" },
+                    change.seq,
+                    change.mutation
+                ));
+            }
+        }
+    }
+}
+
+fn project_of(mutation: &Mutation, homes: &mut BTreeMap<Uuid, ProjectId>) -> Option<ProjectId> {
+    match mutation {
+        Mutation::CreateProject { .. } => None,
+        Mutation::UpdateProject { id, .. } => Some(*id),
+        Mutation::CreateDocument { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
+        Mutation::CreateTask { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
+        Mutation::UpdateDocument { id, .. } => homes.get(&id.0).copied(),
+        Mutation::UpdateTask { id, .. } => homes.get(&id.0).copied(),
+        Mutation::Link { project_id, .. } => Some(*project_id),
+        Mutation::Unlink { .. } => None,
+    }
+}
+
+async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let (mut documents, mut tasks) = (Vec::new(), Vec::new());
+    for event in &story.events {
+        if let Fact::Homework(H::ToolCallResult(fact)) = &event.fact {
+            documents.extend(fact.artifacts.created_documents.iter().map(|named| named.id));
+            tasks.extend(fact.artifacts.created_tasks.iter().map(|named| named.id));
+        }
+    }
+    let filter = DocumentFilter { run_id: Some(story.id), limit: 10_000, ..DocumentFilter::default() };
+    let stored = lived.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
+    let stored = stored.into_iter().filter(|document| document.props.get("doc_role").is_none());
+    compare("documents", story, documents, stored.map(|document| document.id.0).collect(), wrongs);
+    let filter = TaskFilter { run_id: Some(story.id), limit: 10_000, ..TaskFilter::default() };
+    let stored = lived.store.tasks(&Scope::Platform, filter).await.unwrap_or_default();
+    compare("tasks", story, tasks, stored.into_iter().map(|task| task.id.0).collect(), wrongs);
+}
+
+fn compare(what: &str, story: &Story, mut told: Vec<Uuid>, mut stored: Vec<Uuid>, wrongs: &mut Vec<String>) {
+    told.sort_unstable();
+    stored.sort_unstable();
+    if told != stored {
+        wrongs.push(format!(
+            "exactly once: run {} tells of {} {what}, the store has {}",
+            story.id,
+            told.len(),
+            stored.len()
+        ));
+    }
+}
+
+async fn one_workspace(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let filter = DocumentFilter { run_id: Some(story.id), limit: 10_000, ..DocumentFilter::default() };
+    let stored = lived.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
+    let expected = usize::from(story.row.started_at.is_some());
+    for role in ["workspace", "scratchpad_root", "plan"] {
+        let count = stored.iter().filter(|document| document.props["doc_role"] == role).count();
+        if count != expected {
+            wrongs.push(format!("S2: run {} has {count} documents in the role {role}", story.id));
+        }
+    }
+}

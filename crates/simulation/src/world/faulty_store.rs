@@ -1,0 +1,266 @@
+//! The real store as one process sees it: late, forgetful, sometimes silent. Everything is delegated; the
+//! faults lie before and after.
+
+use super::nature::{Fate, Nature, Turn};
+use super::process::Process;
+use super::witness::Witness;
+use async_trait::async_trait;
+use engine::batch::{IterationRow, NotificationRow, RunRow};
+use engine::blob::Hash;
+use engine::event::StoredEvent;
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
+use runtime::ports::{
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, RunFilter, Store,
+    StoreError, TaskFilter,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+pub struct FaultyStore {
+    pub inner: Arc<dyn Store>,
+    pub process: Arc<Process>,
+    pub nature: Arc<Nature>,
+    pub witness: Arc<Witness>,
+}
+
+fn away() -> StoreError {
+    StoreError::Unavailable("the simulated database went away".into())
+}
+
+impl FaultyStore {
+    async fn readable(&self) -> Result<(), StoreError> {
+        self.process.pass().await;
+        if self.nature.is_unreadable() { Err(away()) } else { Ok(()) }
+    }
+
+    /// The commit itself, and what its sender gets to know.
+    async fn attempt(&self, append: Append, turn: Turn, asked_ms: u64) -> Result<(), AppendError> {
+        match turn {
+            Turn::CrashBefore => return self.process.die().await,
+            Turn::Refused => return Err(away().into()),
+            _ => {}
+        }
+        self.inner.append(append.clone()).await?;
+        self.witness.committed(&self.process.name, asked_ms, &append);
+        match turn {
+            Turn::CrashAfter => self.process.die().await,
+            Turn::ReplyLost => Err(away().into()),
+            Turn::SentTwice => {
+                let again = self.inner.append(append.clone()).await;
+                if again.is_ok() {
+                    self.witness.wrong(format!("1: the same batch of {} was committed twice", append.batch.run_id));
+                }
+                again
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Log for FaultyStore {
+    async fn append(&self, append: Append) -> Result<(), AppendError> {
+        self.process.pass().await;
+        let asked_ms = self.witness.now_ms();
+        let Fate { stall, turn } = self.nature.fate_of_append();
+        if let Some(time) = stall {
+            self.witness.record().stalls += 1;
+            self.process.stand_still(time);
+            self.process.pass().await;
+        }
+        let result = self.attempt(append, turn, asked_ms).await;
+        self.process.pass().await;
+        result
+    }
+
+    async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
+        self.readable().await?;
+        self.inner.events(run, after, limit).await
+    }
+
+    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
+        self.readable().await?;
+        self.inner.blobs(hashes).await
+    }
+
+    async fn claim(
+        &self,
+        worker: &str,
+        limit: usize,
+        ttl: Duration,
+        only: Option<RunId>,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.process.pass().await;
+        let turn = self.nature.fate_of_lease();
+        if turn == Turn::Refused {
+            return Err(away());
+        }
+        let claimed = self.inner.claim(worker, limit, ttl, only).await?;
+        claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
+        if turn == Turn::ReplyLost { Err(away()) } else { Ok(claimed) }
+    }
+
+    async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
+        self.process.pass().await;
+        let turn = self.nature.fate_of_lease();
+        if turn == Turn::Refused {
+            return Err(away());
+        }
+        let lost = self.inner.renew(leases, ttl).await?;
+        self.witness.renewed(leases, &lost, ttl);
+        if turn == Turn::ReplyLost { Err(away()) } else { Ok(lost) }
+    }
+
+    async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        self.process.pass().await;
+        let turn = self.nature.fate_of_lease();
+        if turn == Turn::Refused {
+            return Err(away());
+        }
+        self.inner.release(leases).await?;
+        self.witness.released(leases);
+        if turn == Turn::ReplyLost { Err(away()) } else { Ok(()) }
+    }
+
+    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.readable().await?;
+        self.inner.heads(worker).await
+    }
+
+    async fn wakeup(&self, at_most: Duration) {
+        self.process.pass().await;
+        match self.nature.is_hint_lost() {
+            true => tokio::time::sleep(at_most).await,
+            false => self.inner.wakeup(at_most).await,
+        }
+        self.process.pass().await;
+    }
+}
+
+#[async_trait]
+impl Library for FaultyStore {
+    async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        self.readable().await?;
+        self.inner.runs(scope, filter).await
+    }
+
+    async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError> {
+        self.readable().await?;
+        self.inner.run(scope, id).await
+    }
+
+    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+        self.readable().await?;
+        self.inner.iterations(scope, run).await
+    }
+
+    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
+        self.readable().await?;
+        self.inner.notifications(scope, limit).await
+    }
+
+    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+        self.readable().await?;
+        self.inner.projects(scope, limit).await
+    }
+
+    async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        self.readable().await?;
+        self.inner.project(scope, id).await
+    }
+
+    async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
+        self.readable().await?;
+        self.inner.documents(scope, filter).await
+    }
+
+    async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError> {
+        self.readable().await?;
+        self.inner.document(scope, id).await
+    }
+
+    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+        self.readable().await?;
+        self.inner.versions(scope, id).await
+    }
+
+    async fn entries(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.readable().await?;
+        self.inner.entries(scope, document, before, limit).await
+    }
+
+    async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
+        self.readable().await?;
+        self.inner.tasks(scope, filter).await
+    }
+
+    async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError> {
+        self.readable().await?;
+        self.inner.task(scope, id).await
+    }
+
+    async fn edges(
+        &self,
+        scope: &Scope,
+        src: Option<Uuid>,
+        dst: Option<Uuid>,
+        run: Option<RunId>,
+    ) -> Result<Vec<Edge>, StoreError> {
+        self.readable().await?;
+        self.inner.edges(scope, src, dst, run).await
+    }
+
+    async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
+        self.readable().await?;
+        self.inner.edge(scope, id).await
+    }
+
+    async fn search(
+        &self,
+        scope: &Scope,
+        query: &str,
+        kinds: &[HitKind],
+        project: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Hit>, StoreError> {
+        self.readable().await?;
+        self.inner.search(scope, query, kinds, project, limit).await
+    }
+
+    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
+        self.process.pass().await;
+        self.inner.change(changes).await
+    }
+
+    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
+        self.inner.create_actor(actor).await
+    }
+
+    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
+        self.inner.actors().await
+    }
+
+    async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
+        self.inner.actor(name).await
+    }
+
+    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
+        self.inner.grant(project, actor).await
+    }
+
+    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
+        self.inner.revoke(project, actor).await
+    }
+
+    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
+        self.inner.may_access(project, actor).await
+    }
+}

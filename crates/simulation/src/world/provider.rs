@@ -1,0 +1,300 @@
+//! A provider of models that keeps its own bill: every request, what it charged for it, and whether the
+//! answer left the house. What it charges does not depend on what the product believes.
+
+use super::nature::Nature;
+use super::process::Process;
+use super::witness::Witness;
+use crate::dice::Dice;
+use crate::minds::{self, Mind};
+use async_trait::async_trait;
+use effects::performer::ModelPort;
+use engine::effect::{CallError, CallFailure, ModelCall, ModelReply, Usage};
+use engine::ids::RunId;
+use engine::model::Role;
+use engine::request::Speaker;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One line of the bill.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub run: RunId,
+    pub effect: String,
+    pub attempt: u32,
+    pub role: Role,
+    pub at_ms: u64,
+    pub end_ms: Option<u64>,
+    pub charged: Charge,
+    pub ended: Ended,
+    /// Everything people said that the request shows.
+    pub heard: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charge {
+    pub tokens: u64,
+    pub micro_usd: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    Open,
+    /// The client went away.
+    Abandoned,
+    Answered {
+        usable: bool,
+        usage_known: bool,
+    },
+    Failed {
+        failure: CallFailure,
+        retry_after_ms: Option<i64>,
+    },
+}
+
+/// What befalls one attempt.
+enum Trouble {
+    None,
+    Fails { failure: CallFailure, retry_after_ms: Option<i64>, maybe_paid: bool, after: Duration },
+}
+
+/// Nobody waits longer than this for an answer.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+pub struct Provider {
+    seed: u64,
+    nature: Arc<Nature>,
+    witness: Arc<Witness>,
+    minds: BTreeMap<RunId, Mind>,
+    outages: Vec<(u64, u64)>,
+    bill: Mutex<Vec<Request>>,
+}
+
+impl Provider {
+    pub fn new(seed: u64, nature: Arc<Nature>, witness: Arc<Witness>, minds: BTreeMap<RunId, Mind>) -> Provider {
+        let weather = nature.weather();
+        let mut dice = Dice::about(seed, "outages");
+        let outages = (0..weather.model.outages).map(|_| {
+            let from = dice.below(weather.storm_ms.max(1));
+            (from, from + dice.between(5_000, 120_000))
+        });
+        let outages = outages.collect();
+        Provider { seed, nature, witness, minds, outages, bill: Mutex::default() }
+    }
+
+    pub fn bill(&self) -> Vec<Request> {
+        self.lines().clone()
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<Request>> {
+        self.bill.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, call: &ModelCall, run: RunId, messages: &[(Speaker, String)], key: &str) -> usize {
+        let (effect, attempt) = key.rsplit_once(':').unwrap_or((key, "0"));
+        self.witness.note(format_args!("model asked {run} {key}"));
+        let request = Request {
+            run,
+            effect: effect.to_owned(),
+            attempt: attempt.parse().unwrap_or(0),
+            role: call.role,
+            at_ms: self.witness.now_ms(),
+            end_ms: None,
+            charged: Charge::default(),
+            ended: Ended::Open,
+            heard: minds::heard(messages),
+        };
+        let mut lines = self.lines();
+        lines.push(request);
+        lines.len() - 1
+    }
+
+    fn trouble(&self, run: RunId, key: &str) -> Trouble {
+        let weather = self.nature.weather().model;
+        let mut dice = Dice::about(self.seed, &format!("trouble {run} {key}"));
+        let now = self.witness.now_ms();
+        let fails = |failure, retry_after_ms, maybe_paid, after_ms| Trouble::Fails {
+            failure,
+            retry_after_ms,
+            maybe_paid,
+            after: Duration::from_millis(after_ms),
+        };
+        let storm = self.nature.weather().storm_ms > 0;
+        if storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
+            || dice.happens(weather.unreachable)
+        {
+            return fails(CallFailure::Unreachable, None, false, dice.below(2_000));
+        }
+        if dice.happens(weather.rate_limited) {
+            let wait = dice.happens(500).then(|| dice.between(500, 45_000) as i64);
+            return fails(CallFailure::RateLimited, wait, false, dice.below(500));
+        }
+        if dice.happens(weather.interrupted) {
+            return fails(CallFailure::Interrupted, None, true, dice.between(100, 20_000));
+        }
+        if dice.happens(weather.never_answers) {
+            return fails(CallFailure::Interrupted, None, true, TIMEOUT.as_millis() as u64);
+        }
+        if dice.happens(weather.auth) {
+            return fails(CallFailure::Auth, None, false, 50);
+        }
+        if dice.happens(weather.quota) {
+            return fails(CallFailure::Quota, None, false, 50);
+        }
+        if dice.happens(weather.rejected) {
+            return fails(CallFailure::Rejected, None, false, 50);
+        }
+        Trouble::None
+    }
+
+    /// Most answers come within seconds, some take minutes.
+    fn latency(&self, dice: &mut Dice) -> Duration {
+        let slow = dice.happens(self.nature.weather().model.slow);
+        Duration::from_millis(if slow { dice.between(5_000, 180_000) } else { dice.between(1, 2_500) })
+    }
+
+    fn end(&self, line: usize, charged: Charge, ended: Ended) {
+        let now = self.witness.now_ms();
+        if let Some(request) = self.lines().get_mut(line) {
+            (request.end_ms, request.charged, request.ended) = (Some(now), charged, ended);
+        }
+    }
+}
+
+/// The telephone of one process to the provider.
+pub struct Line {
+    pub provider: Arc<Provider>,
+    pub process: Arc<Process>,
+}
+
+/// Charges for a call whose client hung up.
+struct Receiver<'a> {
+    provider: &'a Provider,
+    line: usize,
+    partial: Charge,
+    over: bool,
+}
+
+impl Receiver<'_> {
+    fn hang_up(&mut self, charged: Charge, ended: Ended) {
+        self.over = true;
+        self.provider.end(self.line, charged, ended);
+    }
+}
+
+impl Drop for Receiver<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.provider.end(self.line, self.partial, Ended::Abandoned);
+        }
+    }
+}
+
+#[async_trait]
+impl ModelPort for Line {
+    async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        key: &str,
+    ) -> Result<ModelReply, CallError> {
+        self.process.pass().await;
+        let Ok(run) = RunId::from_str(&call.model.model) else { return Err(unknown_model()) };
+        let provider = self.provider.as_ref();
+        let mut dice = Dice::about(provider.seed, &format!("call {run} {key}"));
+        let mut exchange = Exchange::new(provider, call, run, &messages, key, &mut dice);
+        let line = provider.open(call, run, &messages, key);
+        let mut receiver = Receiver { provider, line, partial: exchange.partial(&mut dice), over: false };
+        let answer = match provider.trouble(run, key) {
+            Trouble::Fails { failure, retry_after_ms, maybe_paid, after } => {
+                tokio::time::sleep(after).await;
+                let charged = if maybe_paid { receiver.partial } else { Charge::default() };
+                receiver.hang_up(charged, Ended::Failed { failure, retry_after_ms });
+                Err(CallError { failure, message: format!("simulated {failure:?}"), retry_after_ms, maybe_paid })
+            }
+            Trouble::None => {
+                tokio::time::sleep(provider.latency(&mut dice)).await;
+                let (reply, charged, usable) = exchange.reply(&mut dice);
+                receiver.hang_up(charged, Ended::Answered { usable, usage_known: !reply.usage.estimated });
+                Ok(reply)
+            }
+        };
+        self.process.pass().await;
+        answer
+    }
+}
+
+fn unknown_model() -> CallError {
+    CallError {
+        failure: CallFailure::Rejected,
+        message: "no such model".into(),
+        retry_after_ms: None,
+        maybe_paid: false,
+    }
+}
+
+/// One question and what will be said to it.
+struct Exchange<'a> {
+    provider: &'a Provider,
+    call: &'a ModelCall,
+    said: minds::Said,
+    input: u64,
+}
+
+impl<'a> Exchange<'a> {
+    fn new(
+        provider: &'a Provider,
+        call: &'a ModelCall,
+        run: RunId,
+        messages: &[(Speaker, String)],
+        key: &str,
+        dice: &mut Dice,
+    ) -> Exchange<'a> {
+        let effect = key.rsplit_once(':').map_or(key, |(effect, _)| effect);
+        let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {effect}"));
+        let mind = provider.minds.get(&run).cloned().unwrap_or_default();
+        let said = minds::say(&mind, call.role, messages, &mut thoughts);
+        let garbled = dice.happens(provider.nature.weather().model.garbled);
+        let said = if garbled { minds::garble(said, dice) } else { said };
+        let input = messages.iter().map(|(_, text)| text.len() as u64).sum::<u64>() / 4;
+        Exchange { provider, call, said, input }
+    }
+
+    fn charge(&self, input: u64, cached: u64, output: u64) -> Charge {
+        let micro_usd = self.call.model.price.map_or(0, |price| price.cost(input, cached, output));
+        Charge { tokens: input + output, micro_usd }
+    }
+
+    /// What a broken call costs: often nothing, sometimes all that was read and some that was written.
+    fn partial(&mut self, dice: &mut Dice) -> Charge {
+        if dice.happens(500) { Charge::default() } else { self.charge(self.input, 0, dice.below(self.output() + 1)) }
+    }
+
+    fn output(&self) -> u64 {
+        (self.said.text.len() as u64 / 4).clamp(1, u64::from(self.call.max_tokens))
+    }
+
+    fn reply(&mut self, dice: &mut Dice) -> (ModelReply, Charge, bool) {
+        let weather = self.provider.nature.weather().model;
+        let mut usage =
+            Usage { input: self.input, cached: dice.below(self.input + 1), output: self.output(), estimated: false };
+        if dice.happens(weather.lying_usage) {
+            let lies = [(0, 0), (1_000_000_000, 1_000_000_000), (self.input, u64::from(self.call.max_tokens) * 3)];
+            (usage.input, usage.output) = *dice.pick(&lies).unwrap_or(&(0, 0));
+            usage.cached = 0;
+        }
+        let charged = self.charge(usage.input, usage.cached, usage.output);
+        if dice.happens(weather.no_usage) {
+            usage = Usage { input: self.input, cached: 0, output: self.output(), estimated: true };
+        }
+        let said = &self.said;
+        let reply = ModelReply {
+            text: said.text.clone(),
+            usage,
+            truncated: said.cut,
+            provider_request_id: Some(format!("req-{}", dice.below(1 << 30))),
+        };
+        (reply, charged, said.usable)
+    }
+}

@@ -1,0 +1,97 @@
+//! One quiet world, lived again and again, with its worker killed before and after every single append.
+
+use engine::facts::{Fact, Homework as H};
+use engine::workspace::Scope;
+use runtime::ports::DocumentFilter;
+use simulation::checks::{self, Story};
+use simulation::weather::Weather;
+use simulation::world::nature::CrashAt;
+use simulation::world::{Lived, Setup, StoreKind, live};
+
+/// What of a run does not depend on when it happened or how often it was tried.
+#[derive(Debug, PartialEq)]
+struct Essence {
+    status: String,
+    stop_reason: String,
+    iterations: u32,
+    plan: serde_json::Value,
+    answers: u64,
+    entries: Vec<String>,
+    documents: Vec<(String, String)>,
+    tools: Vec<(String, bool)>,
+}
+
+fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(async { look(live(setup).await).await })
+}
+
+fn quiet(seed: u64, store: StoreKind, crash_at: Option<CrashAt>) -> Setup {
+    let weather = Weather { storm_ms: 120_000, ..Weather::calm() };
+    Setup { weather, workers: 1, errands: 1, crash_at, ..Setup::of(seed, store) }
+}
+
+async fn essence(lived: &Lived) -> Essence {
+    let story = Story::read(lived, lived.errands[0].id).await.expect("the run exists");
+    let filter = DocumentFilter { run_id: Some(story.id), limit: 1_000, ..DocumentFilter::default() };
+    let documents = lived.store.documents(&Scope::Platform, filter).await.expect("documents");
+    let mut documents: Vec<_> = documents.into_iter().map(|document| (document.title, document.type_key)).collect();
+    documents.sort();
+    let entries = story.events.iter().filter_map(|event| match &event.fact {
+        Fact::Homework(H::ScratchpadAppended(fact)) => Some(fact.entry_key.clone()),
+        Fact::Homework(H::ExecutorFinished(fact)) => {
+            fact.entry.as_ref().map(|entry| format!("{} {}", fact.branch_id, entry.entry_key))
+        }
+        _ => None,
+    });
+    let mut entries: Vec<String> = entries.collect();
+    entries.sort();
+    let tools = story.events.iter().filter_map(|event| match &event.fact {
+        Fact::Homework(H::ToolCallResult(fact)) => Some((fact.call_id.0.clone(), fact.ok)),
+        _ => None,
+    });
+    let mut tools: Vec<_> = tools.collect();
+    tools.sort();
+    Essence {
+        status: story.row.status.name().to_owned(),
+        stop_reason: story.row.stop_reason.map(|reason| reason.name().to_owned()).unwrap_or_default(),
+        iterations: story.row.iteration,
+        plan: story.row.plan.clone(),
+        answers: story.row.metrics["llm_calls"].as_u64().unwrap_or(0),
+        entries,
+        documents,
+        tools,
+    }
+}
+
+/// Lives the same world once per append and side, and compares how it ended.
+fn sweep(seed: u64, store: StoreKind) -> u64 {
+    let (appends, expected) = in_world(quiet(seed, store, None), async |lived| {
+        assert_eq!(checks::judge(&lived).await, Vec::<String>::new(), "the undisturbed world of seed {seed}");
+        (lived.appends, essence(&lived).await)
+    });
+    // The first append asks for the run; whoever dies there never asked.
+    for append in 2..=appends {
+        for after in [false, true] {
+            in_world(quiet(seed, store, Some(CrashAt { append, after })), async |lived| {
+                let place = format!("seed {seed}, crash {} append {append}", if after { "after" } else { "before" });
+                assert_eq!(checks::judge(&lived).await, Vec::<String>::new(), "{place}");
+                assert_eq!(essence(&lived).await, expected, "{place}");
+            });
+        }
+    }
+    appends
+}
+
+#[test]
+fn s2_p4_h1_killed_at_every_append_a_run_ends_as_it_would_have() {
+    let appends: u64 = (1..=6).map(|seed| sweep(seed, StoreKind::Memory)).sum();
+    assert!(appends > 60, "only {appends} appends were tried");
+}
+
+#[test]
+fn s2_p4_h1_killed_at_every_append_on_sqlite() {
+    let appends: u64 = (7..=8).map(|seed| sweep(seed, StoreKind::Sqlite)).sum();
+    assert!(appends > 10, "only {appends} appends were tried");
+}
