@@ -177,6 +177,18 @@ impl Artifacts {
         add(&mut self.created_edges, &other.created_edges);
     }
 
+    /// Forgets all but the newest `limit` of each list; says how many that were.
+    pub fn keep_newest(&mut self, limit: usize) -> usize {
+        let lists = [
+            &mut self.created_documents,
+            &mut self.updated_documents,
+            &mut self.created_tasks,
+            &mut self.updated_tasks,
+            &mut self.created_edges,
+        ];
+        lists.into_iter().map(|list| list.drain(..list.len().saturating_sub(limit)).len()).sum()
+    }
+
     /// What a set of mutations amounts to; `title_of` names entities that are only changed.
     pub fn of(mutations: &[Mutation]) -> Artifacts {
         let mut found = Artifacts::default();

@@ -14,6 +14,7 @@ const KEPT_TAIL: usize = 2;
 const KEPT_HISTORY: usize = 40;
 const KEPT_MADE: usize = 50;
 const KEPT_BRANCHES: usize = 30;
+const KEPT_TOTALS: usize = 200;
 
 impl State {
     pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
@@ -147,6 +148,7 @@ impl State {
         }
         keep_newest(&mut self.made, KEPT_MADE);
         self.totals.extend(artifacts);
+        self.left_out += self.totals.keep_newest(KEPT_TOTALS);
     }
 
     fn executor_started(&mut self, fact: &ExecutorStarted) {

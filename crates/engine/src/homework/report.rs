@@ -42,6 +42,7 @@ impl State {
             "stop_detail": detail,
             "iterations": self.iteration,
             "what_changed": self.totals,
+            "left_out": self.left_out,
             "evidence": shared.brief.success_criteria.iter().map(|criterion| json!({
                 "criterion": criterion.id,
                 "text": criterion.text,

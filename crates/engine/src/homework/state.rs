@@ -45,7 +45,9 @@ pub struct State {
     pub made: VecDeque<Made>,
     /// Everything this run created or changed: what evidence may cite.
     pub touched: HashSet<Uuid>,
+    /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
     pub totals: Artifacts,
+    pub left_out: usize,
     /// Seqs of successful tool results: what evidence may cite.
     pub good_results: BTreeSet<u64>,
     pub evidence: BTreeMap<String, VerifiedEvidence>,
