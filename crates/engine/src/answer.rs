@@ -14,7 +14,9 @@ const MAX_TEXT: usize = 20_000;
 const MAX_LIST: usize = 50;
 
 /// `null` and absent both mean the default.
-pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 

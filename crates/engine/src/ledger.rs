@@ -19,7 +19,10 @@ impl Sum {
     const UNBOUNDED: u64 = u64::MAX / 4;
 
     fn limits(budgets: &Budgets) -> Sum {
-        Sum { tokens: budgets.max_tokens.unwrap_or(Sum::UNBOUNDED), cost: budgets.max_cost_usd.map_or(Sum::UNBOUNDED, |limit| limit.0) }
+        Sum {
+            tokens: budgets.max_tokens.unwrap_or(Sum::UNBOUNDED),
+            cost: budgets.max_cost_usd.map_or(Sum::UNBOUNDED, |limit| limit.0),
+        }
     }
 
     fn plus(self, other: Sum) -> Sum {
@@ -227,7 +230,10 @@ impl Accounts {
         }
         for (number, account) in self.list.iter().enumerate() {
             if children[number] != account.promised {
-                return Err(format!("account {number} promised {:?}, its children hold {:?}", account.promised, children[number]));
+                return Err(format!(
+                    "account {number} promised {:?}, its children hold {:?}",
+                    account.promised, children[number]
+                ));
             }
             if account.parent.is_some() && account.grant.covers(account.used()).is_err() {
                 return Err(format!("account {number} uses {:?} of {:?}", account.used(), account.grant));
@@ -262,13 +268,29 @@ mod tests {
         assert_eq!(share.tokens, 400, "1000 less the reserve of 100 and 100 for its own last call, in two");
         accounts.open(0, share);
         accounts.open(0, share);
-        assert_eq!(accounts.room(1, tokens(500), tokens(100), false), Room::Fits, "its share and what nobody was promised");
+        assert_eq!(
+            accounts.room(1, tokens(500), tokens(100), false),
+            Room::Fits,
+            "its share and what nobody was promised"
+        );
         assert_eq!(accounts.room(1, tokens(501), tokens(100), false), Room::Never(Exhausted::BudgetCost));
-        assert_eq!(accounts.room(1, tokens(501), tokens(100), true), Room::Wait, "a call in flight may bring money back");
-        assert_eq!(accounts.room(1, tokens(901), tokens(100), true), Room::Never(Exhausted::BudgetCost), "nothing could bring that");
+        assert_eq!(
+            accounts.room(1, tokens(501), tokens(100), true),
+            Room::Wait,
+            "a call in flight may bring money back"
+        );
+        assert_eq!(
+            accounts.room(1, tokens(901), tokens(100), true),
+            Room::Never(Exhausted::BudgetCost),
+            "nothing could bring that"
+        );
         accounts.release(2);
         assert_eq!(accounts.room(1, tokens(900), tokens(100), false), Room::Fits);
-        assert_eq!(accounts.room(1, tokens(901), tokens(0), false), Room::Fits, "the reserve is for the one who may use it");
+        assert_eq!(
+            accounts.room(1, tokens(901), tokens(0), false),
+            Room::Fits,
+            "the reserve is for the one who may use it"
+        );
     }
 
     #[test]

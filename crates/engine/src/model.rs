@@ -57,7 +57,9 @@ impl Role {
 
     pub fn profile(self) -> Profile {
         match self {
-            Role::HomeworkPlanner | Role::HomeworkReport | Role::TreePlanner | Role::TreeAggregator => Profile::Powerful,
+            Role::HomeworkPlanner | Role::HomeworkReport | Role::TreePlanner | Role::TreeAggregator => {
+                Profile::Powerful
+            }
             Role::HomeworkExecutor | Role::TreeExecutor => Profile::Balanced,
             Role::HomeworkRepair => Profile::Fast,
         }

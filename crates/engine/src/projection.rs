@@ -26,7 +26,10 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
 pub fn run_row(run: &Run) -> RunRow {
     let shared = &run.shared;
     let (plan, workspace_document_id) = match &run.machine {
-        Machine::Homework(state) => (if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) }, state.workspace.map(|workspace| workspace.document)),
+        Machine::Homework(state) => (
+            if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
+            state.workspace.map(|workspace| workspace.document),
+        ),
         Machine::Tree(state) => (Value::Null, state.root().map(|root| root.pad)),
     };
     RunRow {
@@ -83,7 +86,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
             }),
             Fact::Homework(H::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
-let row = IterationRow {
+                let row = IterationRow {
                     run_id: run.shared.id,
                     iteration: fact.iteration,
                     status: "completed".into(),
@@ -156,7 +159,14 @@ pub fn node_row(run: &Run, state: &tree::State, number: u32) -> NodeRow {
 fn plan(event: &Event) -> Option<PlanRow> {
     let (Fact::Tree(T::PlanCreated(fact)), Some(node_id)) = (&event.fact, event.node_id) else { return None };
     let plan_json = json!({ "summary": fact.summary, "bands": fact.bands });
-    Some(PlanRow { id: fact.plan_id, run_id: event.run_id, node_id, version: fact.version, plan_json, created_at: event.at })
+    Some(PlanRow {
+        id: fact.plan_id,
+        run_id: event.run_id,
+        node_id,
+        version: fact.version,
+        plan_json,
+        created_at: event.at,
+    })
 }
 
 /// Artifacts that were registered, and those a result made primary.
@@ -196,7 +206,14 @@ fn entry(event: &Event) -> Option<EntryRow> {
         Fact::Tree(T::ScratchpadUpdated(fact)) => (fact.scratchpad_doc_id, &fact.entry_key, &fact.markdown),
         _ => return None,
     };
-    Some(EntryRow { document_id, key: key.clone(), markdown: markdown.clone(), run_id: event.run_id, seq: event.seq, at: event.at })
+    Some(EntryRow {
+        document_id,
+        key: key.clone(),
+        markdown: markdown.clone(),
+        run_id: event.run_id,
+        seq: event.seq,
+        at: event.at,
+    })
 }
 
 /// Every end notifies, and so does each question.
@@ -212,7 +229,16 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         _ => return None,
     };
     let title: String = run.shared.brief.objective.lines().next().unwrap_or_default().chars().take(120).collect();
-    Some(NotificationRow { run_id: event.run_id, seq: event.seq, owner: run.shared.brief.owner, kind: kind.into(), title, body, question_id, at: event.at })
+    Some(NotificationRow {
+        run_id: event.run_id,
+        seq: event.seq,
+        owner: run.shared.brief.owner,
+        kind: kind.into(),
+        title,
+        body,
+        question_id,
+        at: event.at,
+    })
 }
 
 /// A report without a model's prose: of a run that failed or was canceled.
@@ -227,7 +253,10 @@ pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value 
 pub fn report_markdown(report: &Value) -> String {
     let text = |key: &str| report[key].as_str().unwrap_or_default().to_owned();
     let list = |key: &str| -> Vec<String> {
-        report[key].as_array().map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()).unwrap_or_default()
+        report[key]
+            .as_array()
+            .map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+            .unwrap_or_default()
     };
     let mut out = format!("# {}\n\n{}\n", text("title"), text("summary"));
     let mut section = |title: &str, lines: Vec<String>| {
@@ -241,7 +270,15 @@ pub fn report_markdown(report: &Value) -> String {
     let evidence = report["evidence"].as_array().cloned().unwrap_or_default();
     section("Criteria", evidence.iter().map(criterion_line).collect());
     let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
-    section("Documents and tasks", artifacts.iter().map(|made| format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())).collect());
+    section(
+        "Documents and tasks",
+        artifacts
+            .iter()
+            .map(|made| {
+                format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())
+            })
+            .collect(),
+    );
     let metrics = &report["metrics"];
     section(
         "How it ended",
@@ -263,7 +300,9 @@ fn extent(report: &Value) -> String {
 }
 
 fn criterion_line(item: &Value) -> String {
-    let refs = item["verified"]["refs"].as_array().map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    let refs = item["verified"]["refs"]
+        .as_array()
+        .map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
     let text = item["text"].as_str().unwrap_or_default();
     match refs {
         Some(refs) => format!("{} {text}: verified by {refs}", item["criterion"].as_str().unwrap_or_default()),
@@ -311,5 +350,16 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
         at: now,
     };
     batch.events.push(event);
-    (batch, Rows { run, iterations: Vec::new(), nodes: Vec::new(), plans: Vec::new(), artifacts: Vec::new(), entries: Vec::new(), notifications: vec![notification] })
+    (
+        batch,
+        Rows {
+            run,
+            iterations: Vec::new(),
+            nodes: Vec::new(),
+            plans: Vec::new(),
+            artifacts: Vec::new(),
+            entries: Vec::new(),
+            notifications: vec![notification],
+        },
+    )
 }

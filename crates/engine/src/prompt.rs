@@ -86,7 +86,13 @@ impl Sections {
 }
 
 /// The call of a role; `rejected` is the answer this one is to correct.
-pub fn model_call(shared: &Shared, role: Role, sections: Sections, rejected: Option<&Rejected>, most_tokens: u32) -> ModelCall {
+pub fn model_call(
+    shared: &Shared,
+    role: Role,
+    sections: Sections,
+    rejected: Option<&Rejected>,
+    most_tokens: u32,
+) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
     let mut request = Request::default();
     request.say(Speaker::System, vec![Part::Text(prompts::system(role).to_owned())]);
@@ -112,13 +118,19 @@ pub fn share_of_prompt(sections: &Sections, role: Role, count: usize) -> u32 {
 }
 
 pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<Value> {
-    tools.map(|tool| json!({ "name": tool.name, "arguments": tool.arguments, "description": tool.description })).collect()
+    tools
+        .map(|tool| json!({ "name": tool.name, "arguments": tool.arguments, "description": tool.description }))
+        .collect()
 }
 
 /// Everything people were asked, newest twenty, with what they answered.
 pub fn questions(shared: &Shared) -> Vec<Value> {
     let newest = shared.questions.iter().rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
-    newest.into_iter().rev().map(|question| json!({ "question_id": question.id, "text": question.text, "answer": question.answer })).collect()
+    newest
+        .into_iter()
+        .rev()
+        .map(|question| json!({ "question_id": question.id, "text": question.text, "answer": question.answer }))
+        .collect()
 }
 
 pub fn messages<'a>(messages: impl Iterator<Item = &'a Steering>) -> Vec<Value> {

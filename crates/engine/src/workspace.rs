@@ -118,15 +118,61 @@ pub struct Entry {
 /// compared, so that nobody's edit is lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mutation {
-    CreateProject { id: ProjectId, title: String, description: String, owner: ActorId },
-    UpdateProject { id: ProjectId, expected_version: i64, title: Option<String>, description: Option<String> },
-    CreateDocument { id: DocumentId, project_id: ProjectId, title: String, type_key: String, content: String, props: Value },
+    CreateProject {
+        id: ProjectId,
+        title: String,
+        description: String,
+        owner: ActorId,
+    },
+    UpdateProject {
+        id: ProjectId,
+        expected_version: i64,
+        title: Option<String>,
+        description: Option<String>,
+    },
+    CreateDocument {
+        id: DocumentId,
+        project_id: ProjectId,
+        title: String,
+        type_key: String,
+        content: String,
+        props: Value,
+    },
     /// `props` is merged key by key. `expected_version: None` is for the platform's own documents, which nobody else writes.
-    UpdateDocument { id: DocumentId, expected_version: Option<i64>, title: Option<String>, content: Option<String>, props: Option<Value> },
-    CreateTask { id: TaskId, project_id: ProjectId, title: String, description: String, state: TaskState, props: Value },
-    UpdateTask { id: TaskId, expected_version: i64, title: Option<String>, description: Option<String>, state: Option<TaskState>, props: Option<Value> },
-    Link { id: EdgeId, project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid, rel: String, props: Value },
-    Unlink { id: EdgeId },
+    UpdateDocument {
+        id: DocumentId,
+        expected_version: Option<i64>,
+        title: Option<String>,
+        content: Option<String>,
+        props: Option<Value>,
+    },
+    CreateTask {
+        id: TaskId,
+        project_id: ProjectId,
+        title: String,
+        description: String,
+        state: TaskState,
+        props: Value,
+    },
+    UpdateTask {
+        id: TaskId,
+        expected_version: i64,
+        title: Option<String>,
+        description: Option<String>,
+        state: Option<TaskState>,
+        props: Option<Value>,
+    },
+    Link {
+        id: EdgeId,
+        project_id: ProjectId,
+        src: uuid::Uuid,
+        dst: uuid::Uuid,
+        rel: String,
+        props: Value,
+    },
+    Unlink {
+        id: EdgeId,
+    },
 }
 
 /// A mutation with its provenance: who, and at which event of which run.
@@ -194,11 +240,15 @@ impl Artifacts {
         let mut found = Artifacts::default();
         for mutation in mutations {
             match mutation {
-                Mutation::CreateDocument { id, title, .. } => found.created_documents.push(Named { id: id.0, title: title.clone() }),
+                Mutation::CreateDocument { id, title, .. } => {
+                    found.created_documents.push(Named { id: id.0, title: title.clone() })
+                }
                 Mutation::UpdateDocument { id, title, .. } => {
                     found.updated_documents.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
                 }
-                Mutation::CreateTask { id, title, .. } => found.created_tasks.push(Named { id: id.0, title: title.clone() }),
+                Mutation::CreateTask { id, title, .. } => {
+                    found.created_tasks.push(Named { id: id.0, title: title.clone() })
+                }
                 Mutation::UpdateTask { id, title, .. } => {
                     found.updated_tasks.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
                 }

@@ -367,6 +367,7 @@ impl NodeStatusChanged {
 
     /// A node that does its work itself because it chose to.
     pub fn leaf(decision: LeafDecision) -> NodeStatusChanged {
-        NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor).saying(format!("leaf_decision:{}", decision.name()))
+        NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor)
+            .saying(format!("leaf_decision:{}", decision.name()))
     }
 }

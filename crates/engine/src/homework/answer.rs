@@ -1,8 +1,8 @@
 //! What the homework roles answer. A plan with two equal step ids or a question without words is refused
 //! with the reason, so that one repair can put it right.
 
-use crate::answer::{nullable, too_long, too_many};
 pub use crate::answer::{CallAnswer, Check, MAX_TOOL_CALLS, read};
+use crate::answer::{nullable, too_long, too_many};
 use crate::homework::plan::{Owner, Step, StepStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

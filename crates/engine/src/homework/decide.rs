@@ -23,7 +23,9 @@ impl State {
             Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag, self.iteration) {
                 Some(Place::Plan { fix }) => self.plan_answered(effect, fix, reply, response, facts),
                 Some(Place::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
-                Some(Place::Round { executor, round, .. }) => self.round_answered(executor, round, effect, reply, response, facts),
+                Some(Place::Round { executor, round, .. }) => {
+                    self.round_answered(executor, round, effect, reply, response, facts)
+                }
                 Some(Place::Report) => self.end(shared, answer::read(reply).ok(), facts),
                 Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
             },
@@ -45,7 +47,9 @@ impl State {
     /// A stopped run begins its next iteration; one that failed in the middle goes on where it was.
     fn go_on(&self, facts: &mut Facts) {
         match self.phase {
-            Phase::Waiting | Phase::Ended | Phase::Reporting => facts.push(fact::IterationStarted { iteration: self.iteration + 1 }),
+            Phase::Waiting | Phase::Ended | Phase::Reporting => {
+                facts.push(fact::IterationStarted { iteration: self.iteration + 1 })
+            }
             Phase::NotStarted | Phase::Iterating => {}
         }
     }
@@ -59,7 +63,8 @@ impl State {
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
         let project = shared.home_project();
-        let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) = (facts.mint(), facts.mint(), facts.mint());
+        let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) =
+            (facts.mint(), facts.mint(), facts.mint());
         facts.open_home(shared);
         let title = headline(&shared.brief.objective);
         for (id, name, type_key, role, content) in [
@@ -68,7 +73,14 @@ impl State {
             (plan, format!("Plan: {title}"), PLAN, "plan", self.plan.markdown()),
         ] {
             let props = json!({ "homework_run_id": shared.id, "doc_role": role, "iteration": 0, "owner": "planner", "tags": ["homework"] });
-            facts.mutate(Mutation::CreateDocument { id, project_id: project, title: name, type_key: type_key.into(), content, props });
+            facts.mutate(Mutation::CreateDocument {
+                id,
+                project_id: project,
+                title: name,
+                type_key: type_key.into(),
+                content,
+                props,
+            });
         }
         for child in [scratchpad, plan] {
             facts.link(shared, workspace, child);
@@ -95,13 +107,16 @@ impl State {
                 if calls::open(&self.now.calls).next().is_some() || self.wants_repair() {
                     return;
                 }
-                let ready_to_start = self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
+                let ready_to_start =
+                    self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
                 if ready_to_start && self.now.not_run.is_empty() {
                     return self.start_executors(shared, &planned.executor_tasks, facts);
                 }
                 match self.executor_to_finish() {
                     Some(index) => self.finish_executor(index, None, facts),
-                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => self.close(shared, None, facts),
+                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => {
+                        self.close(shared, None, facts)
+                    }
                     None => {}
                 }
             }
@@ -137,7 +152,8 @@ impl State {
         self.update_plan(steps, changed, facts);
         if !withheld {
             let calls = answer.tool_calls.into_iter().enumerate();
-            let calls: Vec<_> = calls.map(|(index, call)| (Place::Tool(index).id(&self.tag, self.iteration), call, None)).collect();
+            let calls: Vec<_> =
+                calls.map(|(index, call)| (Place::Tool(index).id(&self.tag, self.iteration), call, None)).collect();
             self.request(calls, answer::MAX_TOOL_CALLS, None, facts);
         }
     }
@@ -160,7 +176,13 @@ impl State {
     }
 
     /// Record calls; what is over the limit is answered at once, so that the model learns of it.
-    fn request(&self, calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>, most: usize, branch_id: Option<&str>, facts: &mut Facts) {
+    fn request(
+        &self,
+        calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>,
+        most: usize,
+        branch_id: Option<&str>,
+        facts: &mut Facts,
+    ) {
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {
                 call_id: call_id.clone(),
@@ -180,7 +202,9 @@ impl State {
 
     fn tool_answered(&self, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
         let of_executors = self.now.executors.iter().flat_map(|executor| &executor.calls);
-        let Some(call) = self.now.calls.iter().chain(of_executors).find(|call| &call.id == effect && call.result.is_none()) else {
+        let Some(call) =
+            self.now.calls.iter().chain(of_executors).find(|call| &call.id == effect && call.result.is_none())
+        else {
             return;
         };
         let record = calls::record(&call.tool, outcome, facts);
@@ -205,7 +229,8 @@ impl State {
 
     fn corrected(&self, answer: RepairAnswer, facts: &mut Facts) {
         let first = self.now.calls.len();
-        let known = |call: &answer::CorrectedCall| self.failed_calls().find(|failed| failed.id.0 == call.for_call_id).cloned();
+        let known =
+            |call: &answer::CorrectedCall| self.failed_calls().find(|failed| failed.id.0 == call.for_call_id).cloned();
         let calls: Vec<_> = answer
             .corrected_calls
             .into_iter()
@@ -213,7 +238,8 @@ impl State {
             .take(answer::MAX_CORRECTED_CALLS)
             .enumerate()
             .map(|(index, (call, failed))| {
-                let corrected = CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
+                let corrected =
+                    CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
                 (Place::Tool(first + index).id(&self.tag, self.iteration), corrected, Some(failed.id))
             })
             .collect();
@@ -226,7 +252,15 @@ impl State {
         facts.push(fact::RepairAttempted { iteration: self.iteration, for_call_ids, corrected, error });
     }
 
-    fn round_answered(&self, index: usize, round: u32, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+    fn round_answered(
+        &self,
+        index: usize,
+        round: u32,
+        effect: &EffectId,
+        reply: &ModelReply,
+        response: BlobRef,
+        facts: &mut Facts,
+    ) {
         let Some(executor) = self.now.executors.get(index).filter(|executor| executor.round == round) else { return };
         match answer::read::<ExecutorAnswer>(reply) {
             Ok(answer) => {
@@ -245,10 +279,17 @@ impl State {
                 });
                 self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(&executor.task.branch_id), facts);
             }
-            Err(errors) if Place::of(effect, &self.tag, self.iteration) == Some(Place::Round { executor: index, round, fix: false }) => {
+            Err(errors)
+                if Place::of(effect, &self.tag, self.iteration)
+                    == Some(Place::Round { executor: index, round, fix: false }) =>
+            {
                 facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
             }
-            Err(errors) => self.finish_executor(index, Some(format!("its answers did not fit the schema: {}", errors.join("; "))), facts),
+            Err(errors) => self.finish_executor(
+                index,
+                Some(format!("its answers did not fit the schema: {}", errors.join("; "))),
+                facts,
+            ),
         }
     }
 
@@ -275,8 +316,12 @@ impl State {
 
 /// The canonical set of what an answer wants done: equal sets are the same idea, whatever the order or wording around it.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
-    let calls = answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
-    let tasks = answer.executor_tasks.iter().map(|task| format!("executor {:?} {:?}", task.title.trim(), task.objective.trim()));
+    let calls =
+        answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
+    let tasks = answer
+        .executor_tasks
+        .iter()
+        .map(|task| format!("executor {:?} {:?}", task.title.trim(), task.objective.trim()));
     let mut actions: Vec<String> = calls.chain(tasks).collect();
     actions.sort();
     actions.dedup();

@@ -66,7 +66,9 @@ impl State {
     }
 
     pub(super) fn finish_executor(&self, index: usize, error: Option<String>, facts: &mut Facts) {
-        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else { return };
+        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else {
+            return;
+        };
         let error = error.or_else(|| (!executor.said_done).then(|| format!("not done after {MAX_ROUNDS} rounds")));
         let ok = error.is_none();
         let summary = executor.summary.clone().or_else(|| executor.thoughts.last().cloned()).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! What each homework role is told, section by section.
 
+use super::answer;
 use super::place::Place;
 use super::state::{Executor, Last, State};
-use super::answer;
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ModelCall, ToolCall, Work};
 use crate::model::Role;
@@ -20,8 +20,12 @@ impl State {
         let place = Place::of(effect, &self.tag, self.iteration)?;
         let call = |role, sections, fix: Option<Place>| Some(Work::Model(self.model_call(shared, role, sections, fix)));
         match place {
-            Place::Plan { fix } => call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false })),
-            Place::Repair { fix } => call(Role::HomeworkRepair, self.repair(shared), fix.then_some(Place::Repair { fix: false })),
+            Place::Plan { fix } => {
+                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false }))
+            }
+            Place::Repair { fix } => {
+                call(Role::HomeworkRepair, self.repair(shared), fix.then_some(Place::Repair { fix: false }))
+            }
             Place::Round { executor, round, fix } => {
                 let sections = self.executor_round(shared, self.now.executors.get(executor)?);
                 call(Role::HomeworkExecutor, sections, fix.then_some(Place::Round { executor, round, fix: false }))
@@ -68,7 +72,8 @@ impl State {
         }
         trimmed.push("older history left out".to_owned());
         let results = self.last.iter().flat_map(|last| calls::answered(&last.calls)).count().max(1);
-        let bare = self.planner_sections(shared, 0, false, &trimmed).bytes() + prompts::system(Role::HomeworkPlanner).len();
+        let bare =
+            self.planner_sections(shared, 0, false, &trimmed).bytes() + prompts::system(Role::HomeworkPlanner).len();
         let each = (PROMPT_BYTES.saturating_sub(bare) / results) as u32;
         let limit = if results == 1 { RESULT_BYTES } else { each.clamp(LEAST_RESULT_BYTES, RESULT_BYTES) };
         if limit < RESULT_BYTES {
@@ -211,7 +216,10 @@ impl State {
         out.add_some("success_criteria", &shared.brief.success_criteria);
         if let Some(super::state::Verdict::Stop { reason, detail }) = self.verdict() {
             let status: Status = reason.status();
-            out.add("outcome", json!({ "status": status, "stop_reason": reason, "detail": detail, "iterations": self.iteration }));
+            out.add(
+                "outcome",
+                json!({ "status": status, "stop_reason": reason, "detail": detail, "iterations": self.iteration }),
+            );
         }
         out.add_some("evidence", &self.evidence.values().collect::<Vec<_>>());
         out.add_some("artifacts", &self.made.iter().collect::<Vec<_>>());

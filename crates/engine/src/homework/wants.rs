@@ -26,7 +26,13 @@ impl State {
         if self.wants_repair() {
             return self.model_want(Role::HomeworkRepair, |fix| Place::Repair { fix }).into_iter().collect();
         }
-        self.now.executors.iter().enumerate().filter(|(_, executor)| executor.finished.is_none()).flat_map(|(index, executor)| self.wanted_by(index, executor)).collect()
+        self.now
+            .executors
+            .iter()
+            .enumerate()
+            .filter(|(_, executor)| executor.finished.is_none())
+            .flat_map(|(index, executor)| self.wanted_by(index, executor))
+            .collect()
     }
 
     fn wanted_by(&self, index: usize, executor: &Executor) -> Vec<Want> {
@@ -35,7 +41,9 @@ impl State {
             return open;
         }
         let round = executor.round;
-        self.model_want(Role::HomeworkExecutor, |fix| Place::Round { executor: index, round, fix }).into_iter().collect()
+        self.model_want(Role::HomeworkExecutor, |fix| Place::Round { executor: index, round, fix })
+            .into_iter()
+            .collect()
     }
 
     /// The call itself, or its one correction; nothing once that was rejected too.
@@ -55,7 +63,8 @@ impl State {
 
     pub(super) fn failed_calls(&self) -> impl Iterator<Item = &Call> {
         self.now.calls.iter().filter(|call| {
-            call.repair_of.is_none() && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != crate::answer::NOT_RUN)
+            call.repair_of.is_none()
+                && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != crate::answer::NOT_RUN)
         })
     }
 

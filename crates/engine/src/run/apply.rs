@@ -20,7 +20,9 @@ impl Shared {
                 self.standing = Status::Running;
                 self.started_at = Some(event.at);
             }
-            Fact::Homework(facts::Homework::ToolCallResult(_)) | Fact::Tree(facts::Tree::ToolCallResult(_)) => self.metrics.tool_calls += 1,
+            Fact::Homework(facts::Homework::ToolCallResult(_)) | Fact::Tree(facts::Tree::ToolCallResult(_)) => {
+                self.metrics.tool_calls += 1
+            }
             Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }
@@ -37,7 +39,9 @@ impl Shared {
             let until = match &event.fact {
                 Fact::Run(facts::Run::Recovered(fact)) => fact.active_until.min(event.at),
                 // A word from anywhere does not show that anybody was at work until now.
-                Fact::Run(facts::Run::MessageQueued(_) | facts::Run::BudgetChanged(_) | facts::Run::Answered(_)) => return,
+                Fact::Run(facts::Run::MessageQueued(_) | facts::Run::BudgetChanged(_) | facts::Run::Answered(_)) => {
+                    return;
+                }
                 _ => event.at,
             };
             self.metrics.running_ms += until.since(self.counted_until);
@@ -166,7 +170,10 @@ impl Shared {
             facts::Effect::Unknown(unknown) => {
                 if let Some(EffectState::InFlight(flight)) = self.effects.get(&unknown.effect).cloned() {
                     self.ledger.settle(flight.reserve, &crate::budget::Settled::presumed(flight.reserve));
-                    self.effects.insert(unknown.effect.clone(), EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone() });
+                    self.effects.insert(
+                        unknown.effect.clone(),
+                        EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone() },
+                    );
                 }
             }
             facts::Effect::Resolved(resolved) => {
@@ -197,7 +204,10 @@ impl Shared {
             FinishedAs::Transient | FinishedAs::Lost => {
                 let counted = flight.counted + u32::from(finished.counted);
                 let until = finished.retry_at.unwrap_or_default();
-                self.effects.insert(finished.effect.clone(), EffectState::BackingOff { attempt: flight.attempt, counted, until });
+                self.effects.insert(
+                    finished.effect.clone(),
+                    EffectState::BackingOff { attempt: flight.attempt, counted, until },
+                );
             }
             FinishedAs::Failed | FinishedAs::Canceled => {
                 self.effects.remove(&finished.effect);

@@ -7,7 +7,9 @@ use crate::actor::Actor;
 use crate::budget::{BudgetPatch, Reserve, Room};
 use crate::effect::EffectId;
 use crate::facts::effect::{Decision, Resolved};
-use crate::facts::run::{Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed};
+use crate::facts::run::{
+    Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
+};
 use crate::ids::{ActorId, NodeId, QuestionId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,17 +18,34 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Command {
     /// Without a question: the only open one.
-    Answer { question: Option<QuestionId>, text: String },
-    Say { text: String, node: Option<NodeId>, lane: Lane },
+    Answer {
+        question: Option<QuestionId>,
+        text: String,
+    },
+    Say {
+        text: String,
+        node: Option<NodeId>,
+        lane: Lane,
+    },
     Pause,
     Resume,
     Cancel,
     SetBudgets(BudgetPatch),
     /// Lets a stopped or failed run go on; on a moving one it only sets limits.
-    Continue { budgets: BudgetPatch, message: Option<String> },
-    Resolve { effect: EffectId, decision: Decision, note: Option<String> },
+    Continue {
+        budgets: BudgetPatch,
+        message: Option<String>,
+    },
+    Resolve {
+        effect: EffectId,
+        decision: Decision,
+        note: Option<String>,
+    },
     /// To one node of a tree and what is below it.
-    Node { node: NodeId, order: NodeOrder },
+    Node {
+        node: NodeId,
+        order: NodeOrder,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +84,13 @@ impl Run {
         }
     }
 
-    fn answer(&mut self, question: Option<QuestionId>, text: String, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn answer(
+        &mut self,
+        question: Option<QuestionId>,
+        text: String,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         if text.trim().is_empty() {
             return refuse("empty_answer", "the answer is empty; the question stays open");
         }
@@ -83,7 +108,14 @@ impl Run {
             return refuse("already_answered", format!("question {question_id} was already answered: {answer}"));
         }
         if self.shared.status().is_terminal() {
-            return refuse("run_ended", format!("run {} is {}; its question can no longer be answered", self.shared.id, self.shared.status().name()));
+            return refuse(
+                "run_ended",
+                format!(
+                    "run {} is {}; its question can no longer be answered",
+                    self.shared.id,
+                    self.shared.status().name()
+                ),
+            );
         }
         let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
         self.emit(Answered { question_id, text, by }, actor, now);
@@ -103,13 +135,23 @@ impl Run {
         }
     }
 
-    fn say(&mut self, text: String, node_id: Option<NodeId>, lane: Lane, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn say(
+        &mut self,
+        text: String,
+        node_id: Option<NodeId>,
+        lane: Lane,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         if text.trim().is_empty() {
             return refuse("empty_message", "the message is empty; nothing was queued");
         }
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
-            return refuse("run_ended", format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()));
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
+            );
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -125,7 +167,9 @@ impl Run {
     fn pause(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
             Status::Paused => refuse("already_paused", format!("run {} is paused already", self.shared.id)),
-            status if status.is_terminal() => refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name())),
+            status if status.is_terminal() => {
+                refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name()))
+            }
             _ => {
                 self.emit(Paused { reason: None, branches: false }, actor, now);
                 Ok(())
@@ -135,17 +179,25 @@ impl Run {
 
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
-            Status::Paused if self.shared.held => refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id)),
+            Status::Paused if self.shared.held => {
+                refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id))
+            }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
                 self.resume_if_answered(now);
                 self.proceed(now);
                 Ok(())
             }
-            Status::WaitingOnUser => refuse("waiting_on_user", format!("run {} waits for an answer, not for resume: answer its question", self.shared.id)),
+            Status::WaitingOnUser => refuse(
+                "waiting_on_user",
+                format!("run {} waits for an answer, not for resume: answer its question", self.shared.id),
+            ),
             Status::Stopped | Status::Failed => self.continue_with(&BudgetPatch::default(), None, actor, now),
             Status::Queued | Status::Running => Ok(()),
-            status => refuse("run_ended", format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name())),
+            status => refuse(
+                "run_ended",
+                format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
+            ),
         }
     }
 
@@ -171,7 +223,10 @@ impl Run {
         }
         let ended = self.shared.status().is_terminal();
         if ended && order != NodeOrder::Retry {
-            return refuse("run_ended", format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()));
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()),
+            );
         }
         let mut facts = self.facts(now);
         self.rules().order(&self.shared, node, order, &mut facts)?;
@@ -192,7 +247,10 @@ impl Run {
     fn set_budgets(&mut self, patch: &BudgetPatch, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
-            return refuse("run_ended", format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()));
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()),
+            );
         }
         let budgets = self.shared.budgets.patched(patch);
         if budgets != self.shared.budgets {
@@ -202,12 +260,21 @@ impl Run {
         Ok(())
     }
 
-    fn continue_with(&mut self, patch: &BudgetPatch, message: Option<String>, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn continue_with(
+        &mut self,
+        patch: &BudgetPatch,
+        message: Option<String>,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         match self.shared.status() {
             Status::Stopped | Status::Failed => {}
             Status::Completed | Status::Canceled => {
                 let status = self.shared.status().name();
-                return refuse("run_ended", format!("run {} is {status}; start a new run to go on from it", self.shared.id));
+                return refuse(
+                    "run_ended",
+                    format!("run {} is {status}; start a new run to go on from it", self.shared.id),
+                );
             }
             _ => {
                 self.set_budgets(patch, actor, now)?;
@@ -238,11 +305,19 @@ impl Run {
         let id = shared.id;
         let least = least_call(&shared.brief.models);
         if shared.status() == Status::Stopped && self.iteration() >= budgets.max_iterations {
-            return Some(format!("run {id} has used its {} iterations: raise --max-iterations above {}", budgets.max_iterations, self.iteration()));
+            return Some(format!(
+                "run {id} has used its {} iterations: raise --max-iterations above {}",
+                budgets.max_iterations,
+                self.iteration()
+            ));
         }
         if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
             let minutes = shared.metrics.running_ms / 60_000 + 1;
-            return Some(format!("run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}", shared.metrics.running_ms, budgets.max_wall_ms.unwrap_or_default()));
+            return Some(format!(
+                "run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}",
+                shared.metrics.running_ms,
+                budgets.max_wall_ms.unwrap_or_default()
+            ));
         }
         match shared.ledger.room(least, budgets, shared.wrap_up_reserve()) {
             Room::Never(_) => {
@@ -251,21 +326,32 @@ impl Run {
                 let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
                 Some(format!(
                     "run {id} has spent {} and {} tokens; one more call and the report need --max-cost {:.4} and --max-tokens {tokens} at least",
-                    shared.ledger.spent.cost_usd, shared.ledger.spent.tokens, cost.dollars()
+                    shared.ledger.spent.cost_usd,
+                    shared.ledger.spent.tokens,
+                    cost.dollars()
                 ))
             }
             Room::Fits | Room::Wait => None,
         }
     }
 
-    fn resolve(&mut self, effect: EffectId, decision: Decision, note: Option<String>, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn resolve(
+        &mut self,
+        effect: EffectId,
+        decision: Decision,
+        note: Option<String>,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         match self.shared.effects.get(&effect) {
             Some(EffectState::Unknown { .. }) => {
                 self.emit(Resolved { effect, decision, note }, actor, now);
                 self.proceed(now);
                 Ok(())
             }
-            _ => refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id)),
+            _ => {
+                refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id))
+            }
         }
     }
 
@@ -309,7 +395,9 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
     if length > LONGEST_OBJECTIVE {
         return refuse(
             "objective_too_long",
-            format!("the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"),
+            format!(
+                "the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"
+            ),
         );
     }
     let budgets = &brief.budgets;
@@ -317,21 +405,31 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
         return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
     }
     if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
-        return refuse("budget_too_small", "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense");
+        return refuse(
+            "budget_too_small",
+            "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense",
+        );
     }
     let least = least_call(&brief.models);
     let kept = Reserve::wrap_up(&brief.models);
     if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
         return refuse(
             "budget_too_small",
-            format!("max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works", least.tokens + kept.tokens),
+            format!(
+                "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
+                least.tokens + kept.tokens
+            ),
         );
     }
     let least_cost = least.cost_usd + kept.cost_usd;
     if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
         return refuse(
             "budget_too_small",
-            format!("max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works", limit.dollars(), least_cost.dollars()),
+            format!(
+                "max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works",
+                limit.dollars(),
+                least_cost.dollars()
+            ),
         );
     }
     Ok(())

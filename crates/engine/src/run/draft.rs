@@ -69,7 +69,14 @@ impl Facts {
     pub(crate) fn link(&mut self, shared: &Shared, parent: DocumentId, child: DocumentId) {
         let id: EdgeId = self.mint();
         let (project_id, props) = (shared.home_project(), run_props(shared));
-        self.mutate(Mutation::Link { id, project_id, src: parent.0, dst: child.0, rel: DOCUMENT_HAS_DOCUMENT.into(), props });
+        self.mutate(Mutation::Link {
+            id,
+            project_id,
+            src: parent.0,
+            dst: child.0,
+            rel: DOCUMENT_HAS_DOCUMENT.into(),
+            props,
+        });
     }
 
     /// A run that has no one project of its own gets one for what it writes.
@@ -93,5 +100,9 @@ fn run_props(shared: &Shared) -> Value {
 /// The first line of an objective, short enough for a title.
 pub(crate) fn headline(objective: &str) -> String {
     let line = objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    if line.chars().count() <= 80 { line.to_owned() } else { format!("{}…", line.chars().take(79).collect::<String>()) }
+    if line.chars().count() <= 80 {
+        line.to_owned()
+    } else {
+        format!("{}…", line.chars().take(79).collect::<String>())
+    }
 }

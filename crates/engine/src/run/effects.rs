@@ -109,13 +109,32 @@ impl Run {
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
         for (effect, flight) in in_flight {
             if self.want(&effect).is_none() {
-                self.finish(&effect, flight.attempt, FinishedAs::Canceled, Settled::presumed(flight.reserve), Retry::default(), now);
+                self.finish(
+                    &effect,
+                    flight.attempt,
+                    FinishedAs::Canceled,
+                    Settled::presumed(flight.reserve),
+                    Retry::default(),
+                    now,
+                );
             } else if flight.role().is_none() {
                 let spot = self.rules().spot(&effect);
-                self.emit_at(spot, Unknown { effect, attempt: flight.attempt, what: flight.what }, Actor::Platform, now);
+                self.emit_at(
+                    spot,
+                    Unknown { effect, attempt: flight.attempt, what: flight.what },
+                    Actor::Platform,
+                    now,
+                );
             } else {
                 let settled = Settled::presumed(flight.reserve);
-                self.finish(&effect, flight.attempt, FinishedAs::Lost, settled, Retry { at: Some(now), ..Retry::default() }, now);
+                self.finish(
+                    &effect,
+                    flight.attempt,
+                    FinishedAs::Lost,
+                    settled,
+                    Retry { at: Some(now), ..Retry::default() },
+                    now,
+                );
             }
         }
     }
@@ -279,7 +298,14 @@ impl Run {
 
     /// An outcome arrives. One that is not awaited (any more) changes nothing: its money was settled
     /// when the run stopped waiting for it.
-    pub fn outcome(&mut self, effect: &EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked>, now: Timestamp) {
+    pub fn outcome(
+        &mut self,
+        effect: &EffectId,
+        attempt: u32,
+        outcome: Outcome,
+        parked: Option<Parked>,
+        now: Timestamp,
+    ) {
         match outcome {
             Outcome::Tool(outcome) => self.tool_outcome(effect, outcome, now),
             Outcome::Away(_) => {}
@@ -338,7 +364,14 @@ impl Run {
         self.decide(Input::Reply { effect, reply: &reply, response }, now);
     }
 
-    fn call_failed(&mut self, effect: &EffectId, flight: &Flight, error: CallError, parked: Option<Parked>, now: Timestamp) {
+    fn call_failed(
+        &mut self,
+        effect: &EffectId,
+        flight: &Flight,
+        error: CallError,
+        parked: Option<Parked>,
+        now: Timestamp,
+    ) {
         let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
         let retry = |at| Retry { at, counted: parked.is_none(), error: Some(error.message.clone()) };
         let Some(Want { wrap_up, .. }) = self.want(effect) else {
@@ -348,7 +381,11 @@ impl Run {
         match error.failure {
             CallFailure::Auth | CallFailure::Quota => {
                 self.finish(effect, flight.attempt, FinishedAs::Failed, settled, retry(None), now);
-                let stop_reason = if error.failure == CallFailure::Auth { StopReason::ProviderAuth } else { StopReason::ProviderQuota };
+                let stop_reason = if error.failure == CallFailure::Auth {
+                    StopReason::ProviderAuth
+                } else {
+                    StopReason::ProviderQuota
+                };
                 if wrap_up {
                     self.decide(Input::Failed { effect, error: &error.message, retryable: true }, now);
                 } else {
@@ -382,13 +419,29 @@ impl Run {
         self.emit(ProviderWaiting { provider: parked.provider, until: parked.until, error }, Actor::Platform, now);
     }
 
-    fn give_up(&mut self, effect: &EffectId, flight: &Flight, settled: Settled, retry: Retry, retryable: bool, now: Timestamp) {
+    fn give_up(
+        &mut self,
+        effect: &EffectId,
+        flight: &Flight,
+        settled: Settled,
+        retry: Retry,
+        retryable: bool,
+        now: Timestamp,
+    ) {
         let error = retry.error.clone().unwrap_or_default();
         self.finish(effect, flight.attempt, FinishedAs::Failed, settled, retry, now);
         self.decide(Input::Failed { effect, error: &error, retryable }, now);
     }
 
-    fn finish(&mut self, effect: &EffectId, attempt: u32, outcome: FinishedAs, settled: Settled, retry: Retry, now: Timestamp) {
+    fn finish(
+        &mut self,
+        effect: &EffectId,
+        attempt: u32,
+        outcome: FinishedAs,
+        settled: Settled,
+        retry: Retry,
+        now: Timestamp,
+    ) {
         let Retry { at, counted, error } = retry;
         let fact = Finished {
             effect: effect.clone(),
@@ -423,8 +476,12 @@ impl Run {
 
     /// Calls that waited for another attempt which nobody wants any more.
     pub(super) fn drop_unwanted_retries(&mut self, now: Timestamp) {
-        let backing_off = self.shared.effects.iter().filter(|(_, state)| matches!(state, EffectState::BackingOff { .. }));
-        let unwanted: Vec<_> = backing_off.filter(|(effect, _)| self.want(effect).is_none()).map(|(effect, state)| (effect.clone(), state.attempt())).collect();
+        let backing_off =
+            self.shared.effects.iter().filter(|(_, state)| matches!(state, EffectState::BackingOff { .. }));
+        let unwanted: Vec<_> = backing_off
+            .filter(|(effect, _)| self.want(effect).is_none())
+            .map(|(effect, state)| (effect.clone(), state.attempt()))
+            .collect();
         for (effect, attempt) in unwanted {
             self.finish(&effect, attempt, FinishedAs::Canceled, Settled::default(), Retry::default(), now);
         }
@@ -433,20 +490,31 @@ impl Run {
     /// Full jitter, derived: the same attempt of the same call always waits the same time.
     fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
         let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(LONGEST_BACKOFF_MS);
-        let seed = crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
-        let draw = u64::from_le_bytes([seed.0[0], seed.0[1], seed.0[2], seed.0[3], seed.0[4], seed.0[5], seed.0[6], seed.0[7]]);
+        let seed =
+            crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
+        let draw = u64::from_le_bytes([
+            seed.0[0], seed.0[1], seed.0[2], seed.0[3], seed.0[4], seed.0[5], seed.0[6], seed.0[7],
+        ]);
         1 + (draw % ceiling as u64) as i64
     }
 
     fn warn_of_limits(&mut self, now: Timestamp) {
         let shared = &self.shared;
         let used = [
-            ("max_cost_usd", shared.ledger.spent.cost_usd.dollars(), shared.budgets.max_cost_usd.map(crate::money::Usd::dollars)),
+            (
+                "max_cost_usd",
+                shared.ledger.spent.cost_usd.dollars(),
+                shared.budgets.max_cost_usd.map(crate::money::Usd::dollars),
+            ),
             ("max_tokens", shared.ledger.spent.tokens as f64, shared.budgets.max_tokens.map(|limit| limit as f64)),
         ];
         let near = used.into_iter().filter_map(|(budget, used, limit)| {
             let limit = limit?;
-            (used >= limit * 0.8 && !shared.warned.iter().any(|known| known == budget)).then(|| BudgetWarning { budget: budget.into(), used, limit })
+            (used >= limit * 0.8 && !shared.warned.iter().any(|known| known == budget)).then(|| BudgetWarning {
+                budget: budget.into(),
+                used,
+                limit,
+            })
         });
         for warning in near.collect::<Vec<_>>() {
             self.emit(warning, Actor::Platform, now);

@@ -12,9 +12,9 @@ mod shared;
 mod terms;
 
 pub use commands::{Command, NodeOrder, Refusal, check_brief};
-pub use draft::{Facts, Spot};
 pub(crate) use commands::{least_call, refuse};
 pub(crate) use draft::headline;
+pub use draft::{Facts, Spot};
 pub use effects::{Due, EffectState, Parked};
 pub use shared::{Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
@@ -83,7 +83,10 @@ pub trait Rules {
     }
     /// A person orders something of one node.
     fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
-        refuse("no_such_node", format!("run {} is a {} run and has no node {node}", shared.id, shared.brief.kind.name()))
+        refuse(
+            "no_such_node",
+            format!("run {} is a {} run and has no node {node}", shared.id, shared.brief.kind.name()),
+        )
     }
     /// What a canceled run leaves behind, place by place.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}

@@ -1,8 +1,8 @@
 //! What every kind of run has in common.
 
+use super::Rules;
 use super::effects::EffectState;
 use super::terms::{Lane, Status, StopReason};
-use super::Rules;
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
 use crate::effect::{EffectId, RunContext};
@@ -167,7 +167,10 @@ impl Shared {
     pub(super) fn is_working(&self) -> bool {
         let in_flight = self.effects.values().any(|effect| matches!(effect, EffectState::InFlight(_)));
         let held_up = self.provider_wait.is_some()
-            || self.effects.values().any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
+            || self
+                .effects
+                .values()
+                .any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
         self.status() == Status::Running && (in_flight || !held_up)
     }
 

@@ -11,9 +11,19 @@ use crate::run::{Facts, Shared};
 use serde_json::Value;
 
 impl State {
-    pub(super) fn aggregate_answered(&self, shared: &Shared, place: Place, answer: AggregatorAnswer, facts: &mut Facts) -> Result<(), Vec<String>> {
+    pub(super) fn aggregate_answered(
+        &self,
+        shared: &Shared,
+        place: Place,
+        answer: AggregatorAnswer,
+        facts: &mut Facts,
+    ) -> Result<(), Vec<String>> {
         let (number, node, spot) = (place.node, self.at(place.node), self.spot_of(place.node));
-        let foreign = answer.result.as_ref().map(|result| foreign_names(node, &answer.artifacts, result, false)).unwrap_or_default();
+        let foreign = answer
+            .result
+            .as_ref()
+            .map(|result| foreign_names(node, &answer.artifacts, result, false))
+            .unwrap_or_default();
         if !foreign.is_empty() {
             return Err(foreign);
         }
@@ -29,23 +39,33 @@ impl State {
             }
             self.register(shared, number, &artifacts, facts);
         }
-        let assessment = answer.result.and_then(|result| result.success_assessment).unwrap_or(SuccessAssessment { met: plan.any_completed() && !replan, notes: None });
+        let assessment = answer
+            .result
+            .and_then(|result| result.success_assessment)
+            .unwrap_or(SuccessAssessment { met: plan.any_completed() && !replan, notes: None });
         let Synthesis { summary, key_findings, gaps } = answer.synthesis;
         let basis = child_ids.clone();
-        let primary = answer.artifacts.iter().find(|artifact| artifact.is_primary).map(|artifact| artifact.name().to_owned());
+        let primary =
+            answer.artifacts.iter().find(|artifact| artifact.is_primary).map(|artifact| artifact.name().to_owned());
         let result = result.map(|mut result| {
             result.primary_artifact_label = result.primary_artifact_label.take().or(primary);
             result
         });
         let answered = result.is_some();
-        facts.push_at(spot, fact::NodeAggregated { child_ids, summary, success_assessment: assessment, key_findings, gaps, result });
+        facts.push_at(
+            spot,
+            fact::NodeAggregated { child_ids, summary, success_assessment: assessment, key_findings, gaps, result },
+        );
         if replan {
             facts.push_at(spot, fact::ReplanRequested { reason: answer.next.reason, based_on_child_ids: basis });
             facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner).saying("replan"));
             return Ok(());
         }
         if answer.next.should_replan {
-            facts.push_at(spot, fact::Guard { guard: "max_replans".into(), limit: Value::from(shared.budgets.max_replans) });
+            facts.push_at(
+                spot,
+                fact::Guard { guard: "max_replans".into(), limit: Value::from(shared.budgets.max_replans) },
+            );
         }
         if !answered {
             self.fail(number, self.why_nothing(number), true, facts);
@@ -59,7 +79,11 @@ impl State {
 
     fn why_nothing(&self, number: u32) -> String {
         let plan = self.at(number).plan.as_ref();
-        let failed: Vec<_> = plan.into_iter().flat_map(|plan| plan.children()).filter(|(step, _)| step.status != StepStatus::Completed).collect();
+        let failed: Vec<_> = plan
+            .into_iter()
+            .flat_map(|plan| plan.children())
+            .filter(|(step, _)| step.status != StepStatus::Completed)
+            .collect();
         let reasons = failed.iter().take(3).map(|(step, child)| {
             let error = self.at(*child).error.as_deref().unwrap_or("no result");
             format!("{}: {}", step.of.title, error.chars().take(200).collect::<String>())
@@ -74,9 +98,24 @@ impl State {
 /// A parent always finds a document, even when the model wrote none.
 pub(super) fn synthesis_document(title: &str, synthesis: &Synthesis, fallback: &str) -> ArtifactAnswer {
     let list = |heading: &str, items: &[String]| -> String {
-        if items.is_empty() { String::new() } else { format!("\n\n## {heading}\n\n{}", items.iter().map(|item| format!("- {item}\n")).collect::<String>()) }
+        if items.is_empty() {
+            String::new()
+        } else {
+            format!("\n\n## {heading}\n\n{}", items.iter().map(|item| format!("- {item}\n")).collect::<String>())
+        }
     };
     let summary = if synthesis.summary.trim().is_empty() { fallback } else { &synthesis.summary };
-    let markdown = format!("# {title}\n\n{summary}{}{}\n", list("Findings", &synthesis.key_findings), list("Gaps", &synthesis.gaps));
-    ArtifactAnswer { kind: ArtifactType::Document, label: "synthesis".into(), title: format!("Synthesis: {title}"), markdown, json: Value::Null, is_primary: true }
+    let markdown = format!(
+        "# {title}\n\n{summary}{}{}\n",
+        list("Findings", &synthesis.key_findings),
+        list("Gaps", &synthesis.gaps)
+    );
+    ArtifactAnswer {
+        kind: ArtifactType::Document,
+        label: "synthesis".into(),
+        title: format!("Synthesis: {title}"),
+        markdown,
+        json: Value::Null,
+        is_primary: true,
+    }
 }

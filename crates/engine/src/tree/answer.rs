@@ -236,8 +236,15 @@ impl PlanAnswer {
             if errors.len() >= MAX_ERRORS {
                 break;
             }
-            if step.id.trim().is_empty() || step.id.len() > MAX_LABEL || step.title.trim().is_empty() || step.title.len() > MAX_TITLE {
-                errors.push(format!("step {:.40?} needs an id (at most {MAX_LABEL} bytes) and a title (at most {MAX_TITLE})", step.id));
+            if step.id.trim().is_empty()
+                || step.id.len() > MAX_LABEL
+                || step.title.trim().is_empty()
+                || step.title.len() > MAX_TITLE
+            {
+                errors.push(format!(
+                    "step {:.40?} needs an id (at most {MAX_LABEL} bytes) and a title (at most {MAX_TITLE})",
+                    step.id
+                ));
             }
             if !seen.insert(step.id.trim()) {
                 errors.push(format!("step id {:.40?} is used twice", step.id));
@@ -321,10 +328,15 @@ fn artifact_errors(artifacts: &[ArtifactAnswer]) -> Vec<String> {
             errors.push(format!("artifact label {name:?} is used twice"));
         }
         if artifact.markdown.len() > MAX_MARKDOWN {
-            errors.push(format!("artifact {name:?} has {} bytes of markdown; {MAX_MARKDOWN} is the most", artifact.markdown.len()));
+            errors.push(format!(
+                "artifact {name:?} has {} bytes of markdown; {MAX_MARKDOWN} is the most",
+                artifact.markdown.len()
+            ));
         }
         match artifact.kind {
-            ArtifactType::Json if artifact.json.is_null() => errors.push(format!("artifact {name:?} is of type json but has no json")),
+            ArtifactType::Json if artifact.json.is_null() => {
+                errors.push(format!("artifact {name:?} is of type json but has no json"))
+            }
             ArtifactType::Json if artifact.json.to_string().len() > MAX_JSON => {
                 errors.push(format!("artifact {name:?} has over {MAX_JSON} bytes of json; write a document instead"));
             }

@@ -70,9 +70,21 @@ impl State {
     }
 
     fn call_started(&mut self, started: &Started, event: &Event) {
-        let Some(number) = self.place_of(&started.effect).map(|place| place.node).filter(|number| (*number as usize) < self.nodes.len()) else { return };
+        let Some(number) = self
+            .place_of(&started.effect)
+            .map(|place| place.node)
+            .filter(|number| (*number as usize) < self.nodes.len())
+        else {
+            return;
+        };
         self.accounts.reserve(number, started.reserve);
-        let flight = Flight { node: number, attempt: started.attempt, reserve: started.reserve, model: started.model.clone(), since: event.at };
+        let flight = Flight {
+            node: number,
+            attempt: started.attempt,
+            reserve: started.reserve,
+            model: started.model.clone(),
+            since: event.at,
+        };
         self.flights.insert(started.effect.clone(), flight);
         let node = self.at_mut(number);
         node.called = true;
@@ -119,7 +131,13 @@ impl State {
         let Some(number) = event.node_id.and_then(|id| self.number(id)) else { return };
         self.at_mut(number).updated_at = event.at;
         match fact {
-            T::RunStarted(_) | T::ToolsManifest(_) | T::NodeCreated(_) | T::PlanBandCreated(_) | T::StepCreated(_) | T::ArtifactRead(_) | T::Guard(_) => {}
+            T::RunStarted(_)
+            | T::ToolsManifest(_)
+            | T::NodeCreated(_)
+            | T::PlanBandCreated(_)
+            | T::StepCreated(_)
+            | T::ArtifactRead(_)
+            | T::Guard(_) => {}
             T::ScratchpadLinked(fact) => self.at_mut(number).pad = fact.scratchpad_doc_id,
             T::ScratchpadUpdated(fact) => {
                 let node = self.at_mut(number);
@@ -141,7 +159,9 @@ impl State {
                 }
             }
             T::NodeDelegated(fact) => {
-                if let (Some(child), Some(plan)) = (self.number(fact.child_node_id), &mut self.nodes[number as usize].plan) {
+                if let (Some(child), Some(plan)) =
+                    (self.number(fact.child_node_id), &mut self.nodes[number as usize].plan)
+                {
                     plan.delegated(&fact.step_id, child);
                 }
             }
@@ -161,7 +181,11 @@ impl State {
             T::ToolCallResult(fact) => self.tool_answered(number, fact, event.seq),
             T::ArtifactCreated(fact) => self.registered(number, fact, event),
             T::NodeAggregated(fact) => {
-                let synthesis = super::answer::Synthesis { summary: fact.summary.clone(), key_findings: fact.key_findings.clone(), gaps: fact.gaps.clone() };
+                let synthesis = super::answer::Synthesis {
+                    summary: fact.summary.clone(),
+                    key_findings: fact.key_findings.clone(),
+                    gaps: fact.gaps.clone(),
+                };
                 let node = self.at_mut(number);
                 node.synthesis = Some(Box::new(synthesis));
                 node.work.result.clone_from(&fact.result);
@@ -181,7 +205,11 @@ impl State {
                 node.result = Some(Box::new(fact.result.clone()));
             }
             T::ParentHint(fact) => {
-                let hint = Hint { hint_type: fact.hint_type, artifacts: fact.artifact_ids.clone(), documents: fact.document_ids.clone() };
+                let hint = Hint {
+                    hint_type: fact.hint_type,
+                    artifacts: fact.artifact_ids.clone(),
+                    documents: fact.document_ids.clone(),
+                };
                 self.at_mut(number).hint = Some(Box::new(hint));
             }
             T::NodeCompleted(fact) => {
@@ -192,7 +220,8 @@ impl State {
             T::NodeFailed(fact) => {
                 self.ended_as(number, NodeStatus::Failed, event);
                 let node = self.at_mut(number);
-                (node.error, node.retryable, node.cut_short) = (Some(fact.error.clone()), fact.retryable, fact.cut_short);
+                (node.error, node.retryable, node.cut_short) =
+                    (Some(fact.error.clone()), fact.retryable, fact.cut_short);
             }
             T::NodeCanceled(_) => {
                 self.ended_as(number, NodeStatus::Canceled, event);
@@ -291,7 +320,8 @@ impl State {
     fn planned(&mut self, number: u32, fact: &fact::PlanCreated) {
         let node = self.at_mut(number);
         let earlier = node.plan.take().map(|plan| *plan);
-        let plan = Plan::new(fact.plan_id, fact.version, fact.summary.clone().unwrap_or_default(), &fact.bands, earlier);
+        let plan =
+            Plan::new(fact.plan_id, fact.version, fact.summary.clone().unwrap_or_default(), &fact.bands, earlier);
         let fresh = plan.pending().count() as u32;
         node.plan = Some(Box::new(plan));
         self.taken += fresh;

@@ -52,7 +52,9 @@ fn must(holds: bool, why: impl Into<String>) -> Verdict {
 impl Audit {
     fn take(&mut self, event: &Event) -> Verdict {
         match &event.fact {
-            Fact::Run(R::Queued(brief)) => (self.max_depth, self.max_nodes) = (brief.budgets.max_depth, brief.budgets.max_nodes),
+            Fact::Run(R::Queued(brief)) => {
+                (self.max_depth, self.max_nodes) = (brief.budgets.max_depth, brief.budgets.max_nodes)
+            }
             Fact::Run(R::BudgetChanged(fact)) => {
                 self.max_depth = self.max_depth.max(fact.budgets.max_depth);
                 self.max_nodes = self.max_nodes.max(fact.budgets.max_nodes);
@@ -72,13 +74,19 @@ impl Audit {
     }
 
     fn take_own(&mut self, fact: &T, event: &Event) -> Verdict {
-        let Some(id) = event.node_id else { return must(matches!(fact, T::RunStarted(_) | T::ToolsManifest(_)), "10: belongs to no node") };
+        let Some(id) = event.node_id else {
+            return must(matches!(fact, T::RunStarted(_) | T::ToolsManifest(_)), "10: belongs to no node");
+        };
         if let T::NodeCreated(created) = fact {
             must(!self.nodes.contains_key(&id), "10: created twice")?;
-            let depth = event.parent_node_id.map_or(Some(0), |parent| self.nodes.get(&parent).map(|parent| parent.depth + 1));
+            let depth =
+                event.parent_node_id.map_or(Some(0), |parent| self.nodes.get(&parent).map(|parent| parent.depth + 1));
             must(depth == Some(created.depth), "10: its parent does not exist, or its depth is wrong")?;
             must(created.depth <= self.max_depth, "10: deeper than max_depth")?;
-            self.nodes.insert(id, Seen { parent: event.parent_node_id, depth: created.depth, generation: 1, ..Seen::default() });
+            self.nodes.insert(
+                id,
+                Seen { parent: event.parent_node_id, depth: created.depth, generation: 1, ..Seen::default() },
+            );
             return must(self.nodes.len() <= self.max_nodes as usize, "10: more nodes than max_nodes");
         }
         let Some(node) = self.nodes.get_mut(&id) else { return Err("10: before the node was created".into()) };
@@ -94,7 +102,11 @@ impl Audit {
                 node.steps.retain(|_, (_, status, _)| *status == StepStatus::Completed);
                 for band in &plan.bands {
                     for step in &band.steps {
-                        node.steps.entry(step.id.clone()).and_modify(|known| known.0 = band.index).or_insert((band.index, StepStatus::Pending, None));
+                        node.steps.entry(step.id.clone()).and_modify(|known| known.0 = band.index).or_insert((
+                            band.index,
+                            StepStatus::Pending,
+                            None,
+                        ));
                     }
                 }
             }
@@ -111,7 +123,10 @@ impl Audit {
             T::ArtifactRead(fact) => {
                 must(fact.by_node_id == id, "16: read by another node")?;
                 let children = self.nodes.values().filter(|child| child.parent == Some(id));
-                return must(children.into_iter().any(|child| child.readable.contains(&fact.artifact_id)), "16: no child told it to read that");
+                return must(
+                    children.into_iter().any(|child| child.readable.contains(&fact.artifact_id)),
+                    "16: no child told it to read that",
+                );
             }
             T::NodeAggregated(fact) => {
                 must(!node.aggregated, "15: aggregated twice in one generation")?;
@@ -125,12 +140,21 @@ impl Audit {
                 node.results += 1;
                 must(node.results == 1, "12: two results in one generation")?;
                 let result = &fact.result;
-                must(result.artifact_ids.iter().chain(&result.primary_artifact_id).all(|id| node.artifacts.contains(id)), "16: an artifact that is not its own")?;
-                must(result.document_ids.iter().all(|id| node.documents.contains(id)), "16: a document that is not registered")?;
+                must(
+                    result.artifact_ids.iter().chain(&result.primary_artifact_id).all(|id| node.artifacts.contains(id)),
+                    "16: an artifact that is not its own",
+                )?;
+                must(
+                    result.document_ids.iter().all(|id| node.documents.contains(id)),
+                    "16: a document that is not registered",
+                )?;
             }
             T::ParentHint(fact) => {
                 must(Some(fact.parent_node_id) == node.parent, "16: a hint to a stranger")?;
-                must(fact.artifact_ids.iter().all(|id| node.artifacts.contains(id)), "16: an artifact that is not its own")?;
+                must(
+                    fact.artifact_ids.iter().all(|id| node.artifacts.contains(id)),
+                    "16: an artifact that is not its own",
+                )?;
                 node.readable = fact.artifact_ids.iter().copied().collect();
             }
             T::NodeCompleted(_) => {

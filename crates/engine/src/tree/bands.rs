@@ -16,7 +16,13 @@ impl State {
         if let Some(band) = plan.band_to_start() {
             let steps: Vec<&Step> = plan.band(band).filter(|step| step.status == StepStatus::Pending).collect();
             let later = plan.pending().count() - steps.len();
-            let share = self.accounts.carve(number, steps.len(), later, least_call(&shared.brief.models), shared.wrap_up_reserve());
+            let share = self.accounts.carve(
+                number,
+                steps.len(),
+                later,
+                least_call(&shared.brief.models),
+                shared.wrap_up_reserve(),
+            );
             for step in steps {
                 let child = facts.mint();
                 self.delegate(shared, number, step, child, share, None, facts);
@@ -27,7 +33,16 @@ impl State {
 
     /// A child for a step; `retry_of` names the one it replaces.
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn delegate(&self, shared: &Shared, number: u32, step: &Step, child: NodeId, share: Reserve, retry_of: Option<NodeId>, facts: &mut Facts) {
+    pub(super) fn delegate(
+        &self,
+        shared: &Shared,
+        number: u32,
+        step: &Step,
+        child: NodeId,
+        share: Reserve,
+        retry_of: Option<NodeId>,
+        facts: &mut Facts,
+    ) {
         let (spot, depth) = (self.spot_of(number), self.at(number).depth + 1);
         facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Running });
         let created = fact::NodeCreated {
@@ -66,7 +81,8 @@ impl State {
     /// A limit has ended the work, and here nothing is left to go on with.
     fn is_spent(&self, shared: &Shared, number: u32) -> bool {
         shared.exhausted.is_some_and(|limit| {
-            limit == Exhausted::BudgetWallClock || self.accounts.affords(number, least_call(&shared.brief.models), shared.wrap_up_reserve()).is_err()
+            limit == Exhausted::BudgetWallClock
+                || self.accounts.affords(number, least_call(&shared.brief.models), shared.wrap_up_reserve()).is_err()
         })
     }
 }

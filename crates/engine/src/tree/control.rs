@@ -10,7 +10,13 @@ use crate::run::{Facts, NodeOrder, Refusal, Shared, refuse};
 use std::collections::BTreeSet;
 
 impl State {
-    pub(super) fn ordered(&self, shared: &Shared, id: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn ordered(
+        &self,
+        shared: &Shared,
+        id: NodeId,
+        order: NodeOrder,
+        facts: &mut Facts,
+    ) -> Result<(), Refusal> {
         let Some(number) = self.number(id) else {
             return refuse("no_such_node", format!("run {} has no node {id}", shared.id));
         };
@@ -24,7 +30,11 @@ impl State {
 
     fn still_live(&self, number: u32) -> Result<(), Refusal> {
         let node = self.at(number);
-        if node.is_live() { Ok(()) } else { refuse("node_ended", format!("node {} is {} already", node.id, node.status.name())) }
+        if node.is_live() {
+            Ok(())
+        } else {
+            refuse("node_ended", format!("node {} is {} already", node.id, node.status.name()))
+        }
     }
 
     fn cancel_node(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
@@ -49,7 +59,10 @@ impl State {
             }
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
             for step in open {
-                facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Canceled });
+                facts.push_at(
+                    spot,
+                    fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Canceled },
+                );
             }
             let disposition = match (node.in_flight > 0, node.called) {
                 (true, _) => Disposition::InFlightUnknown,
@@ -75,7 +88,14 @@ impl State {
             return Ok(());
         }
         match self.path(number).find(|at| self.at(*at).paused) {
-            Some(above) => refuse("paused_above", format!("node {} is held by node {}, which is paused: resume that one", self.at(number).id, self.at(above).id)),
+            Some(above) => refuse(
+                "paused_above",
+                format!(
+                    "node {} is held by node {}, which is paused: resume that one",
+                    self.at(number).id,
+                    self.at(above).id
+                ),
+            ),
             None => refuse("not_paused", format!("node {} is not paused", self.at(number).id)),
         }
     }
@@ -83,7 +103,10 @@ impl State {
     fn retry(&self, shared: &Shared, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
-            return refuse("node_live", format!("node {} is {}; cancel it before retrying it", node.id, node.status.name()));
+            return refuse(
+                "node_live",
+                format!("node {} is {}; cancel it before retrying it", node.id, node.status.name()),
+            );
         }
         if let Some(why) = self.not_retryable(number) {
             return refuse("not_current", why);
@@ -103,7 +126,8 @@ impl State {
             if at != number && node.status == NodeStatus::Canceled {
                 return Some(format!("node {} above it is canceled: retry that one", node.id));
             }
-            if at != number && matches!(node.status, NodeStatus::Planning | NodeStatus::Blocked | NodeStatus::Executing) {
+            if at != number && matches!(node.status, NodeStatus::Planning | NodeStatus::Blocked | NodeStatus::Executing)
+            {
                 return Some(format!("node {} above it is {}: wait until it delegates", node.id, node.status.name()));
             }
             let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
@@ -111,7 +135,8 @@ impl State {
                 return Some(format!("node {} was replaced by a later one", node.id));
             }
         }
-        (number == 0 && self.at(0).status == NodeStatus::Canceled).then(|| "a canceled run does not go on: start a new one".into())
+        (number == 0 && self.at(0).status == NodeStatus::Canceled)
+            .then(|| "a canceled run does not go on: start a new one".into())
     }
 
     /// New nodes for the steps of these; every ancestor that had moved on is reopened, once.

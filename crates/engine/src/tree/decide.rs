@@ -92,7 +92,11 @@ impl State {
         }
     }
 
-    fn take<T: DeserializeOwned + Check>(&self, reply: &ModelReply, accept: impl FnOnce(T) -> Result<(), Vec<String>>) -> Result<(), Vec<String>> {
+    fn take<T: DeserializeOwned + Check>(
+        &self,
+        reply: &ModelReply,
+        accept: impl FnOnce(T) -> Result<(), Vec<String>>,
+    ) -> Result<(), Vec<String>> {
         read(reply).and_then(accept)
     }
 
@@ -102,7 +106,17 @@ impl State {
         let question_id = facts.mint();
         let default = question.default.filter(|default| !default.trim().is_empty());
         let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(PATIENCE_MS));
-        facts.push_at(spot, QuestionAsked { question_id, node_id: spot.node, text: question.text, options: question.options, deadline_at, default });
+        facts.push_at(
+            spot,
+            QuestionAsked {
+                question_id,
+                node_id: spot.node,
+                text: question.text,
+                options: question.options,
+                deadline_at,
+                default,
+            },
+        );
         facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));
     }
 

@@ -23,8 +23,12 @@ impl State {
         let limit = shared.exhausted.map(StopReason::from);
         let partial = root.outcome != Some(NodeOutcome::Success);
         let (reason, detail) = match (root.status, limit) {
-            (NodeStatus::Completed, Some(limit)) if partial => (limit, format!("{}: the root's result is partial", limit.name())),
-            (NodeStatus::Completed, _) if partial => (StopReason::Completed, "the root completed in part: see what was not done".into()),
+            (NodeStatus::Completed, Some(limit)) if partial => {
+                (limit, format!("{}: the root's result is partial", limit.name()))
+            }
+            (NodeStatus::Completed, _) if partial => {
+                (StopReason::Completed, "the root completed in part: see what was not done".into())
+            }
             (NodeStatus::Completed, _) => (StopReason::Completed, "the root completed".to_owned()),
             (_, Some(limit)) if root.cut_short => (limit, format!("{}: nothing was finished", limit.name())),
             _ => (StopReason::Error, root.error.clone().unwrap_or_else(|| "the root failed".into())),
@@ -108,13 +112,16 @@ impl State {
                 let why = node.error.as_deref().unwrap_or(node.status.name());
                 lines.push(format!("{}: {}", node.title, why.chars().take(200).collect::<String>()));
             }
-            let skipped = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| step.status == StepStatus::Skipped);
+            let skipped =
+                node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| step.status == StepStatus::Skipped);
             lines.extend(skipped.map(|step| format!("{}: skipped", step.of.title)));
             if lines.len() >= REPORTED {
                 break;
             }
         }
-        lines.extend(self.root().and_then(|root| root.synthesis.as_ref()).iter().flat_map(|synthesis| synthesis.gaps.clone()));
+        lines.extend(
+            self.root().and_then(|root| root.synthesis.as_ref()).iter().flat_map(|synthesis| synthesis.gaps.clone()),
+        );
         lines.truncate(REPORTED);
         lines
     }
@@ -127,10 +134,17 @@ impl State {
 
     /// The root's documents first, then those of its children.
     fn documents(&self) -> Vec<Value> {
-        let children = self.root().into_iter().flat_map(|root| root.plan.iter()).flat_map(|plan| plan.children()).map(|(_, child)| child);
+        let children = self
+            .root()
+            .into_iter()
+            .flat_map(|root| root.plan.iter())
+            .flat_map(|plan| plan.children())
+            .map(|(_, child)| child);
         let nodes = self.root().map(|_| 0).into_iter().chain(children);
         let artifacts = nodes.flat_map(|number| self.at(number).current_artifacts());
-        let documents = artifacts.filter_map(|artifact| Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.label })));
+        let documents = artifacts.filter_map(|artifact| {
+            Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.label }))
+        });
         documents.take(REPORTED).collect()
     }
 }

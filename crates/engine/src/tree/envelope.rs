@@ -85,7 +85,8 @@ pub struct Hint {
 /// made by tool calls of the same answer do too, unless they look like ids.
 pub fn foreign_names(node: &Node, fresh: &[ArtifactAnswer], result: &ResultAnswer, tools_pending: bool) -> Vec<String> {
     let known = |name: &str| {
-        fresh.iter().any(|artifact| artifact.name() == name) || node.current_artifacts().any(|artifact| artifact.is_called(name))
+        fresh.iter().any(|artifact| artifact.name() == name)
+            || node.current_artifacts().any(|artifact| artifact.is_called(name))
     };
     let may_come = |name: &str| tools_pending && uuid::Uuid::parse_str(bare(name)).is_err();
     let named = result.primary_artifact_label.iter().chain(&result.parent_hint.artifact_labels);
@@ -95,7 +96,10 @@ pub fn foreign_names(node: &Node, fresh: &[ArtifactAnswer], result: &ResultAnswe
         .map(|artifact| artifact.name().to_owned())
         .chain(node.current_artifacts().map(|artifact| artifact.label.clone()))
         .collect();
-    foreign.iter().map(|name| format!("{name:.80?} is not an artifact of this node; its artifacts: {valid:?}")).collect()
+    foreign
+        .iter()
+        .map(|name| format!("{name:.80?} is not an artifact of this node; its artifacts: {valid:?}"))
+        .collect()
 }
 
 fn bare(name: &str) -> &str {
@@ -136,17 +140,24 @@ pub fn envelope(node: &Node, artifacts: &[&Artifact], result: &ResultAnswer, pri
 
 /// One object as it is, several by their labels; only what is small enough to travel.
 fn payload(artifacts: &[&Artifact]) -> Option<Value> {
-    let small: Vec<(&Artifact, &Value)> = artifacts.iter().filter_map(|artifact| Some((*artifact, artifact.json.as_ref()?))).collect();
+    let small: Vec<(&Artifact, &Value)> =
+        artifacts.iter().filter_map(|artifact| Some((*artifact, artifact.json.as_ref()?))).collect();
     match small.as_slice() {
         [] => None,
         [(_, Value::Object(map))] => Some(Value::Object(map.clone())),
-        several => Some(Value::Object(several.iter().map(|(artifact, value)| (artifact.label.clone(), (*value).clone())).collect::<Map<_, _>>())),
+        several => Some(Value::Object(
+            several.iter().map(|(artifact, value)| (artifact.label.clone(), (*value).clone())).collect::<Map<_, _>>(),
+        )),
     }
 }
 
 /// The named artifacts; where none is named, the documents, else everything.
 pub fn hint(artifacts: &[&Artifact], asked: &HintAnswer) -> Hint {
-    let named: Vec<&Artifact> = artifacts.iter().copied().filter(|artifact| asked.artifact_labels.iter().any(|name| artifact.is_called(name.trim()))).collect();
+    let named: Vec<&Artifact> = artifacts
+        .iter()
+        .copied()
+        .filter(|artifact| asked.artifact_labels.iter().any(|name| artifact.is_called(name.trim())))
+        .collect();
     let documents: Vec<&Artifact> = artifacts.iter().copied().filter(|artifact| artifact.document.is_some()).collect();
     let chosen = match (named.is_empty(), documents.is_empty()) {
         (false, _) => named,

@@ -15,7 +15,13 @@ use crate::run::{Facts, Shared};
 use serde_json::json;
 
 impl State {
-    pub(super) fn round_answered(&self, shared: &Shared, place: Place, answer: ExecutorAnswer, facts: &mut Facts) -> Result<(), Vec<String>> {
+    pub(super) fn round_answered(
+        &self,
+        shared: &Shared,
+        place: Place,
+        answer: ExecutorAnswer,
+        facts: &mut Facts,
+    ) -> Result<(), Vec<String>> {
         let Place { node: number, part: Part::Round { round, .. }, .. } = place else { return Ok(()) };
         let (node, spot) = (self.at(number), self.spot_of(number));
         let mut result = answer.result.filter(|_| answer.question.is_none());
@@ -25,7 +31,8 @@ impl State {
                 return Err(foreign);
             }
             let primary = answer.artifacts.iter().find(|artifact| artifact.is_primary);
-            result.primary_artifact_label = result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
+            result.primary_artifact_label =
+                result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
         }
         let tools: Vec<String> = answer.tool_calls.iter().map(|call| call.tool.clone()).collect();
         self.note(number, place.id(&self.tag).0, &answer.scratchpad, &tools, facts);
@@ -34,7 +41,15 @@ impl State {
         for (index, call) in answer.tool_calls.into_iter().enumerate() {
             let call_id = self.place(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
-            facts.push_at(spot, fact::ToolCallRequested { call_id: call_id.clone(), tool: call.tool.clone(), arguments, purpose: call.purpose });
+            facts.push_at(
+                spot,
+                fact::ToolCallRequested {
+                    call_id: call_id.clone(),
+                    tool: call.tool.clone(),
+                    arguments,
+                    purpose: call.purpose,
+                },
+            );
             if index >= MAX_TOOL_CALLS {
                 let record = calls::refused(NOT_RUN, facts);
                 facts.push_at(spot, result_of(call_id, call.tool, record));
@@ -51,12 +66,27 @@ impl State {
         let Some(call) = calls::open(&self.at(number).work.calls).find(|call| &call.id == effect) else { return };
         let spot = self.spot_of(number);
         let record = calls::record(&call.tool, outcome, facts);
-        let made: Vec<_> = record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
+        let made: Vec<_> =
+            record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
         facts.push_at(spot, result_of(effect.clone(), call.tool.clone(), record));
         for document in made {
-            let label = if document.title.is_empty() { call.arguments["title"].as_str().unwrap_or(&call.tool).to_owned() } else { document.title };
+            let label = if document.title.is_empty() {
+                call.arguments["title"].as_str().unwrap_or(&call.tool).to_owned()
+            } else {
+                document.title
+            };
             let content = written(call).map(|text| shown(text, facts));
-            self.push_artifact(number, MadeArtifact { kind: ArtifactType::Document, document: Some(DocumentId(document.id)), label, content, json: None }, facts);
+            self.push_artifact(
+                number,
+                MadeArtifact {
+                    kind: ArtifactType::Document,
+                    document: Some(DocumentId(document.id)),
+                    label,
+                    content,
+                    json: None,
+                },
+                facts,
+            );
         }
     }
 }

@@ -65,7 +65,8 @@ impl Rules for State {
     }
 
     fn room(&self, shared: &Shared, effect: &EffectId, call: Reserve, kept_back: Reserve) -> Room {
-        self.node_of(effect).map_or(Room::Fits, |number| self.accounts.room(number, call, kept_back, shared.ledger.open > 0))
+        self.node_of(effect)
+            .map_or(Room::Fits, |number| self.accounts.room(number, call, kept_back, shared.ledger.open > 0))
     }
 
     fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {

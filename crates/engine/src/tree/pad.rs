@@ -15,7 +15,15 @@ const LONGEST_PREVIEW: usize = 600;
 
 impl State {
     /// A node exists, has its pad linked along the tree, and begins.
-    pub(super) fn create(&self, shared: &Shared, id: NodeId, parent: Option<u32>, created: fact::NodeCreated, leaf: bool, facts: &mut Facts) {
+    pub(super) fn create(
+        &self,
+        shared: &Shared,
+        id: NodeId,
+        parent: Option<u32>,
+        created: fact::NodeCreated,
+        leaf: bool,
+        facts: &mut Facts,
+    ) {
         let spot = Spot { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
         let (title, depth) = (created.title.clone(), created.depth);
         facts.push_at(spot, created);
@@ -52,7 +60,10 @@ impl State {
     /// A limit makes the node do its work itself, and says so.
     pub(super) fn force_leaf(&self, spot: Spot, guard: &str, limit: Value, facts: &mut Facts) {
         facts.push_at(spot, fact::Guard { guard: guard.into(), limit });
-        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor).saying(format!("guard:{guard}")));
+        facts.push_at(
+            spot,
+            NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor).saying(format!("guard:{guard}")),
+        );
     }
 
     /// What a role wants remembered, and which tools it reached for.
@@ -79,7 +90,14 @@ impl State {
     }
 
     /// A document of the node's own making, under its pad.
-    pub(super) fn write_document(&self, shared: &Shared, number: u32, title: &str, content: &str, facts: &mut Facts) -> DocumentId {
+    pub(super) fn write_document(
+        &self,
+        shared: &Shared,
+        number: u32,
+        title: &str,
+        content: &str,
+        facts: &mut Facts,
+    ) -> DocumentId {
         let (id, node): (DocumentId, _) = (facts.mint(), self.at(number));
         facts.mutate(Mutation::CreateDocument {
             id,

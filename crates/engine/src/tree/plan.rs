@@ -84,7 +84,8 @@ impl Plan {
         let mut finished: HashMap<String, Step> = HashMap::new();
         let mut steps = Vec::new();
         let named: HashSet<&str> = bands.iter().flat_map(|band| &band.steps).map(|step| step.id.as_str()).collect();
-        for step in earlier.into_iter().flat_map(|plan| plan.steps).filter(|step| step.status == StepStatus::Completed) {
+        for step in earlier.into_iter().flat_map(|plan| plan.steps).filter(|step| step.status == StepStatus::Completed)
+        {
             if named.contains(step.of.id.as_str()) {
                 finished.insert(step.of.id.clone(), step);
             } else {
@@ -95,7 +96,13 @@ impl Plan {
         for band in bands {
             let first = steps.len();
             for (index, of) in band.steps.iter().enumerate() {
-                let fresh = Step { of: of.clone(), band: band.index, index: index as u32, status: StepStatus::Pending, child: None };
+                let fresh = Step {
+                    of: of.clone(),
+                    band: band.index,
+                    index: index as u32,
+                    status: StepStatus::Pending,
+                    child: None,
+                };
                 let kept = finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
                 steps.push(kept.unwrap_or(fresh));
             }
@@ -138,7 +145,9 @@ impl Plan {
     }
 
     pub fn pending(&self) -> impl Iterator<Item = &Step> {
-        self.steps[self.bands.get(self.next_band).map_or(self.steps.len(), |band| band.start)..].iter().filter(|step| step.status == StepStatus::Pending)
+        self.steps[self.bands.get(self.next_band).map_or(self.steps.len(), |band| band.start)..]
+            .iter()
+            .filter(|step| step.status == StepStatus::Pending)
     }
 
     /// The band started last came to nothing.

@@ -18,7 +18,13 @@ struct Over {
 }
 
 impl State {
-    pub(super) fn plan_answered(&self, shared: &Shared, place: Place, answer: PlannerAnswer, facts: &mut Facts) -> Result<(), Vec<String>> {
+    pub(super) fn plan_answered(
+        &self,
+        shared: &Shared,
+        place: Place,
+        answer: PlannerAnswer,
+        facts: &mut Facts,
+    ) -> Result<(), Vec<String>> {
         let Place { node: number, part: Part::Plan { ask, fix }, .. } = place else { return Ok(()) };
         let key = place.id(&self.tag).0;
         if let Some(question) = answer.question {
@@ -52,7 +58,9 @@ impl State {
         if node.depth >= budgets.max_depth {
             return Some(Over { guard: "max_depth", limit: budgets.max_depth.into() });
         }
-        let kept = |id: &str| node.plan.as_ref().and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);
+        let kept = |id: &str| {
+            node.plan.as_ref().and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed)
+        };
         let fresh = plan.steps().filter(|step| !kept(step.id.trim())).count();
         if fresh > self.nodes_left(shared) as usize {
             return Some(Over { guard: "max_nodes", limit: budgets.max_nodes.into() });
@@ -66,14 +74,17 @@ impl State {
     fn accept(&self, number: u32, plan: &PlanAnswer, facts: &mut Facts) {
         let spot = self.spot_of(number);
         let earlier = self.at(number).plan.as_ref();
-        let unfinished = earlier.into_iter().flat_map(|plan| &plan.steps).filter(|step| step.status != StepStatus::Completed);
+        let unfinished =
+            earlier.into_iter().flat_map(|plan| &plan.steps).filter(|step| step.status != StepStatus::Completed);
         for step in unfinished {
-            facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded });
+            facts
+                .push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded });
         }
         let plan_id: PlanId = facts.mint();
         let version = earlier.map_or(1, |plan| plan.version + 1);
         let bands = bands_of(plan);
-        let kept = |id: &str| earlier.and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);
+        let kept =
+            |id: &str| earlier.and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);
         let summary = Some(plan.summary.clone()).filter(|summary| !summary.is_empty());
         facts.push_at(spot, fact::PlanCreated { plan_id, version, summary, bands: bands.clone() });
         for band in bands {
@@ -104,7 +115,8 @@ fn too_big(shared: &Shared, plan: &PlanAnswer) -> Option<Over> {
         return Some(Over { guard: "max_bands", limit: budgets.max_bands.into() });
     }
     let widest = plan.bands.iter().map(|band| band.steps.len()).max().unwrap_or(0);
-    (widest > budgets.max_steps_per_band as usize).then(|| Over { guard: "max_steps_per_band", limit: budgets.max_steps_per_band.into() })
+    (widest > budgets.max_steps_per_band as usize)
+        .then(|| Over { guard: "max_steps_per_band", limit: budgets.max_steps_per_band.into() })
 }
 
 fn stated_limits(shared: &Shared, plan: &PlanAnswer) -> String {

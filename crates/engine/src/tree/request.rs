@@ -69,11 +69,14 @@ impl State {
         let mut out = self.opening(shared, number, effect);
         let node = self.at(number);
         out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
-        out.add("workspace", json!({
-            "scratchpad_document_id": node.pad,
-            "home_project_id": shared.home_project(),
-            "project_ids": shared.brief.project_ids,
-        }));
+        out.add(
+            "workspace",
+            json!({
+                "scratchpad_document_id": node.pad,
+                "home_project_id": shared.home_project(),
+                "project_ids": shared.brief.project_ids,
+            }),
+        );
         if let Some(plan) = &node.plan {
             self.envelopes("results", plan.steps.iter(), &mut out);
         }
@@ -89,7 +92,10 @@ impl State {
         let Some(plan) = &self.at(number).plan else { return out };
         out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
         self.envelopes("results", plan.steps.iter(), &mut out);
-        let read: Vec<(&Step, &Artifact)> = plan.children().flat_map(|(step, child)| self.hinted(child).map(move |artifact| (step, artifact))).collect();
+        let read: Vec<(&Step, &Artifact)> = plan
+            .children()
+            .flat_map(|(step, child)| self.hinted(child).map(move |artifact| (step, artifact)))
+            .collect();
         if read.is_empty() {
             return out;
         }
@@ -102,7 +108,10 @@ impl State {
         out.text("## artifacts_read\n");
         for (step, artifact) in read {
             let frame = json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document });
-            let content = artifact.content.map_or(Part::Text("null".into()), |blob| Part::Stored { blob, limit: u32::try_from(each).unwrap_or(u32::MAX) });
+            let content = artifact.content.map_or(Part::Text("null".into()), |blob| Part::Stored {
+                blob,
+                limit: u32::try_from(each).unwrap_or(u32::MAX),
+            });
             out.framed(&frame, "content", content);
         }
         out.text("\n");

@@ -37,22 +37,44 @@ pub(super) fn shown(text: &str, facts: &mut Facts) -> BlobRef {
 }
 
 impl State {
-    pub(super) fn register(&self, shared: &Shared, number: u32, artifacts: &[ArtifactAnswer], facts: &mut Facts) -> Vec<Artifact> {
+    pub(super) fn register(
+        &self,
+        shared: &Shared,
+        number: u32,
+        artifacts: &[ArtifactAnswer],
+        facts: &mut Facts,
+    ) -> Vec<Artifact> {
         let register = |artifact: &ArtifactAnswer| {
             let label = artifact.name().to_owned();
             let made = match artifact.kind {
                 ArtifactType::Document => {
                     let title = if artifact.title.trim().is_empty() { &label } else { artifact.title.trim() };
                     let document = Some(self.write_document(shared, number, title, &artifact.markdown, facts));
-                    MadeArtifact { kind: artifact.kind, document, content: Some(shown(&artifact.markdown, facts)), label, json: None }
+                    MadeArtifact {
+                        kind: artifact.kind,
+                        document,
+                        content: Some(shown(&artifact.markdown, facts)),
+                        label,
+                        json: None,
+                    }
                 }
                 ArtifactType::Json | ArtifactType::Other if !artifact.json.is_null() => {
                     let text = artifact.json.to_string();
-                    let content = if text.chars().count() <= SHOWN_CHARS { facts.keep(text.clone()) } else { shown(&text, facts) };
+                    let content = if text.chars().count() <= SHOWN_CHARS {
+                        facts.keep(text.clone())
+                    } else {
+                        shown(&text, facts)
+                    };
                     let json = (text.len() <= INLINE_JSON).then(|| artifact.json.clone());
                     MadeArtifact { kind: artifact.kind, document: None, label, content: Some(content), json }
                 }
-                kind => MadeArtifact { kind, document: None, label, content: Some(shown(&artifact.markdown, facts)), json: None },
+                kind => MadeArtifact {
+                    kind,
+                    document: None,
+                    label,
+                    content: Some(shown(&artifact.markdown, facts)),
+                    json: None,
+                },
             };
             self.push_artifact(number, made, facts)
         };
@@ -78,11 +100,20 @@ impl State {
     pub(super) fn conclude(&self, shared: &Shared, number: u32, facts: &mut Facts) {
         let node = self.at(number);
         let Some(result) = node.work.result.clone() else { return };
-        let failed = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed).count();
+        let failed = node
+            .plan
+            .iter()
+            .flat_map(|plan| &plan.steps)
+            .filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed)
+            .count();
         let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
         let evidence = match (failed, unmet) {
             (0, false) => None,
-            (0, true) => result.success_assessment.as_ref().and_then(|assessment| assessment.notes.clone()).or(Some("its criteria are not met".into())),
+            (0, true) => result
+                .success_assessment
+                .as_ref()
+                .and_then(|assessment| assessment.notes.clone())
+                .or(Some("its criteria are not met".into())),
             (failed, _) => Some(format!("{failed} of its steps came to nothing")),
         };
         let outcome = if evidence.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
@@ -90,7 +121,15 @@ impl State {
     }
 
     /// Envelope, hint, completion, in this order, and the parent's step.
-    fn complete(&self, shared: &Shared, number: u32, result: &ResultAnswer, mut fresh: Vec<Artifact>, end: (NodeOutcome, Option<String>, bool), facts: &mut Facts) {
+    fn complete(
+        &self,
+        shared: &Shared,
+        number: u32,
+        result: &ResultAnswer,
+        mut fresh: Vec<Artifact>,
+        end: (NodeOutcome, Option<String>, bool),
+        facts: &mut Facts,
+    ) {
         let (node, spot) = (self.at(number), self.spot_of(number));
         let has_document = node.current_artifacts().chain(&fresh).any(|artifact| artifact.document.is_some());
         if number == 0 && !has_document {
@@ -103,7 +142,15 @@ impl State {
         facts.push_at(spot, fact::NodeResult { result: result_envelope });
         if let Some(parent_node_id) = spot.parent {
             let hint = hint(&all, &result.parent_hint);
-            facts.push_at(spot, fact::ParentHint { parent_node_id, hint_type: hint.hint_type, artifact_ids: hint.artifacts, document_ids: hint.documents });
+            facts.push_at(
+                spot,
+                fact::ParentHint {
+                    parent_node_id,
+                    hint_type: hint.hint_type,
+                    artifact_ids: hint.artifacts,
+                    document_ids: hint.documents,
+                },
+            );
         }
         let (outcome, evidence, cut_short) = end;
         facts.push_at(spot, fact::NodeCompleted { outcome, evidence, metrics: Some(node.subtree.clone()), cut_short });
@@ -144,7 +191,11 @@ impl State {
             format!("\n- {title}: {}", summary.chars().take(300).collect::<String>())
         });
         let result = ResultAnswer {
-            summary: format!("{} ended the work before it was summed up.{}", StopReason::from(limit).name(), lines.collect::<String>()),
+            summary: format!(
+                "{} ended the work before it was summed up.{}",
+                StopReason::from(limit).name(),
+                lines.collect::<String>()
+            ),
             success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.to_owned()) }),
             primary_artifact_label: None,
             parent_hint: HintAnswer::default(),
@@ -180,8 +231,14 @@ impl State {
 /// Everything of this generation; of a document written twice, the newer registration.
 fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artifact> {
     let all: Vec<&Artifact> = node.current_artifacts().chain(fresh).collect();
-    let replaced = |index: usize, artifact: &Artifact| artifact.document.is_some() && all[index + 1..].iter().any(|later| later.document == artifact.document);
-    all.iter().enumerate().filter(|(index, artifact)| !replaced(*index, artifact)).map(|(_, artifact)| *artifact).collect()
+    let replaced = |index: usize, artifact: &Artifact| {
+        artifact.document.is_some() && all[index + 1..].iter().any(|later| later.document == artifact.document)
+    };
+    all.iter()
+        .enumerate()
+        .filter(|(index, artifact)| !replaced(*index, artifact))
+        .map(|(_, artifact)| *artifact)
+        .collect()
 }
 
 /// The one the result names, else the newest document, else the first artifact. The root's is a document.

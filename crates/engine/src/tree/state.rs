@@ -89,7 +89,11 @@ impl State {
         let mut below = vec![(0u64, 0u64, 0u64); self.nodes.len()];
         for (number, node) in self.nodes.iter().enumerate().rev() {
             let sum = &node.subtree;
-            let own = (node.own.cost_usd.0, node.own.tokens_in + node.own.tokens_out, node.own.llm_calls + node.own.tool_calls);
+            let own = (
+                node.own.cost_usd.0,
+                node.own.tokens_in + node.own.tokens_out,
+                node.own.llm_calls + node.own.tool_calls,
+            );
             let all = (below[number].0 + own.0, below[number].1 + own.1, below[number].2 + own.2);
             if all != (sum.cost_usd.0, sum.tokens_in + sum.tokens_out, sum.llm_calls + sum.tool_calls) {
                 return Err(format!("node {number}: its subtree used {sum:?}, its parts {all:?}"));
@@ -147,13 +151,22 @@ impl State {
         let node = self.at(number);
         let work = &node.work;
         let whole = |part: Part| !work.rejected.contains_key(&self.place(number, part).id(&self.tag));
-        let first_whole = |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
+        let first_whole =
+            |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
         match node.status {
-            NodeStatus::Planning => first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true }),
-            NodeStatus::Executing if work.answered < work.round && work.round <= MAX_ROUNDS && calls::open(&work.calls).next().is_none() => {
+            NodeStatus::Planning => {
+                first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true })
+            }
+            NodeStatus::Executing
+                if work.answered < work.round
+                    && work.round <= MAX_ROUNDS
+                    && calls::open(&work.calls).next().is_none() =>
+            {
                 first_whole(Part::Round { round: work.round, fix: false }, Part::Round { round: work.round, fix: true })
             }
-            NodeStatus::Aggregating if work.result.is_none() => first_whole(Part::Aggregate { fix: false }, Part::Aggregate { fix: true }),
+            NodeStatus::Aggregating if work.result.is_none() => {
+                first_whole(Part::Aggregate { fix: false }, Part::Aggregate { fix: true })
+            }
             _ => None,
         }
     }
@@ -166,7 +179,9 @@ impl State {
             NodeStatus::Waiting => node.plan.as_ref().filter(|plan| plan.open == 0).map(|_| Move::BandOver),
             NodeStatus::Blocked => node.work.question_closed.then_some(Move::Unblock),
             NodeStatus::Aggregating if node.work.result.is_some() => Some(Move::Conclude),
-            NodeStatus::Planning | NodeStatus::Aggregating => self.call_wanted(number).is_none().then_some(Move::Unusable),
+            NodeStatus::Planning | NodeStatus::Aggregating => {
+                self.call_wanted(number).is_none().then_some(Move::Unusable)
+            }
             NodeStatus::Executing if !idle => None,
             NodeStatus::Executing if node.work.result.is_some() => Some(Move::Conclude),
             NodeStatus::Executing if node.work.round > MAX_ROUNDS => Some(Move::OutOfRounds),
@@ -203,10 +218,12 @@ impl State {
         if self.nodes.is_empty() {
             return "starting".into();
         }
-        let done = NodeStatus::ALL.iter().filter(|status| status.is_terminal()).map(|status| self.count(*status)).sum::<u32>();
+        let done =
+            NodeStatus::ALL.iter().filter(|status| status.is_terminal()).map(|status| self.count(*status)).sum::<u32>();
         let doing = NodeStatus::ALL.iter().filter(|status| !status.is_terminal() && self.count(**status) > 0);
         let doing: Vec<String> = doing.map(|status| format!("{} {}", self.count(*status), status.name())).collect();
-        let backing_off = shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
+        let backing_off =
+            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
         let retrying = if backing_off { " (retrying)" } else { "" };
         format!("{done} of {} nodes ended; {}{retrying}", self.nodes.len(), doing.join(", "))
     }

@@ -10,8 +10,12 @@ use crate::run::{Lane, Shared, Steering, Want};
 
 impl State {
     pub(super) fn wanted<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = Want> + 'a {
-        let tools = self.tools.iter().flat_map(|number| calls::open(&self.at(*number).work.calls)).map(|call| inline(&call.id));
-        let models = self.ready.iter().filter_map(|(_, number)| Some(self.model_want(shared, *number, self.call_wanted(*number)?)));
+        let tools =
+            self.tools.iter().flat_map(|number| calls::open(&self.at(*number).work.calls)).map(|call| inline(&call.id));
+        let models = self
+            .ready
+            .iter()
+            .filter_map(|(_, number)| Some(self.model_want(shared, *number, self.call_wanted(*number)?)));
         tools.chain(models)
     }
 
@@ -25,7 +29,8 @@ impl State {
         match place.part {
             Part::Tool { .. } => {
                 let node = self.at(number);
-                let open = node.status == NodeStatus::Executing && calls::open(&node.work.calls).any(|call| &call.id == effect);
+                let open = node.status == NodeStatus::Executing
+                    && calls::open(&node.work.calls).any(|call| &call.id == effect);
                 open.then(|| inline(effect))
             }
             part => (self.call_wanted(number) == Some(part)).then(|| self.model_want(shared, number, part)),
@@ -37,7 +42,12 @@ impl State {
     }
 
     fn model_want(&self, shared: &Shared, number: u32, part: Part) -> Want {
-        Want { effect: self.place(number, part).id(&self.tag), role: Some(role_of(part)), inline: false, wrap_up: self.is_wrap_up(shared, number, part) }
+        Want {
+            effect: self.place(number, part).id(&self.tag),
+            role: Some(role_of(part)),
+            inline: false,
+            wrap_up: self.is_wrap_up(shared, number, part),
+        }
     }
 
     /// When a limit has ended the work, the root's last word is paid from the reserve.
@@ -49,7 +59,9 @@ impl State {
     pub(super) fn is_shown(&self, effect: &EffectId, message: &Steering) -> bool {
         let Some(place) = self.place_of(effect) else { return false };
         let in_time = message.lane == Lane::Steer || !matches!(place.part, Part::Round { .. });
-        let addressed = message.node_id.is_none_or(|id| self.node_of(effect).is_some_and(|number| self.path(number).any(|at| self.at(at).id == id)));
+        let addressed = message.node_id.is_none_or(|id| {
+            self.node_of(effect).is_some_and(|number| self.path(number).any(|at| self.at(at).id == id))
+        });
         in_time && addressed
     }
 

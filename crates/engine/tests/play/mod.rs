@@ -5,7 +5,9 @@
 use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
-use engine::effect::{CallError, CallFailure, EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work};
+use engine::effect::{
+    CallError, CallFailure, EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work,
+};
 use engine::event::Event;
 use engine::facts::run::Queued;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
@@ -25,7 +27,12 @@ pub fn spec() -> ModelSpec {
 
 pub fn brief(objective: &str) -> Queued {
     let id = |name: &str| derive(START, &[name.as_bytes()]);
-    let tool = |name: &str, arguments: &str, read| ToolSpec { name: name.into(), arguments: arguments.into(), description: format!("{name} of the workspace"), read };
+    let tool = |name: &str, arguments: &str, read| ToolSpec {
+        name: name.into(),
+        arguments: arguments.into(),
+        description: format!("{name} of the workspace"),
+        read,
+    };
     Queued {
         kind: Kind::Homework,
         objective: objective.into(),
@@ -61,7 +68,15 @@ impl Play {
     pub fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
         let id = RunId(derive(START, &[b"run"]));
         let run = Run::create(id, brief.clone(), Actor::Person(brief.owner), START).expect("a run");
-        let mut play = Play { run, now: START, events: Vec::new(), blobs: HashMap::new(), batches: Vec::new(), usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false }, script: Box::new(script) };
+        let mut play = Play {
+            run,
+            now: START,
+            events: Vec::new(),
+            blobs: HashMap::new(),
+            batches: Vec::new(),
+            usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            script: Box::new(script),
+        };
         play.commit();
         play
     }
@@ -170,10 +185,12 @@ impl Play {
 pub fn own_text(job: &Job) -> String {
     let Work::Model(call) = &job.work else { panic!("not a model call") };
     let parts = call.request.messages.iter().flat_map(|message| &message.parts);
-    parts.map(|part| match part {
-        engine::request::Part::Text(text) => text.as_str(),
-        engine::request::Part::Stored { .. } => "<stored>",
-    }).collect()
+    parts
+        .map(|part| match part {
+            engine::request::Part::Text(text) => text.as_str(),
+            engine::request::Part::Stored { .. } => "<stored>",
+        })
+        .collect()
 }
 
 /// A tiny workspace: creating works, searching finds one document, anything else is refused.
@@ -191,15 +208,32 @@ pub fn tool(job: &Job) -> ToolOutcome {
                 rel: DOCUMENT_HAS_DOCUMENT.into(),
                 props: json!({}),
             };
-            let created = Mutation::CreateDocument { id, project_id: job.run.home_project, title: title.clone(), type_key: "document".into(), content: "text".into(), props: call.props.clone() };
-            let output = ToolOutput { content: json!({ "document_id": id, "title": title }), summary: format!("created {title}"), read: false };
+            let created = Mutation::CreateDocument {
+                id,
+                project_id: job.run.home_project,
+                title: title.clone(),
+                type_key: "document".into(),
+                content: "text".into(),
+                props: call.props.clone(),
+            };
+            let output = ToolOutput {
+                content: json!({ "document_id": id, "title": title }),
+                summary: format!("created {title}"),
+                read: false,
+            };
             ToolOutcome { result: Ok(output), mutations: vec![created, link] }
         }
         "search_documents" => {
             let content = json!({ "documents": [{ "id": "0199", "title": "Notes on backups" }], "count": 1 });
-            ToolOutcome { result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }), mutations: Vec::new() }
+            ToolOutcome {
+                result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }),
+                mutations: Vec::new(),
+            }
         }
-        other => ToolOutcome { result: Err(format!("unknown tool {other}; valid: search_documents, create_document")), mutations: Vec::new() },
+        other => ToolOutcome {
+            result: Err(format!("unknown tool {other}; valid: search_documents, create_document")),
+            mutations: Vec::new(),
+        },
     }
 }
 

@@ -21,12 +21,22 @@ fn plan(dice: &mut Dice) -> Value {
 
 pub fn executor(dice: &mut Dice) -> Value {
     match dice.below(10) {
-        0..=2 => json!({"tool_calls": [{"tool": "create_document", "arguments": {"title": "Made by a tool", "content": "text"}}]}),
-        3 => json!({"tool_calls": [{"tool": "list_documents", "arguments": {}}, {"tool": "no_such_tool", "arguments": {}}]}),
+        0..=2 => {
+            json!({"tool_calls": [{"tool": "create_document", "arguments": {"title": "Made by a tool", "content": "text"}}]})
+        }
+        3 => {
+            json!({"tool_calls": [{"tool": "list_documents", "arguments": {}}, {"tool": "no_such_tool", "arguments": {}}]})
+        }
         4 => json!({"question": {"text": "What colour?"}}),
-        5 => json!({"artifacts": [{"type": "json", "label": "data", "json": {"n": 1}}], "result": {"summary": "Data."}}),
-        6 => json!({"result": {"summary": "Not mine.", "primary_artifact_label": "00000000-0000-7000-8000-000000000000"}}),
-        _ => json!({"artifacts": [page("page")], "result": {"summary": "A page.", "primary_artifact_label": "page"}, "scratchpad": {"append_markdown": "Wrote it."}}),
+        5 => {
+            json!({"artifacts": [{"type": "json", "label": "data", "json": {"n": 1}}], "result": {"summary": "Data."}})
+        }
+        6 => {
+            json!({"result": {"summary": "Not mine.", "primary_artifact_label": "00000000-0000-7000-8000-000000000000"}})
+        }
+        _ => {
+            json!({"artifacts": [page("page")], "result": {"summary": "A page.", "primary_artifact_label": "page"}, "scratchpad": {"append_markdown": "Wrote it."}})
+        }
     }
 }
 

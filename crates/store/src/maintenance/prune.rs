@@ -73,7 +73,10 @@ impl SqlStore {
     async fn sweep(&self) -> Result<u64, StoreError> {
         let written = self.backend.write(vec![
             Statement::new(self.backend.alone_with("blobs"), vec![]),
-            Statement::new("DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)", vec![]),
+            Statement::new(
+                "DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)",
+                vec![],
+            ),
             Statement::new("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM blob_refs) RETURNING hash", vec![]),
         ]);
         Ok(written.await.map_err(unguarded)?.get(2).map_or(0, |rows| rows.len() as u64))

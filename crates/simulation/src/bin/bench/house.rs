@@ -15,8 +15,8 @@ use futures::StreamExt;
 use runtime::ports::{Clock, LOCAL_HANDLE, Library, Store};
 use runtime::{Desk, Duty, Worker, WorkerConfig};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
@@ -106,7 +106,8 @@ impl House {
             let house = self.clone();
             async move { tokio::spawn(async move { house.run().await }).await.map_err(|error| error.to_string())? }
         };
-        let ended: Vec<Result<u64, String>> = futures::stream::iter(0..runs).map(one).buffer_unordered(at_once).collect().await;
+        let ended: Vec<Result<u64, String>> =
+            futures::stream::iter(0..runs).map(one).buffer_unordered(at_once).collect().await;
         ended.into_iter().sum()
     }
 

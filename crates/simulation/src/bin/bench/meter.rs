@@ -72,7 +72,8 @@ fn family_cpu(parent: Option<u32>) -> f64 {
         let fields: Vec<i64> =
             text.rsplit_once(") ")?.1.split(' ').skip(1).map(|field| field.parse().unwrap_or(0)).collect();
         let (of, own, reaped) = (*fields.first()?, fields.get(10..12)?, fields.get(12..14)?);
-        let counted = if pid == parent { own.iter().sum::<i64>() + reaped.iter().sum::<i64>() } else { own.iter().sum() };
+        let counted =
+            if pid == parent { own.iter().sum::<i64>() + reaped.iter().sum::<i64>() } else { own.iter().sum() };
         (pid == parent || of == i64::from(parent)).then_some(counted)
     });
     ticks.sum::<i64>() as f64 / TICKS

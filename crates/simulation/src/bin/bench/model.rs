@@ -67,7 +67,8 @@ impl Instant {
     fn planner(&self, iteration: usize) -> Value {
         let executors = self.shape.executors(iteration);
         let status = if executors.is_some() { "doing" } else { "done" };
-        let steps: Vec<Value> = (0..EXECUTORS).map(|index| json!({"id": format!("s{index}"), "title": "Bed", "status": status})).collect();
+        let steps: Vec<Value> =
+            (0..EXECUTORS).map(|index| json!({"id": format!("s{index}"), "title": "Bed", "status": status})).collect();
         let tasks: Vec<Value> = (0..executors.unwrap_or(0)).map(|index| task(iteration, index)).collect();
         let mut calls = Vec::new();
         if self.shape.reading && executors.is_some() {
@@ -107,14 +108,21 @@ fn iteration_of(key: &str) -> usize {
 
 #[async_trait]
 impl ModelPort for Instant {
-    async fn call(&self, call: &ModelCall, messages: Vec<(Speaker, String)>, key: &str) -> Result<ModelReply, CallError> {
+    async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        key: &str,
+    ) -> Result<ModelReply, CallError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.first_call.get_or_init(own_cpu);
         let answer = match call.role {
             Role::HomeworkPlanner => self.planner(iteration_of(key)),
             Role::HomeworkExecutor => executor(key),
             Role::HomeworkRepair => json!({"corrected_calls": []}),
-            Role::HomeworkReport => json!({"title": "The beds", "summary": PROSE, "findings": [PROSE, PROSE], "not_done": []}),
+            Role::HomeworkReport => {
+                json!({"title": "The beds", "summary": PROSE, "findings": [PROSE, PROSE], "not_done": []})
+            }
         };
         let text = answer.to_string();
         let input = messages.iter().map(|(_, text)| text.len() as u64 / 4).sum();
@@ -131,7 +139,8 @@ mod tests {
     fn a_shape_has_as_many_calls_as_it_says() {
         for calls in Shape::FEWEST..200 {
             let shape = Shape { calls, reading: false };
-            let planned: usize = (1..).map_while(|iteration| shape.executors(iteration)).map(|executors| executors + 1).sum();
+            let planned: usize =
+                (1..).map_while(|iteration| shape.executors(iteration)).map(|executors| executors + 1).sum();
             assert_eq!(planned + 2, calls);
         }
     }
