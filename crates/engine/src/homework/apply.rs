@@ -1,8 +1,7 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
-use super::state::{
-    Branch, Call, CallResult, Current, Executor, Finished, Last, Made, Phase, Rejected, State, Verdict, Workspace,
-};
+use super::state::{Branch, Current, Executor, Finished, Last, Made, Phase, State, Verdict, Workspace};
+use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
 use crate::facts::homework::{
     ExecutorFinished, ExecutorStarted, IterationCompleted, ToolCallRequested, ToolCallResult,
@@ -24,7 +23,7 @@ impl State {
         match &event.fact {
             Fact::Homework(fact) => self.record_own(shared, fact, event),
             Fact::Run(fact) => self.record_shared(fact),
-            Fact::Effect(_) | Fact::Unknown(_) => {}
+            Fact::Effect(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
         }
     }
 

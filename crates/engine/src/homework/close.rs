@@ -151,7 +151,7 @@ impl State {
                 "owner": "planner", "tags": ["homework"],
             }),
         });
-        facts.mutate_link(project_id, shared, workspace.scratchpad, id);
+        facts.link(shared, workspace.scratchpad, id);
     }
 
     fn ask(&self, facts: &mut Facts) {

@@ -3,19 +3,17 @@
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::place::Place;
 use super::state::{Phase, State, Verdict};
-use super::wants::open_calls;
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
-use crate::blob::{BlobRef, Hash};
+use crate::answer::NOT_RUN;
+use crate::blob::BlobRef;
+use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework as fact;
 use crate::facts::run::{Failed, ReportCreated, Stopped};
-use crate::ids::{DocumentId, EdgeId};
-use crate::run::{Facts, Input, ScopeKind, Shared, StopReason};
-use crate::workspace::{Artifacts, DOCUMENT_HAS_DOCUMENT, Mutation};
-use serde_json::{Value, json};
-
-/// The result of what is over a limit.
-pub const NOT_RUN: &str = "not run: limit";
+use crate::ids::DocumentId;
+use crate::run::{Facts, Input, Shared, StopReason, headline};
+use crate::workspace::Mutation;
+use serde_json::json;
 
 impl State {
     pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
@@ -32,7 +30,7 @@ impl State {
                 Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
             },
             Input::Tool { effect, outcome } => self.tool_answered(effect, outcome, facts),
-            Input::Failed { effect, error } => self.failed(shared, effect, error, facts),
+            Input::Failed { effect, error, .. } => self.failed(shared, effect, error, facts),
         }
     }
 
@@ -67,14 +65,7 @@ impl State {
         let project = shared.home_project();
         let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) =
             (facts.mint(), facts.mint(), facts.mint());
-        if shared.brief.scope != ScopeKind::Project {
-            facts.mutate(Mutation::CreateProject {
-                id: project,
-                title: format!("Run: {}", headline(&shared.brief.objective)),
-                description: format!("Workspace of run {}", shared.id),
-                owner: shared.brief.owner,
-            });
-        }
+        facts.open_home(shared);
         let title = headline(&shared.brief.objective);
         for (id, name, type_key, role, content) in [
             (workspace, format!("Workspace: {title}"), WORKSPACE, "workspace", shared.brief.objective.clone()),
@@ -92,7 +83,7 @@ impl State {
             });
         }
         for child in [scratchpad, plan] {
-            facts.mutate_link(project, shared, workspace, child);
+            facts.link(shared, workspace, child);
         }
         facts.push(fact::RunStarted {
             workspace_project_id: project,
@@ -113,7 +104,7 @@ impl State {
             (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
             (None, None) => {}
             (Some(planned), _) => {
-                if open_calls(&self.now.calls).next().is_some() || self.wants_repair() {
+                if calls::open(&self.now.calls).next().is_some() || self.wants_repair() {
                     return;
                 }
                 let ready_to_start =
@@ -203,17 +194,8 @@ impl State {
                 repair_of,
             });
             if index >= most {
-                let result = facts.keep(Value::from(NOT_RUN).to_string());
-                facts.push(fact::ToolCallResult {
-                    call_id,
-                    tool: call.tool,
-                    ok: false,
-                    summary: NOT_RUN.into(),
-                    result,
-                    new_reading: false,
-                    reading: None,
-                    artifacts: Artifacts::default(),
-                });
+                let record = calls::refused(NOT_RUN, facts);
+                facts.push(self.result_of(call_id, call.tool, record));
             }
         }
     }
@@ -225,32 +207,14 @@ impl State {
         else {
             return;
         };
-        let (ok, summary, content, read) = match &outcome.result {
-            Ok(output) => (true, output.summary.clone(), output.content.to_string(), output.read),
-            Err(error) => (false, error.chars().take(400).collect(), Value::from(error.as_str()).to_string(), false),
-        };
-        let reading = read.then(|| {
-            let seen = outcome
-                .result
-                .as_ref()
-                .map(|output| crate::json::without_noise(&output.content).to_string())
-                .unwrap_or_default();
-            Hash::of(&[call.tool.as_bytes(), b"\0", seen.as_bytes()])
-        });
-        let result = facts.keep(content);
-        if ok {
-            outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
-        }
-        facts.push(fact::ToolCallResult {
-            call_id: effect.clone(),
-            tool: call.tool.clone(),
-            ok,
-            summary,
-            result,
-            new_reading: reading.is_some_and(|reading| !self.readings.contains(&reading)),
-            reading,
-            artifacts: if ok { Artifacts::of(&outcome.mutations) } else { Artifacts::default() },
-        });
+        let record = calls::record(&call.tool, outcome, facts);
+        facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
+    }
+
+    fn result_of(&self, call_id: EffectId, tool: String, record: calls::Record) -> fact::ToolCallResult {
+        let calls::Record { ok, summary, result, reading, artifacts } = record;
+        let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
+        fact::ToolCallResult { call_id, tool, ok, summary, result, new_reading, reading, artifacts }
     }
 
     fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
@@ -350,28 +314,6 @@ impl State {
     }
 }
 
-impl Facts {
-    /// `parent` → `child`, tagged with the run.
-    pub(super) fn mutate_link(
-        &mut self,
-        project_id: crate::ids::ProjectId,
-        shared: &Shared,
-        parent: DocumentId,
-        child: DocumentId,
-    ) {
-        let id: EdgeId = self.mint();
-        let props = json!({ "homework_run_id": shared.id });
-        self.mutate(Mutation::Link {
-            id,
-            project_id,
-            src: parent.0,
-            dst: child.0,
-            rel: DOCUMENT_HAS_DOCUMENT.into(),
-            props,
-        });
-    }
-}
-
 /// The canonical set of what an answer wants done: equal sets are the same idea, whatever the order or wording around it.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
     let calls =
@@ -384,14 +326,4 @@ fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
     actions.sort();
     actions.dedup();
     actions
-}
-
-/// The first line of an objective, short enough for a title.
-pub(super) fn headline(objective: &str) -> String {
-    let line = objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    if line.chars().count() <= 80 {
-        line.to_owned()
-    } else {
-        format!("{}…", line.chars().take(79).collect::<String>())
-    }
 }

@@ -1,6 +1,7 @@
 //! The journal's templates. Deterministic: equal inputs give equal bytes, and nothing here reads a clock.
 
-use super::state::{Call, Executor, State, Verdict};
+use super::state::{Executor, State, Verdict};
+use crate::calls::Call;
 use crate::facts::homework::Progress;
 use crate::workspace::Artifacts;
 use serde_json::Value;
@@ -130,7 +131,7 @@ fn results(state: &State) -> Vec<String> {
             .map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
         Some(format!("executor {:?} {said}", executor.task.title))
     });
-    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, super::decide::NOT_RUN));
+    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, crate::answer::NOT_RUN));
     calls.chain(executors).chain(not_run).collect()
 }
 

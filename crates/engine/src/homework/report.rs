@@ -36,7 +36,7 @@ impl State {
                 (prose.title, prose.summary, prose.findings, "model")
             }
             None => (
-                super::decide::headline(&shared.brief.objective),
+                crate::run::headline(&shared.brief.objective),
                 self.last.as_ref().map(|last| last.summary.clone()).unwrap_or_default(),
                 Vec::new(),
                 "platform",

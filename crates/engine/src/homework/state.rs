@@ -2,7 +2,8 @@
 
 use super::answer::ExecutorTask;
 use super::plan::Plan;
-use crate::blob::{BlobRef, Hash};
+use crate::blob::Hash;
+use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
 use crate::ids::DocumentId;
@@ -11,7 +12,6 @@ use crate::run::StopReason;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use uuid::Uuid;
 
@@ -100,24 +100,6 @@ pub struct Current {
 }
 
 #[derive(Clone, Debug)]
-pub struct Call {
-    pub id: EffectId,
-    pub tool: String,
-    pub arguments: Value,
-    pub purpose: String,
-    pub repair_of: Option<EffectId>,
-    pub result: Option<CallResult>,
-}
-
-#[derive(Clone, Debug)]
-pub struct CallResult {
-    pub ok: bool,
-    pub summary: String,
-    pub content: BlobRef,
-    pub seq: u64,
-}
-
-#[derive(Clone, Debug)]
 pub struct Executor {
     pub task: ExecutorTask,
     pub pad: DocumentId,
@@ -140,12 +122,6 @@ pub struct Finished {
     pub summary: String,
     pub snippet: String,
     pub error: Option<String>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Rejected {
-    pub errors: Vec<String>,
-    pub response: BlobRef,
 }
 
 /// What the next planner call is told of this iteration.

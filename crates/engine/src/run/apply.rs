@@ -16,15 +16,17 @@ impl Shared {
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
             Fact::Effect(fact) => self.apply_effect(fact),
-            Fact::Homework(facts::Homework::RunStarted(_)) => {
+            Fact::Homework(facts::Homework::RunStarted(_)) | Fact::Tree(facts::Tree::RunStarted(_)) => {
                 self.standing = Status::Running;
                 self.started_at = Some(event.at);
             }
-            Fact::Homework(facts::Homework::ToolCallResult(_)) => self.metrics.tool_calls += 1,
+            Fact::Homework(facts::Homework::ToolCallResult(_)) | Fact::Tree(facts::Tree::ToolCallResult(_)) => {
+                self.metrics.tool_calls += 1
+            }
             Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }
-            Fact::Homework(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
         }
         self.updated_at = event.at;
         self.last_seq = event.seq;
@@ -51,7 +53,10 @@ impl Shared {
         use facts::Run as R;
         match fact {
             R::Queued(_) | R::Recovered(_) => {}
-            R::Paused(_) => self.paused = true,
+            R::Paused(fact) => {
+                self.paused = true;
+                self.held = fact.branches;
+            }
             R::Resumed(fact) => self.resume(fact.reason),
             R::QuestionAsked(asked) => {
                 self.questions.push(Question {
@@ -110,7 +115,10 @@ impl Shared {
             self.generation += 1;
         }
         match reason {
-            ResumeReason::Unpaused => self.paused = false,
+            ResumeReason::Unpaused => {
+                self.paused = false;
+                self.held = false;
+            }
             ResumeReason::Answered | ResumeReason::Continued | ResumeReason::Retry => {
                 if reason == ResumeReason::Continued {
                     self.metrics.no_progress_streak = 0;
@@ -143,6 +151,7 @@ impl Shared {
     fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
         self.standing = reason.status();
         self.paused = false;
+        self.held = false;
         self.stop_reason = Some(reason);
         self.stop_detail = detail;
         self.ended_at = Some(event.at);
@@ -180,7 +189,12 @@ impl Shared {
         }
         let flight = match self.effects.get(&finished.effect) {
             Some(EffectState::InFlight(flight)) if flight.attempt == finished.attempt => flight.clone(),
-            _ => return,
+            _ => {
+                if finished.outcome == FinishedAs::Canceled {
+                    self.effects.remove(&finished.effect);
+                }
+                return;
+            }
         };
         self.ledger.settle(flight.reserve, &finished.settled);
         if let Some(model) = &flight.model {
@@ -196,7 +210,8 @@ impl Shared {
                 );
             }
             FinishedAs::Failed | FinishedAs::Canceled => {
-                self.effects.insert(finished.effect.clone(), EffectState::GaveUp { attempt: flight.attempt });
+                self.effects.remove(&finished.effect);
+                self.gave_up.insert(finished.effect.clone(), flight.attempt);
             }
             FinishedAs::Ok | FinishedAs::Refused => {
                 self.effects.remove(&finished.effect);

@@ -41,6 +41,20 @@ pub enum Command {
         decision: Decision,
         note: Option<String>,
     },
+    /// To one node of a tree and what is below it.
+    Node {
+        node: NodeId,
+        order: NodeOrder,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeOrder {
+    Cancel,
+    Retry,
+    Pause,
+    Resume,
 }
 
 /// Why a command changes nothing. `slug` is stable; `message` says what is so and what to do.
@@ -50,7 +64,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-fn refuse<T>(slug: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
+pub(crate) fn refuse<T>(slug: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { slug, message: message.into() })
 }
 
@@ -66,6 +80,7 @@ impl Run {
             Command::SetBudgets(patch) => self.set_budgets(&patch, actor, now),
             Command::Continue { budgets, message } => self.continue_with(&budgets, message, actor, now),
             Command::Resolve { effect, decision, note } => self.resolve(effect, decision, note, actor, now),
+            Command::Node { node, order } => self.order(node, order, actor, now),
         }
     }
 
@@ -114,7 +129,7 @@ impl Run {
     }
 
     pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
-        if self.shared.standing == Status::WaitingOnUser && self.shared.open_questions().next().is_none() {
+        if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
             self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
             self.proceed(now);
         }
@@ -156,7 +171,7 @@ impl Run {
                 refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name()))
             }
             _ => {
-                self.emit(Paused { reason: None }, actor, now);
+                self.emit(Paused { reason: None, branches: false }, actor, now);
                 Ok(())
             }
         }
@@ -164,6 +179,9 @@ impl Run {
 
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
+            Status::Paused if self.shared.held => {
+                refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id))
+            }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
                 self.resume_if_answered(now);
@@ -188,10 +206,41 @@ impl Run {
         if status.is_terminal() {
             return refuse("run_ended", format!("run {} is {} already", self.shared.id, status.name()));
         }
+        let mut facts = self.facts(now);
+        self.rules().canceled(&self.shared, &mut facts);
+        self.record(facts, actor);
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
         self.emit(ReportCreated { report }, Actor::Platform, now);
         self.emit(Canceled { detail: None }, actor, now);
+        Ok(())
+    }
+
+    /// What a person orders of a node. A retry sets a run that had ended going again.
+    fn order(&mut self, node: NodeId, order: NodeOrder, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if order == NodeOrder::Cancel && self.root_node() == Some(node) {
+            return self.cancel(actor, now);
+        }
+        let ended = self.shared.status().is_terminal();
+        if ended && order != NodeOrder::Retry {
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()),
+            );
+        }
+        let mut facts = self.facts(now);
+        self.rules().order(&self.shared, node, order, &mut facts)?;
+        if ended || self.shared.held {
+            // The ids of the facts are derived from where they stand: decide again behind the resumption.
+            let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
+            self.emit(Resumed { reason }, actor, now);
+            facts = self.facts(now);
+            self.rules().order(&self.shared, node, order, &mut facts)?;
+        }
+        self.record(facts, actor);
+        self.drop_unwanted_retries(now);
+        self.resume_if_answered(now);
+        self.proceed(now);
         Ok(())
     }
 
@@ -306,9 +355,18 @@ impl Run {
         }
     }
 
+    pub fn root_node(&self) -> Option<NodeId> {
+        match &self.machine {
+            super::Machine::Homework(_) => None,
+            super::Machine::Tree(state) => state.root().map(|root| root.id),
+        }
+    }
+
     pub fn iteration(&self) -> u32 {
         match &self.machine {
             super::Machine::Homework(state) => state.iteration,
+            // A tree has nodes instead.
+            super::Machine::Tree(_) => 0,
         }
     }
 }
@@ -321,10 +379,10 @@ fn actor_id(actor: Actor) -> Option<ActorId> {
 }
 
 /// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
-pub(super) fn least_call(models: &crate::model::Models) -> Reserve {
+pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
     const FIRST_PROMPT_BYTES: usize = 18_000;
     let model = &models.powerful;
-    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::homework::MAX_ANSWER_TOKENS), model.price)
+    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::prompt::MAX_ANSWER_TOKENS), model.price)
 }
 
 /// Refuse at the door what could never work, naming the least that does.
