@@ -41,7 +41,7 @@ CREATE TABLE tree_agent_events (
   hash BLOB NOT NULL,
   payload TEXT NOT NULL,
   PRIMARY KEY (run_id, seq)
-) WITHOUT ROWID;
+);
 CREATE INDEX tree_agent_events_by_node ON tree_agent_events (node_id, seq) WHERE node_id IS NOT NULL;
 
 -- ordinal: the order of creation, which effect ids begin with. metrics: of the whole subtree.

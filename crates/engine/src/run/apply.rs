@@ -1,6 +1,6 @@
 //! The fold of the shared facts. Every arm is the transition its fact's doc states.
 
-use super::effects::EffectState;
+use super::flight::EffectState;
 use super::shared::{Question, Shared, Steering};
 use super::terms::{Status, StopReason};
 use crate::event::Event;

@@ -1,6 +1,6 @@
 //! What people may tell a run, and when it refuses.
 
-use super::effects::EffectState;
+use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;

@@ -1,5 +1,6 @@
 //! Attempts, money and time around the calls a machine wants. A machine never sees a retry.
 
+use super::flight::{Due, EffectState, Flight, Parked};
 use super::terms::{Status, StopReason};
 use super::{Input, Run, Want};
 use crate::actor::Actor;
@@ -8,80 +9,12 @@ use crate::budget::{Exhausted, Reserve, Room, Settled};
 use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
 use crate::facts::effect::{Finished, FinishedAs, Started, Unknown};
 use crate::facts::run::{BudgetWarning, Failed, MessageDelivered, ProviderWaiting, Recovered};
-use crate::model::Role;
 use crate::time::Timestamp;
 
 /// Attempts that count, crashes of our own and parked providers left out.
 const MAX_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF_MS: i64 = 1_000;
 const LONGEST_BACKOFF_MS: i64 = 30_000;
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum EffectState {
-    InFlight(Flight),
-    BackingOff { attempt: u32, counted: u32, until: Timestamp },
-    Unknown { attempt: u32, what: String },
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flight {
-    pub attempt: u32,
-    pub counted: u32,
-    pub reserve: Reserve,
-    pub what: String,
-    pub model: Option<String>,
-}
-
-impl Flight {
-    /// `None` for a call that is not a model's: one that may have happened, and must not happen twice.
-    fn role(&self) -> Option<Role> {
-        Role::parse(&self.what)
-    }
-}
-
-impl EffectState {
-    pub(super) fn in_flight(started: &Started, counted: u32) -> EffectState {
-        EffectState::InFlight(Flight {
-            attempt: started.attempt,
-            counted,
-            reserve: started.reserve,
-            what: started.what.clone(),
-            model: started.model.clone(),
-        })
-    }
-
-    pub fn attempt(&self) -> u32 {
-        match self {
-            EffectState::InFlight(flight) => flight.attempt,
-            EffectState::BackingOff { attempt, .. } | EffectState::Unknown { attempt, .. } => *attempt,
-        }
-    }
-
-    pub(super) fn counted(&self) -> u32 {
-        match self {
-            EffectState::InFlight(flight) => flight.counted,
-            EffectState::BackingOff { counted, .. } => *counted,
-            EffectState::Unknown { .. } => 0,
-        }
-    }
-}
-
-/// What can be done now, and when to look again.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Due {
-    /// Built-in tools: perform at once, no intent needed.
-    pub inline: Vec<EffectId>,
-    /// Calls to the outside: record the intent first.
-    pub outside: Vec<EffectId>,
-    pub wake_at: Option<Timestamp>,
-}
-
-/// The provider of a call, parked until then.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parked {
-    pub provider: String,
-    pub until: Timestamp,
-}
 
 impl Run {
     /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
@@ -542,10 +475,4 @@ struct Retry {
     at: Option<Timestamp>,
     counted: bool,
     error: Option<String>,
-}
-
-impl Due {
-    fn wake(&mut self, at: Timestamp) {
-        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
-    }
 }

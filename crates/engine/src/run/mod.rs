@@ -8,6 +8,7 @@ mod apply;
 mod commands;
 mod draft;
 mod effects;
+mod flight;
 mod shared;
 mod terms;
 
@@ -15,7 +16,7 @@ pub use commands::{Command, NodeOrder, Refusal, check_brief};
 pub(crate) use commands::{least_call, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
-pub use effects::{Due, EffectState, Parked};
+pub use flight::{Due, EffectState, Parked};
 pub use shared::{Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 

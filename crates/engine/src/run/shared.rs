@@ -1,7 +1,7 @@
 //! What every kind of run has in common.
 
 use super::Rules;
-use super::effects::EffectState;
+use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
