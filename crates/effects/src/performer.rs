@@ -155,11 +155,4 @@ mod tests {
         let error = asked(PROVIDER, vec![missing]).await.expect_err("no answer");
         assert_eq!((error.failure, error.maybe_paid), (CallFailure::Interrupted, false));
     }
-
-    #[tokio::test]
-    async fn rehearsal_plays_no_other_provider() {
-        let error = asked("openai", Vec::new()).await.expect_err("no answer");
-        assert_eq!(error.failure, CallFailure::Rejected);
-        assert!(error.message.contains("openai"));
-    }
 }

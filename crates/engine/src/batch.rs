@@ -1,11 +1,14 @@
 //! One transaction's worth of truth: events, the texts they refer to, the workspace changes they made,
 //! and the projection rows they imply.
 
-use crate::blob::{Blob, Hash};
+use crate::blob::{Blob, BlobRef, Hash};
 use crate::event::Event;
-use crate::ids::{ActorId, DocumentId, NodeId, ProjectId, QuestionId, RunId};
+use crate::facts::tree::NodeOutcome;
+use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
 use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
 use crate::time::Timestamp;
+use crate::tree::envelope::ArtifactType;
+use crate::tree::status::{NodeRole, NodeStatus};
 use crate::workspace::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +34,9 @@ impl Batch {
 pub struct Rows {
     pub run: RunRow,
     pub iterations: Vec<IterationRow>,
+    pub nodes: Vec<NodeRow>,
+    pub plans: Vec<PlanRow>,
+    pub artifacts: Vec<ArtifactRow>,
     pub entries: Vec<EntryRow>,
     pub notifications: Vec<NotificationRow>,
 }
@@ -81,6 +87,68 @@ pub struct IterationRow {
     pub artifacts: Value,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
+}
+
+/// One node = one row; `metrics` are of its whole subtree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeRow {
+    pub id: NodeId,
+    pub run_id: RunId,
+    /// Its number, in order of creation: effect ids begin with it.
+    pub ordinal: u32,
+    pub parent_node_id: Option<NodeId>,
+    pub title: String,
+    pub reason: String,
+    pub success_criteria: Vec<String>,
+    pub band_index: u32,
+    pub step_index: u32,
+    pub step_id: Option<String>,
+    pub depth: u32,
+    pub status: NodeStatus,
+    pub role_state: NodeRole,
+    pub message: Option<String>,
+    pub paused: bool,
+    pub generation: u32,
+    pub retry_of: Option<NodeId>,
+    pub scratchpad_doc_id: DocumentId,
+    pub scratchpad_tail: String,
+    pub outcome: Option<NodeOutcome>,
+    pub error: Option<String>,
+    pub retryable: bool,
+    pub result: Value,
+    pub metrics: Value,
+    pub own_metrics: Value,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// One version of one node's plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanRow {
+    pub id: PlanId,
+    pub run_id: RunId,
+    pub node_id: NodeId,
+    pub version: u32,
+    pub plan_json: Value,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArtifactRow {
+    pub id: ArtifactId,
+    pub run_id: RunId,
+    pub node_id: NodeId,
+    pub artifact_type: ArtifactType,
+    pub document_id: Option<DocumentId>,
+    /// Small payloads; a bigger one is in `content`.
+    pub json_payload: Option<Value>,
+    /// What a reader is shown, as one JSON value.
+    pub content: Option<BlobRef>,
+    pub is_primary: bool,
+    pub label: String,
+    pub created_at: Timestamp,
 }
 
 /// One scratchpad entry, unique per (document, key).

@@ -188,7 +188,12 @@ impl Ledger {
         let over = |with_open: bool| {
             let (open_tokens, open_cost) =
                 if with_open { (self.reserved.tokens, self.reserved.cost_usd) } else { (0, Usd(0)) };
-            let tokens = self.spent.tokens.saturating_add(open_tokens).saturating_add(call.tokens).saturating_add(kept_back.tokens);
+            let tokens = self
+                .spent
+                .tokens
+                .saturating_add(open_tokens)
+                .saturating_add(call.tokens)
+                .saturating_add(kept_back.tokens);
             let cost = self.spent.cost_usd + open_cost + call.cost_usd + kept_back.cost_usd;
             if budgets.max_cost_usd.is_some_and(|limit| cost > limit) {
                 Some(Exhausted::BudgetCost)

@@ -171,4 +171,3 @@ pub struct ToolOutput {
     /// A pure reading: counts as progress only when its content is new.
     pub read: bool,
 }
-

@@ -32,7 +32,7 @@ macro_rules! ids {
 }
 
 ids! {
-    RunId, NodeId, DocumentId, TaskId, ProjectId, EdgeId, QuestionId, MessageId,
+    RunId, NodeId, DocumentId, TaskId, ProjectId, EdgeId, QuestionId, MessageId, PlanId, ArtifactId,
     /// A person or a subagent.
     ActorId,
 }

@@ -4,20 +4,26 @@
 //! can be folded, replayed and simulated; `tests/purity.rs` keeps the dependency list short.
 
 pub mod actor;
+pub mod answer;
 pub mod batch;
 pub mod blob;
 pub mod budget;
+pub mod calls;
 pub mod effect;
 pub mod event;
 pub mod facts;
 pub mod homework;
 pub mod ids;
 pub mod json;
+pub mod ledger;
 pub mod metrics;
 pub mod model;
 pub mod money;
 pub mod projection;
+pub mod prompt;
+pub mod prompts;
 pub mod request;
 pub mod run;
 pub mod time;
+pub mod tree;
 pub mod workspace;

@@ -11,6 +11,9 @@ pub enum Role {
     HomeworkExecutor,
     HomeworkRepair,
     HomeworkReport,
+    TreePlanner,
+    TreeExecutor,
+    TreeAggregator,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +24,15 @@ pub enum Profile {
 }
 
 impl Role {
-    pub const ALL: [Role; 4] = [Role::HomeworkPlanner, Role::HomeworkExecutor, Role::HomeworkRepair, Role::HomeworkReport];
+    pub const ALL: [Role; 7] = [
+        Role::HomeworkPlanner,
+        Role::HomeworkExecutor,
+        Role::HomeworkRepair,
+        Role::HomeworkReport,
+        Role::TreePlanner,
+        Role::TreeExecutor,
+        Role::TreeAggregator,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -29,6 +40,9 @@ impl Role {
             Role::HomeworkExecutor => "homework_executor",
             Role::HomeworkRepair => "homework_repair",
             Role::HomeworkReport => "homework_report",
+            Role::TreePlanner => "tree_planner",
+            Role::TreeExecutor => "tree_executor",
+            Role::TreeAggregator => "tree_aggregator",
         }
     }
 
@@ -38,13 +52,15 @@ impl Role {
 
     /// People's messages are shown to this role, and counted as delivered.
     pub fn hears_messages(self) -> bool {
-        matches!(self, Role::HomeworkPlanner)
+        matches!(self, Role::HomeworkPlanner | Role::TreePlanner | Role::TreeExecutor | Role::TreeAggregator)
     }
 
     pub fn profile(self) -> Profile {
         match self {
-            Role::HomeworkPlanner | Role::HomeworkReport => Profile::Powerful,
-            Role::HomeworkExecutor => Profile::Balanced,
+            Role::HomeworkPlanner | Role::HomeworkReport | Role::TreePlanner | Role::TreeAggregator => {
+                Profile::Powerful
+            }
+            Role::HomeworkExecutor | Role::TreeExecutor => Profile::Balanced,
             Role::HomeworkRepair => Profile::Fast,
         }
     }

@@ -1,17 +1,23 @@
 //! Rows implied by a run's state and its newest events. Pure and deterministic: rebuilding from the log,
 //! whatever the batches were, gives the same rows.
 
-use crate::batch::{EntryRow, IterationRow, NotificationRow, Rows, RunRow};
+use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
-use crate::facts::{Fact, Homework as H, Run as R};
+use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
+use crate::ids::ArtifactId;
 use crate::run::{Machine, Run, StopReason};
-use serde_json::Value;
+use crate::tree;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The rows after `events`, which end at the state of `run`.
 pub fn rows(run: &Run, events: &[Event]) -> Rows {
     Rows {
         run: run_row(run),
         iterations: iterations(run, events),
+        nodes: nodes(run, events),
+        plans: events.iter().filter_map(plan).collect(),
+        artifacts: artifacts(run, events),
         entries: events.iter().filter_map(entry).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
@@ -19,7 +25,13 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
 
 pub fn run_row(run: &Run) -> RunRow {
     let shared = &run.shared;
-    let Machine::Homework(state) = &run.machine;
+    let (plan, workspace_document_id) = match &run.machine {
+        Machine::Homework(state) => (
+            if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
+            state.workspace.map(|workspace| workspace.document),
+        ),
+        Machine::Tree(state) => (Value::Null, state.root().map(|root| root.pad)),
+    };
     RunRow {
         id: shared.id,
         kind: shared.brief.kind,
@@ -30,14 +42,14 @@ pub fn run_row(run: &Run) -> RunRow {
         activity: run.activity(),
         stop_reason: shared.stop_reason,
         stop_detail: shared.stop_detail.clone(),
-        iteration: state.iteration,
+        iteration: run.iteration(),
         budgets: value(&shared.budgets),
         metrics: value(&shared.metrics),
-        plan: if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
+        plan,
         success_criteria: shared.brief.success_criteria.clone(),
         questions: value(&shared.questions),
-        root_node_id: None,
-        workspace_document_id: state.workspace.map(|workspace| workspace.document),
+        root_node_id: run.root_node(),
+        workspace_document_id,
         workspace_project_id: shared.home_project(),
         report: shared.report.clone().unwrap_or(Value::Null),
         model: shared.brief.models.balanced.name(),
@@ -74,7 +86,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
             }),
             Fact::Homework(H::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
-let row = IterationRow {
+                let row = IterationRow {
                     run_id: run.shared.id,
                     iteration: fact.iteration,
                     status: "completed".into(),
@@ -96,6 +108,94 @@ let row = IterationRow {
     rows
 }
 
+/// The nodes these events changed: their own, and those whose subtree was charged for something.
+fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
+    let Machine::Tree(state) = &run.machine else { return Vec::new() };
+    let mut changed = BTreeSet::new();
+    for event in events {
+        let Some(number) = event.node_id.and_then(|id| state.number(id)) else { continue };
+        let charged = matches!(&event.fact, Fact::Effect(E::Finished(_)) | Fact::Tree(T::ToolCallResult(_)));
+        changed.extend(state.path(number).take(if charged { usize::MAX } else { 1 }));
+    }
+    changed.into_iter().map(|number| node_row(run, state, number)).collect()
+}
+
+/// One node as its row says it.
+pub fn node_row(run: &Run, state: &tree::State, number: u32) -> NodeRow {
+    let node = &state.nodes[number as usize];
+    NodeRow {
+        id: node.id,
+        run_id: run.shared.id,
+        ordinal: number,
+        parent_node_id: node.parent.map(|parent| state.nodes[parent as usize].id),
+        title: node.title.clone(),
+        reason: node.reason.clone(),
+        success_criteria: node.criteria.clone(),
+        band_index: node.band,
+        step_index: node.step,
+        step_id: node.step_id.clone(),
+        depth: node.depth,
+        status: node.status,
+        role_state: node.role,
+        message: node.message.clone(),
+        paused: node.paused,
+        generation: node.generation,
+        retry_of: node.retry_of,
+        scratchpad_doc_id: node.pad,
+        scratchpad_tail: node.tail_preview.clone(),
+        outcome: node.outcome,
+        error: node.error.clone(),
+        retryable: node.retryable,
+        result: value(&node.result),
+        metrics: value(&node.subtree),
+        own_metrics: value(&node.own),
+        started_at: node.started_at,
+        ended_at: node.ended_at,
+        created_at: node.created_at,
+        updated_at: node.updated_at,
+    }
+}
+
+fn plan(event: &Event) -> Option<PlanRow> {
+    let (Fact::Tree(T::PlanCreated(fact)), Some(node_id)) = (&event.fact, event.node_id) else { return None };
+    let plan_json = json!({ "summary": fact.summary, "bands": fact.bands });
+    Some(PlanRow {
+        id: fact.plan_id,
+        run_id: event.run_id,
+        node_id,
+        version: fact.version,
+        plan_json,
+        created_at: event.at,
+    })
+}
+
+/// Artifacts that were registered, and those a result made primary.
+fn artifacts(run: &Run, events: &[Event]) -> Vec<ArtifactRow> {
+    let Machine::Tree(state) = &run.machine else { return Vec::new() };
+    let mut seen: BTreeSet<ArtifactId> = BTreeSet::new();
+    let touched = events.iter().filter_map(|event| match &event.fact {
+        Fact::Tree(T::ArtifactCreated(fact)) => Some((event.node_id?, fact.artifact_id)),
+        Fact::Tree(T::NodeResult(fact)) => Some((event.node_id?, fact.result.primary_artifact_id?)),
+        _ => None,
+    });
+    let rows = touched.filter(|(_, artifact)| seen.insert(*artifact)).filter_map(|(node_id, id)| {
+        let artifact = state.node(node_id)?.artifacts.iter().find(|artifact| artifact.id == id)?;
+        Some(ArtifactRow {
+            id,
+            run_id: run.shared.id,
+            node_id,
+            artifact_type: artifact.kind,
+            document_id: artifact.document,
+            json_payload: artifact.json.clone(),
+            content: artifact.content,
+            is_primary: artifact.is_primary,
+            label: artifact.label.clone(),
+            created_at: artifact.created_at,
+        })
+    });
+    rows.collect()
+}
+
 fn entry(event: &Event) -> Option<EntryRow> {
     let (document_id, key, markdown) = match &event.fact {
         Fact::Homework(H::ScratchpadAppended(fact)) => (fact.scratchpad_document_id, &fact.entry_key, &fact.markdown),
@@ -103,9 +203,17 @@ fn entry(event: &Event) -> Option<EntryRow> {
             let entry = fact.entry.as_ref()?;
             (entry.scratchpad_document_id, &entry.entry_key, &entry.markdown)
         }
+        Fact::Tree(T::ScratchpadUpdated(fact)) => (fact.scratchpad_doc_id, &fact.entry_key, &fact.markdown),
         _ => return None,
     };
-    Some(EntryRow { document_id, key: key.clone(), markdown: markdown.clone(), run_id: event.run_id, seq: event.seq, at: event.at })
+    Some(EntryRow {
+        document_id,
+        key: key.clone(),
+        markdown: markdown.clone(),
+        run_id: event.run_id,
+        seq: event.seq,
+        at: event.at,
+    })
 }
 
 /// Every end notifies, and so does each question.
@@ -121,13 +229,23 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         _ => return None,
     };
     let title: String = run.shared.brief.objective.lines().next().unwrap_or_default().chars().take(120).collect();
-    Some(NotificationRow { run_id: event.run_id, seq: event.seq, owner: run.shared.brief.owner, kind: kind.into(), title, body, question_id, at: event.at })
+    Some(NotificationRow {
+        run_id: event.run_id,
+        seq: event.seq,
+        owner: run.shared.brief.owner,
+        kind: kind.into(),
+        title,
+        body,
+        question_id,
+        at: event.at,
+    })
 }
 
 /// A report without a model's prose: of a run that failed or was canceled.
 pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value {
     match &run.machine {
         Machine::Homework(state) => state.report(&run.shared, reason, detail, None),
+        Machine::Tree(state) => state.report(&run.shared, reason, detail),
     }
 }
 
@@ -135,7 +253,10 @@ pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value 
 pub fn report_markdown(report: &Value) -> String {
     let text = |key: &str| report[key].as_str().unwrap_or_default().to_owned();
     let list = |key: &str| -> Vec<String> {
-        report[key].as_array().map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()).unwrap_or_default()
+        report[key]
+            .as_array()
+            .map(|items| items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+            .unwrap_or_default()
     };
     let mut out = format!("# {}\n\n{}\n", text("title"), text("summary"));
     let mut section = |title: &str, lines: Vec<String>| {
@@ -149,21 +270,39 @@ pub fn report_markdown(report: &Value) -> String {
     let evidence = report["evidence"].as_array().cloned().unwrap_or_default();
     section("Criteria", evidence.iter().map(criterion_line).collect());
     let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
-    section("Documents and tasks", artifacts.iter().map(|made| format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())).collect());
+    section(
+        "Documents and tasks",
+        artifacts
+            .iter()
+            .map(|made| {
+                format!("{} ({})", made["title"].as_str().unwrap_or_default(), made["ref"].as_str().unwrap_or_default())
+            })
+            .collect(),
+    );
     let metrics = &report["metrics"];
     section(
         "How it ended",
         vec![
             format!("{}: {}", text("stop_reason"), text("stop_detail")),
-            format!("{} iterations, {} model calls, {} tool calls", report["iterations"], metrics["llm_calls"], metrics["tool_calls"]),
+            format!("{}, {} model calls, {} tool calls", extent(report), metrics["llm_calls"], metrics["tool_calls"]),
             format!("{} tokens in, {} out, {} USD", metrics["tokens_in"], metrics["tokens_out"], metrics["cost_usd"]),
         ],
     );
     out
 }
 
+/// How far it went, in the units of its kind.
+fn extent(report: &Value) -> String {
+    match report["nodes"].as_object() {
+        Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),
+        None => format!("{} iterations", report["iterations"]),
+    }
+}
+
 fn criterion_line(item: &Value) -> String {
-    let refs = item["verified"]["refs"].as_array().map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    let refs = item["verified"]["refs"]
+        .as_array()
+        .map(|refs| refs.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
     let text = item["text"].as_str().unwrap_or_default();
     match refs {
         Some(refs) => format!("{} {text}: verified by {refs}", item["criterion"].as_str().unwrap_or_default()),
@@ -211,5 +350,16 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
         at: now,
     };
     batch.events.push(event);
-    (batch, Rows { run, iterations: Vec::new(), entries: Vec::new(), notifications: vec![notification] })
+    (
+        batch,
+        Rows {
+            run,
+            iterations: Vec::new(),
+            nodes: Vec::new(),
+            plans: Vec::new(),
+            artifacts: Vec::new(),
+            entries: Vec::new(),
+            notifications: vec![notification],
+        },
+    )
 }

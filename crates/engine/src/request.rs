@@ -16,7 +16,10 @@ pub enum Speaker {
 pub enum Part {
     Text(String),
     /// A stored text, shown up to `limit` bytes with an honest marker where it is cut.
-    Stored { blob: BlobRef, limit: u32 },
+    Stored {
+        blob: BlobRef,
+        limit: u32,
+    },
 }
 
 impl Part {

@@ -22,10 +22,12 @@ impl Timestamp {
         let mut ymd = date.split('-').map(|n| n.parse::<i64>().ok());
         let (y, m, d) = (ymd.next()??, ymd.next()??, ymd.next()??);
         let mut hms = clock.split(':');
-        let (h, min, sec) = (hms.next()?.parse::<i64>().ok()?, hms.next()?.parse::<i64>().ok()?, hms.next()?.parse::<f64>().ok()?);
+        let (h, min, sec) =
+            (hms.next()?.parse::<i64>().ok()?, hms.next()?.parse::<i64>().ok()?, hms.next()?.parse::<f64>().ok()?);
         let in_range = (1..=12).contains(&m) && (1..=31).contains(&d) && (0..24).contains(&h) && (0..60).contains(&min);
-        (in_range && (0.0..61.0).contains(&sec))
-            .then(|| Timestamp(((days_from_civil(y, m, d) * 24 + h) * 60 + min) * 60_000 + (sec * 1000.0).round() as i64))
+        (in_range && (0.0..61.0).contains(&sec)).then(|| {
+            Timestamp(((days_from_civil(y, m, d) * 24 + h) * 60 + min) * 60_000 + (sec * 1000.0).round() as i64)
+        })
     }
 }
 

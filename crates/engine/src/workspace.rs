@@ -118,15 +118,61 @@ pub struct Entry {
 /// compared, so that nobody's edit is lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mutation {
-    CreateProject { id: ProjectId, title: String, description: String, owner: ActorId },
-    UpdateProject { id: ProjectId, expected_version: i64, title: Option<String>, description: Option<String> },
-    CreateDocument { id: DocumentId, project_id: ProjectId, title: String, type_key: String, content: String, props: Value },
+    CreateProject {
+        id: ProjectId,
+        title: String,
+        description: String,
+        owner: ActorId,
+    },
+    UpdateProject {
+        id: ProjectId,
+        expected_version: i64,
+        title: Option<String>,
+        description: Option<String>,
+    },
+    CreateDocument {
+        id: DocumentId,
+        project_id: ProjectId,
+        title: String,
+        type_key: String,
+        content: String,
+        props: Value,
+    },
     /// `props` is merged key by key. `expected_version: None` is for the platform's own documents, which nobody else writes.
-    UpdateDocument { id: DocumentId, expected_version: Option<i64>, title: Option<String>, content: Option<String>, props: Option<Value> },
-    CreateTask { id: TaskId, project_id: ProjectId, title: String, description: String, state: TaskState, props: Value },
-    UpdateTask { id: TaskId, expected_version: i64, title: Option<String>, description: Option<String>, state: Option<TaskState>, props: Option<Value> },
-    Link { id: EdgeId, project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid, rel: String, props: Value },
-    Unlink { id: EdgeId },
+    UpdateDocument {
+        id: DocumentId,
+        expected_version: Option<i64>,
+        title: Option<String>,
+        content: Option<String>,
+        props: Option<Value>,
+    },
+    CreateTask {
+        id: TaskId,
+        project_id: ProjectId,
+        title: String,
+        description: String,
+        state: TaskState,
+        props: Value,
+    },
+    UpdateTask {
+        id: TaskId,
+        expected_version: i64,
+        title: Option<String>,
+        description: Option<String>,
+        state: Option<TaskState>,
+        props: Option<Value>,
+    },
+    Link {
+        id: EdgeId,
+        project_id: ProjectId,
+        src: uuid::Uuid,
+        dst: uuid::Uuid,
+        rel: String,
+        props: Value,
+    },
+    Unlink {
+        id: EdgeId,
+    },
 }
 
 /// A mutation with its provenance: who, and at which event of which run.
@@ -177,16 +223,32 @@ impl Artifacts {
         add(&mut self.created_edges, &other.created_edges);
     }
 
+    /// Forgets all but the newest `limit` of each list; says how many that were.
+    pub fn keep_newest(&mut self, limit: usize) -> usize {
+        let lists = [
+            &mut self.created_documents,
+            &mut self.updated_documents,
+            &mut self.created_tasks,
+            &mut self.updated_tasks,
+            &mut self.created_edges,
+        ];
+        lists.into_iter().map(|list| list.drain(..list.len().saturating_sub(limit)).len()).sum()
+    }
+
     /// What a set of mutations amounts to; `title_of` names entities that are only changed.
     pub fn of(mutations: &[Mutation]) -> Artifacts {
         let mut found = Artifacts::default();
         for mutation in mutations {
             match mutation {
-                Mutation::CreateDocument { id, title, .. } => found.created_documents.push(Named { id: id.0, title: title.clone() }),
+                Mutation::CreateDocument { id, title, .. } => {
+                    found.created_documents.push(Named { id: id.0, title: title.clone() })
+                }
                 Mutation::UpdateDocument { id, title, .. } => {
                     found.updated_documents.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
                 }
-                Mutation::CreateTask { id, title, .. } => found.created_tasks.push(Named { id: id.0, title: title.clone() }),
+                Mutation::CreateTask { id, title, .. } => {
+                    found.created_tasks.push(Named { id: id.0, title: title.clone() })
+                }
                 Mutation::UpdateTask { id, title, .. } => {
                     found.updated_tasks.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
                 }

@@ -43,9 +43,14 @@ fn completing(role: Role, iteration: usize, made: &str) -> Value {
             answer["exit_signal"] = json!(true);
             answer["completion_evidence"] = json!([{ "criterion": "c1", "claim": "written", "refs": [made] }]);
         }
-        (Role::HomeworkExecutor, _) => return json!({ "thought": "write", "tool_calls": [create("Findings")], "done": true, "summary": "wrote findings", "result_snippet": "found", "completed_step_ids": ["s2"] }),
-        (Role::HomeworkReport, _) => return json!({ "title": "Done", "summary": "It is done.", "findings": ["one"], "not_done": [] }),
+        (Role::HomeworkExecutor, _) => {
+            return json!({ "thought": "write", "tool_calls": [create("Findings")], "done": true, "summary": "wrote findings", "result_snippet": "found", "completed_step_ids": ["s2"] });
+        }
+        (Role::HomeworkReport, _) => {
+            return json!({ "title": "Done", "summary": "It is done.", "findings": ["one"], "not_done": [] });
+        }
         (Role::HomeworkRepair, _) => return json!({ "corrected_calls": [] }),
+        (Role::TreePlanner | Role::TreeExecutor | Role::TreeAggregator, _) => unreachable!("not a role of homework"),
     }
     answer
 }
@@ -81,7 +86,11 @@ fn h3_p3_p6_a_run_plans_delegates_and_completes_on_verified_evidence() {
     let report = play.run.shared.report.clone().expect("a report");
     assert_eq!(report["evidence"][0]["verified"]["criterion"], "c1");
     assert_eq!(report["what_changed"]["created_documents"].as_array().map(Vec::len), Some(2));
-    assert_eq!(play.kinds().iter().filter(|kind| **kind == "homework.scratchpad_appended").count(), 3, "P4: one entry per iteration");
+    assert_eq!(
+        play.kinds().iter().filter(|kind| **kind == "homework.scratchpad_appended").count(),
+        3,
+        "P4: one entry per iteration"
+    );
 }
 
 #[test]
@@ -135,7 +144,11 @@ fn p5_a_planner_that_repeats_itself_is_hinted_made_to_replan_and_stopped_in_the_
     assert!(requests[2].contains("will not be carried out again"));
     assert_eq!(play.kinds().iter().filter(|kind| **kind == "homework.replan_forced").count(), 1);
     assert_eq!(play.kinds().iter().filter(|kind| **kind == "homework.repeat_detected").count(), 2);
-    assert_eq!(play.kinds().iter().filter(|kind| **kind == "homework.tool_call_requested").count(), 2, "the third set is not carried out");
+    assert_eq!(
+        play.kinds().iter().filter(|kind| **kind == "homework.tool_call_requested").count(),
+        2,
+        "the third set is not carried out"
+    );
 }
 
 #[test]
@@ -181,7 +194,9 @@ fn h5_a_question_waits_without_burning_anything_and_the_answer_resumes() {
     let before = play.run.shared.metrics.clone();
     play.now = play.now.plus_ms(86_400_000);
     let owner = play.run.shared.brief.owner;
-    play.run.command(Command::Answer { question: None, text: "blue".into() }, engine::actor::Actor::Person(owner), play.now).expect("accepted");
+    play.run
+        .command(Command::Answer { question: None, text: "blue".into() }, engine::actor::Actor::Person(owner), play.now)
+        .expect("accepted");
     play.commit();
     assert_eq!(play.run.shared.metrics, before, "a day of waiting costs nothing");
     play.go();
@@ -213,11 +228,19 @@ fn h4_each_budget_stops_with_its_own_reason_and_continue_goes_on() {
         assert_eq!(play.run.shared.status(), Status::Stopped);
         let spent = play.run.shared.ledger;
         assert!(play.run.shared.budgets.max_tokens.is_none_or(|limit| spent.spent.tokens <= limit));
-        let raised = engine::budget::BudgetPatch { max_iterations: Some(40), max_tokens: Some(200_000), max_cost_usd: Some(engine::money::Usd(9_000_000)), max_wall_ms: Some(60_000), ..Default::default() };
+        let raised = engine::budget::BudgetPatch {
+            max_iterations: Some(40),
+            max_tokens: Some(200_000),
+            max_cost_usd: Some(engine::money::Usd(9_000_000)),
+            max_wall_ms: Some(60_000),
+            ..Default::default()
+        };
         let before = play.run.iteration();
         let refused = play.run.command(Command::Resume, engine::actor::Actor::Platform, play.now);
         assert!(refused.is_err(), "{reason:?}: continuing without raising the limit would stop at once");
-        play.run.command(Command::Continue { budgets: raised, message: None }, engine::actor::Actor::Platform, play.now).expect("continues");
+        play.run
+            .command(Command::Continue { budgets: raised, message: None }, engine::actor::Actor::Platform, play.now)
+            .expect("continues");
         play.commit();
         assert_eq!(play.run.shared.status(), Status::Running);
         assert_eq!(play.run.iteration(), before + 1);
@@ -226,7 +249,8 @@ fn h4_each_budget_stops_with_its_own_reason_and_continue_goes_on() {
 
 #[test]
 fn p7_an_answer_that_does_not_fit_is_asked_for_once_more_and_then_contained() {
-    let mut answers = vec![json!("not an object"), json!({ "progress_summary": "x", "needs_user_input": true })].into_iter();
+    let mut answers =
+        vec![json!("not an object"), json!({ "progress_summary": "x", "needs_user_input": true })].into_iter();
     let mut play = Play::new(brief("Fumble"), move |role, job| {
         if role == Role::HomeworkPlanner && job.effect.0.contains("fix") {
             let engine::effect::Work::Model(call) = &job.work else { panic!("a model call") };
@@ -253,7 +277,9 @@ fn h3_a_failed_call_gets_one_repair_of_at_most_two_calls() {
         }
         Role::HomeworkRepair => {
             assert!(job.effect.0.ends_with(".i1.repair"));
-            Ok(json!({ "corrected_calls": [{ "for_call_id": job.effect.0.replace("repair", "t0"), "tool": "create_document", "arguments": { "title": "Repaired", "content": "x" } }] }))
+            Ok(
+                json!({ "corrected_calls": [{ "for_call_id": job.effect.0.replace("repair", "t0"), "tool": "create_document", "arguments": { "title": "Repaired", "content": "x" } }] }),
+            )
         }
         _ => Ok(completing(role, 9, "")),
     });
@@ -272,7 +298,10 @@ fn invariant_40_transient_failures_are_retried_six_times_and_then_the_run_fails_
             assert_eq!(job.attempt, failures);
             return Err(rate_limited());
         }
-        assert!(job.attempt == 7 || role != Role::HomeworkPlanner || !job.effect.0.ends_with(".i1.plan"), "a continued run does not reuse an attempt's number");
+        assert!(
+            job.attempt == 7 || role != Role::HomeworkPlanner || !job.effect.0.ends_with(".i1.plan"),
+            "a continued run does not reuse an attempt's number"
+        );
         Ok(completing(role, 9, ""))
     });
     play.go();
@@ -286,7 +315,14 @@ fn invariant_40_transient_failures_are_retried_six_times_and_then_the_run_fails_
 
 #[test]
 fn a_refused_key_fails_the_run_as_provider_auth_at_once() {
-    let mut play = Play::new(brief("No key"), |_, _| Err(CallError { failure: CallFailure::Auth, message: "401 from test".into(), retry_after_ms: None, maybe_paid: false }));
+    let mut play = Play::new(brief("No key"), |_, _| {
+        Err(CallError {
+            failure: CallFailure::Auth,
+            message: "401 from test".into(),
+            retry_after_ms: None,
+            maybe_paid: false,
+        })
+    });
     play.go();
     assert_eq!(play.run.shared.stop_reason, Some(StopReason::ProviderAuth));
     assert_eq!(play.run.shared.metrics.llm_calls, 0);
@@ -295,7 +331,13 @@ fn a_refused_key_fails_the_run_as_provider_auth_at_once() {
 #[test]
 fn the_third_planner_request_is_golden() {
     let (mut play, asked) = happy(brief("Compare backup tools and recommend one"));
-    play.run.command(Command::Say { text: "Prefer open source".into(), node: None, lane: engine::run::Lane::Steer }, engine::actor::Actor::Platform, play.now).expect("queued");
+    play.run
+        .command(
+            Command::Say { text: "Prefer open source".into(), node: None, lane: engine::run::Lane::Steer },
+            engine::actor::Actor::Platform,
+            play.now,
+        )
+        .expect("queued");
     play.go();
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/planner_request_3.txt");
     let third = planner_requests(&play, &asked).swap_remove(2);

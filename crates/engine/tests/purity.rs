@@ -14,7 +14,11 @@ fn the_engine_depends_on_its_list_and_nothing_else() {
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("cargo metadata is JSON");
     let packages = metadata["packages"].as_array().expect("packages");
     let engine = packages.iter().find(|package| package["name"] == "engine").expect("the engine");
-    let normal = engine["dependencies"].as_array().expect("dependencies").iter().filter(|dependency| dependency["kind"].is_null());
+    let normal = engine["dependencies"]
+        .as_array()
+        .expect("dependencies")
+        .iter()
+        .filter(|dependency| dependency["kind"].is_null());
     let mut names: Vec<&str> = normal.map(|dependency| dependency["name"].as_str().expect("a name")).collect();
     names.sort_unstable();
     assert_eq!(names, ALLOWED);

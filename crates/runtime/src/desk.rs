@@ -7,6 +7,7 @@ use crate::load::{is_stored, load};
 use crate::ports::{Append, AppendError, Clock, Store, StoreError};
 use engine::actor::Actor;
 use engine::batch::RunRow;
+use engine::event::Event;
 use engine::facts::run::Queued;
 use engine::ids::RunId;
 use engine::projection;
@@ -15,7 +16,7 @@ use engine::workspace::Scope;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 /// A command to a driver, with who waits for the answer.
 pub(crate) struct Order {
@@ -176,9 +177,20 @@ impl Desk {
             }
             tokio::select! {
                 biased;
-                _ = events.recv() => while events.try_recv().is_ok() {},
+                () = stirred(&mut events, id) => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
+        }
+    }
+}
+
+/// Until this run's life takes a turn, or something was missed. A turn is always a `run.` event; waiting clients
+/// that looked at every event of every run would cost more than the runs.
+async fn stirred(events: &mut broadcast::Receiver<Arc<Event>>, run: RunId) {
+    loop {
+        match events.recv().await {
+            Ok(event) if event.run_id != run || !event.kind().starts_with("run.") => {}
+            _ => return,
         }
     }
 }

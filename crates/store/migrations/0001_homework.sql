@@ -1,4 +1,5 @@
 -- Portable: BLOB becomes BYTEA and WITHOUT ROWID goes away on PostgreSQL. Times are milliseconds since 1970 UTC.
+-- WITHOUT ROWID only where rows are small: there a row above a kilobyte takes pages of its own.
 
 CREATE TABLE actors (
   id TEXT PRIMARY KEY,
@@ -39,13 +40,13 @@ CREATE INDEX jobs_by_worker ON jobs (lease_owner) WHERE lease_owner IS NOT NULL;
 CREATE TABLE blobs (
   hash BLOB PRIMARY KEY,
   body BLOB NOT NULL
-) WITHOUT ROWID;
+);
 
--- Which runs need a text; one that no run needs is pruned.
+-- Which runs need a text; one that no run needs is pruned. By run, so that what a run refers to shares a few pages.
 CREATE TABLE blob_refs (
-  hash BLOB NOT NULL,
   run_id TEXT NOT NULL,
-  PRIMARY KEY (hash, run_id)
+  hash BLOB NOT NULL,
+  PRIMARY KEY (run_id, hash)
 ) WITHOUT ROWID;
 
 CREATE TABLE homework_runs (
@@ -90,7 +91,7 @@ CREATE TABLE homework_run_iterations (
   started_at BIGINT NOT NULL,
   ended_at BIGINT,
   PRIMARY KEY (run_id, iteration)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE homework_run_events (
   run_id TEXT NOT NULL,
@@ -103,7 +104,7 @@ CREATE TABLE homework_run_events (
   hash BLOB NOT NULL,
   payload TEXT NOT NULL,
   PRIMARY KEY (run_id, seq)
-) WITHOUT ROWID;
+);
 
 -- The projects a run may touch: who else sees it.
 CREATE TABLE run_projects (
@@ -122,7 +123,7 @@ CREATE TABLE notifications (
   question_id TEXT,
   at BIGINT NOT NULL,
   PRIMARY KEY (run_id, seq)
-) WITHOUT ROWID;
+);
 CREATE INDEX notifications_by_owner ON notifications (owner, at);
 
 -- made_run, made_seq: the event that created an entity. run_id, seq, actor: the last change.

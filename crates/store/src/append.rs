@@ -143,11 +143,11 @@ fn blobs(append: &Append) -> Vec<Statement> {
         return Vec::new();
     }
     let bodies = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), Value::from(codec::pack(&blob.text))]);
-    let references = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), id(append.batch.run_id)]);
+    let references = blobs.iter().map(|blob| vec![id(append.batch.run_id), Value::from(blob.hash.0.to_vec())]);
     vec![
         Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
         Statement::many(
-            "INSERT INTO blob_refs (hash, run_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            "INSERT INTO blob_refs (run_id, hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
             references.collect(),
         ),
     ]

@@ -18,6 +18,7 @@ mod scope;
 mod sql;
 mod sqlite;
 mod tables;
+mod tree;
 
 pub use maintenance::{Pruned, Verdict};
 pub use runtime::ports::StoreError;

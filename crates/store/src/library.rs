@@ -4,7 +4,7 @@ use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::scope::{narrow, seen, seen_runs};
 use crate::sql::{Guard, Query, Row, Statement, Value, id};
-use crate::tables::PARTS_OF;
+use crate::tables::ITERATIONS_OF;
 use crate::{SqlStore, StoreError, records, rows};
 use async_trait::async_trait;
 use engine::batch::{IterationRow, NotificationRow, RunRow};
@@ -107,7 +107,7 @@ impl Library for SqlStore {
         if self.run(scope, run).await?.is_none() {
             return Ok(Vec::new());
         }
-        let query = Statement::new(PARTS_OF.as_str(), vec![id(run)]);
+        let query = Statement::new(ITERATIONS_OF.as_str(), vec![id(run)]);
         self.backend.read(query).await?.iter().map(records::iteration).collect()
     }
 

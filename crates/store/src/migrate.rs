@@ -12,8 +12,10 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "homework", sql: include_str!("../migrations/0001_homework.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "homework", sql: include_str!("../migrations/0001_homework.sql") },
+    Migration { version: 2, name: "tree", sql: include_str!("../migrations/0002_tree.sql") },
+];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
     (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";

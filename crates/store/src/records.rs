@@ -60,7 +60,7 @@ pub fn event(row: &Row) -> Result<StoredEvent, StoreError> {
     })
 }
 
-/// `kind`, `tables::BORN`, `tables::FOLLOWS`
+/// `kind`, `tables::BORN`, `tables::FOLLOWS`, `root_node_id`
 pub fn run(row: &Row) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         kind: word(row, 0, Kind::parse)?,
@@ -81,7 +81,7 @@ pub fn run(row: &Row) -> Result<RunRow, StoreError> {
         metrics: row.json(16)?,
         plan: row.json(17)?,
         questions: row.json(18)?,
-        root_node_id: None,
+        root_node_id: row.optional_parse(28)?,
         workspace_document_id: row.optional_parse(19)?,
         report: row.json(20)?,
         model: row.text(21)?.to_owned(),

@@ -16,7 +16,7 @@ pub fn time(at: Timestamp) -> Value {
     Value::from(at.0)
 }
 
-fn optional_time(at: Option<Timestamp>) -> Value {
+pub fn optional_time(at: Option<Timestamp>) -> Value {
     Value::from(at.map(|at| at.0))
 }
 
@@ -49,7 +49,8 @@ pub fn events(tables: &Tables, events: &[Event]) -> Option<Statement> {
 /// Everything the rows say, for a run that has a row already or one that has none.
 pub fn projections(tables: &Tables, rows: &Rows, is_new: bool) -> Vec<Statement> {
     let mut statements = if is_new { born(tables, &rows.run) } else { vec![advanced(tables, &rows.run)] };
-    statements.extend(parts(tables, &rows.iterations));
+    statements.extend(iterations(&rows.iterations));
+    statements.extend(crate::tree::statements(rows));
     statements.extend(entries(rows));
     statements.extend(notifications(rows));
     statements
@@ -110,10 +111,10 @@ fn follows(run: &RunRow) -> Vec<Value> {
     ]
 }
 
-fn parts(tables: &Tables, iterations: &[IterationRow]) -> Vec<Statement> {
+fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
     let upsert = "ON CONFLICT (run_id, iteration) DO UPDATE SET status = excluded.status, summary = excluded.summary, \
         progress = excluded.progress, metrics = excluded.metrics, artifacts = excluded.artifacts, ended_at = excluded.ended_at";
-    let sql = insert(tables.parts, PART, &format!(" {upsert}"));
+    let sql = insert("homework_run_iterations", PART, &format!(" {upsert}"));
     let row = |row: &IterationRow| {
         let values = vec![
             id(row.run_id),

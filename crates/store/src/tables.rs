@@ -1,25 +1,45 @@
-//! Which tables a kind of run lives in: the only place that knows. Every kind has the same three
-//! shapes under its own names.
+//! Which tables a kind of run lives in: the only place that knows. Every kind has runs and events of the
+//! same shape under its own names, and parts of its own.
 
 use engine::run::Kind;
 use std::sync::LazyLock;
 
 pub struct Tables {
     pub runs: &'static str,
-    pub parts: &'static str,
+    /// What else follows from its log, by `run_id`.
+    pub parts: &'static [&'static str],
     pub events: &'static str,
 }
 
 pub const fn tables(kind: Kind) -> Tables {
     match kind {
         Kind::Homework => {
-            Tables { runs: "homework_runs", parts: "homework_run_iterations", events: "homework_run_events" }
+            Tables { runs: "homework_runs", parts: &["homework_run_iterations"], events: "homework_run_events" }
         }
+        Kind::Tree => Tables {
+            runs: "tree_agent_runs",
+            parts: &["tree_agent_nodes", "tree_agent_plans", "tree_agent_artifacts"],
+            events: "tree_agent_events",
+        },
+    }
+}
+
+/// Only a tree has a root.
+const fn root(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Homework => "NULL",
+        Kind::Tree => "root_node_id",
     }
 }
 
 pub const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, hash, payload";
 pub const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
+pub const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
+    depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
+    retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at";
+pub const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";
+pub const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, json_payload, content_hash, content_bytes, is_primary, \
+    label, created_at";
 /// What a run is born with and keeps.
 pub const BORN: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
@@ -33,7 +53,14 @@ fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {
 }
 
 pub static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
-    over_all(|kind, tables| format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS} FROM {}", kind.name(), tables.runs))
+    over_all(|kind, tables| {
+        format!(
+            "SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} AS root_node_id FROM {}",
+            kind.name(),
+            root(kind),
+            tables.runs
+        )
+    })
 });
 
 /// `?1` the run, `?2` the seq before, `?3` how many.
@@ -43,10 +70,8 @@ pub static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// `?1` the run.
-pub static PARTS_OF: LazyLock<String> = LazyLock::new(|| {
-    let parts = over_all(|_, tables| format!("SELECT {PART} FROM {} WHERE run_id = ?1", tables.parts));
-    format!("{parts} ORDER BY iteration")
-});
+pub static ITERATIONS_OF: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations WHERE run_id = ?1 ORDER BY iteration"));
 
 /// `?1` the run, `?2` a seq.
 pub static HASH_AT: LazyLock<String> = LazyLock::new(|| {

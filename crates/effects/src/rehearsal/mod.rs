@@ -1,5 +1,5 @@
 //! The built-in model: deterministic, free, offline. It reads the sections of a request as any model
-//! would and plays the planner, the executor, the repairer and the reporter, so that the product runs,
+//! would and plays the parts of homework and of the tree, so that the product runs,
 //! demos and tests without a key. Equal requests get equal answers; it knows nothing of runs or stores.
 
 mod angles;
@@ -12,6 +12,7 @@ mod repair;
 mod report;
 mod sections;
 mod theme;
+mod tree;
 
 pub use models::{PROVIDER, RehearsalModels};
 
@@ -27,6 +28,9 @@ pub fn answer(role: Role, messages: &[(Speaker, String)]) -> String {
         Role::HomeworkExecutor => executor::answer(&sections),
         Role::HomeworkRepair => repair::answer(&sections),
         Role::HomeworkReport => report::answer(&sections),
+        Role::TreePlanner => tree::planner(&sections),
+        Role::TreeExecutor => tree::executor(&sections),
+        Role::TreeAggregator => tree::aggregator(&sections),
     };
     answer.to_string()
 }

@@ -5,6 +5,7 @@
 pub mod effect;
 pub mod homework;
 pub mod run;
+pub mod tree;
 
 /// Declares a family of facts: the enum, its wire names, its encoder and decoder, in one table.
 macro_rules! facts {
@@ -40,12 +41,14 @@ pub(crate) use facts;
 pub use effect::Effect;
 pub use homework::Homework;
 pub use run::Run;
+pub use tree::Tree;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     Run(Run),
     Effect(Effect),
     Homework(Homework),
+    Tree(Tree),
     /// Written by a newer version, or damaged: kept, shown, ignored by folds.
     Unknown(Unknown),
 }
@@ -63,6 +66,7 @@ impl Fact {
             Fact::Run(fact) => fact.kind(),
             Fact::Effect(fact) => fact.kind(),
             Fact::Homework(fact) => fact.kind(),
+            Fact::Tree(fact) => fact.kind(),
             Fact::Unknown(unknown) => &unknown.kind,
         }
     }
@@ -73,6 +77,7 @@ impl Fact {
             Fact::Run(fact) => fact.encode().ok(),
             Fact::Effect(fact) => fact.encode().ok(),
             Fact::Homework(fact) => fact.encode().ok(),
+            Fact::Tree(fact) => fact.encode().ok(),
             Fact::Unknown(_) => None,
         }
     }
@@ -82,6 +87,7 @@ impl Fact {
             "run" => Run::decode(kind, payload).map(|fact| fact.map(Fact::Run)),
             "effect" => Effect::decode(kind, payload).map(|fact| fact.map(Fact::Effect)),
             "homework" => Homework::decode(kind, payload).map(|fact| fact.map(Fact::Homework)),
+            "tree" => Tree::decode(kind, payload).map(|fact| fact.map(Fact::Tree)),
             _ => None,
         };
         match decoded {

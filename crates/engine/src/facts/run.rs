@@ -60,6 +60,9 @@ pub struct Queued {
 pub struct Paused {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Nobody paused the run itself: every branch that could move is paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub branches: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,24 +1,16 @@
-//! What the homework roles answer, read leniently and checked strictly: nullable fields may be absent,
-//! unknown fields are ignored, but a plan with two equal step ids or a question without words is refused
+//! What the homework roles answer. A plan with two equal step ids or a question without words is refused
 //! with the reason, so that one repair can put it right.
 
+pub use crate::answer::{CallAnswer, Check, MAX_TOOL_CALLS, read};
+use crate::answer::{nullable, too_long, too_many};
 use crate::homework::plan::{Owner, Step, StepStatus};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub const MAX_TOOL_CALLS: usize = 8;
 pub const MAX_EXECUTOR_TASKS: usize = 3;
 pub const MAX_CORRECTED_CALLS: usize = 2;
 pub const MAX_ROUNDS: u32 = 4;
-const MAX_TEXT: usize = 20_000;
-const MAX_LIST: usize = 50;
 const MAX_STEPS: usize = 40;
-
-/// `null` and absent both mean the default.
-fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,15 +41,6 @@ pub struct EvidenceClaim {
     pub claim: String,
     #[serde(default, deserialize_with = "nullable")]
     pub refs: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct CallAnswer {
-    pub tool: String,
-    #[serde(default, deserialize_with = "nullable")]
-    pub arguments: Value,
-    #[serde(default, deserialize_with = "nullable")]
-    pub purpose: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,21 +155,6 @@ pub struct ReportAnswer {
     pub not_done: Vec<String>,
 }
 
-/// An answer, or everything that is wrong with it.
-pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> Result<T, Vec<String>> {
-    if reply.truncated {
-        return Err(vec!["the answer was cut off at the token limit; answer again, shorter".into()]);
-    }
-    let value = crate::json::extract(&reply.text).map_err(|error| vec![error])?;
-    let answer: T = serde_json::from_value(value).map_err(|error| vec![error.to_string()])?;
-    let errors = answer.errors();
-    if errors.is_empty() { Ok(answer) } else { Err(errors) }
-}
-
-pub trait Check {
-    fn errors(&self) -> Vec<String>;
-}
-
 impl Check for PlannerAnswer {
     fn errors(&self) -> Vec<String> {
         let mut errors = Vec::new();
@@ -241,14 +209,6 @@ impl Check for ReportAnswer {
     fn errors(&self) -> Vec<String> {
         too_long("summary", &self.summary).into_iter().collect()
     }
-}
-
-fn too_long(field: &str, text: &str) -> Option<String> {
-    (text.len() > MAX_TEXT).then(|| format!("{field} has {} bytes; {MAX_TEXT} is the most", text.len()))
-}
-
-fn too_many(field: &str, length: usize) -> Option<String> {
-    (length > MAX_LIST).then(|| format!("{field} has {length} items; {MAX_LIST} is the most"))
 }
 
 impl PlanAnswer {

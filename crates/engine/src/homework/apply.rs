@@ -1,8 +1,11 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
-use super::state::{Branch, Call, CallResult, Current, Executor, Finished, Last, Made, Phase, Rejected, State, Verdict, Workspace};
+use super::state::{Branch, Current, Executor, Finished, Last, Made, Phase, State, Verdict, Workspace};
+use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
-use crate::facts::homework::{ExecutorFinished, ExecutorStarted, IterationCompleted, ToolCallRequested, ToolCallResult};
+use crate::facts::homework::{
+    ExecutorFinished, ExecutorStarted, IterationCompleted, ToolCallRequested, ToolCallResult,
+};
 use crate::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
 use crate::run::Shared;
 use crate::workspace::{Artifacts, Named};
@@ -13,13 +16,14 @@ const KEPT_TAIL: usize = 2;
 const KEPT_HISTORY: usize = 40;
 const KEPT_MADE: usize = 50;
 const KEPT_BRANCHES: usize = 30;
+const KEPT_TOTALS: usize = 200;
 
 impl State {
     pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
         match &event.fact {
             Fact::Homework(fact) => self.record_own(shared, fact, event),
             Fact::Run(fact) => self.record_shared(fact),
-            Fact::Effect(_) | Fact::Unknown(_) => {}
+            Fact::Effect(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
         }
     }
 
@@ -105,7 +109,9 @@ impl State {
         match &fact.branch_id {
             None => self.now.calls.push(call),
             Some(branch) => {
-                if let Some(executor) = self.now.executors.iter_mut().find(|executor| &executor.task.branch_id == branch) {
+                if let Some(executor) =
+                    self.now.executors.iter_mut().find(|executor| &executor.task.branch_id == branch)
+                {
                     executor.calls.push(call);
                 }
             }
@@ -119,7 +125,8 @@ impl State {
             call.result = Some(result);
         }
         for executor in &mut self.now.executors {
-            let round_is_over = executor.answered == executor.round && executor.calls.iter().all(|call| call.result.is_some());
+            let round_is_over =
+                executor.answered == executor.round && executor.calls.iter().all(|call| call.result.is_some());
             if round_is_over && !executor.said_done {
                 executor.round += 1;
             }
@@ -136,7 +143,8 @@ impl State {
     }
 
     fn made(&mut self, artifacts: &Artifacts) {
-        let documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
+        let documents =
+            artifacts.created_documents.iter().chain(&artifacts.updated_documents).map(|named| ("doc", named));
         let tasks = artifacts.created_tasks.iter().chain(&artifacts.updated_tasks).map(|named| ("task", named));
         for (kind, Named { id, title }) in documents.chain(tasks) {
             self.touched.insert(*id);
@@ -146,11 +154,17 @@ impl State {
         }
         keep_newest(&mut self.made, KEPT_MADE);
         self.totals.extend(artifacts);
+        self.left_out += self.totals.keep_newest(KEPT_TOTALS);
     }
 
     fn executor_started(&mut self, fact: &ExecutorStarted) {
         if self.branch(&fact.branch_id).is_none() {
-            let branch = Branch { id: fact.branch_id.clone(), document: fact.scratchpad_document_id, title: fact.title.clone(), tail: VecDeque::new() };
+            let branch = Branch {
+                id: fact.branch_id.clone(),
+                document: fact.scratchpad_document_id,
+                title: fact.title.clone(),
+                tail: VecDeque::new(),
+            };
             self.branches.push(branch);
         }
         self.now.executors.push(Executor {
@@ -202,9 +216,11 @@ impl State {
 
     fn completed(&mut self, fact: &IterationCompleted) {
         let planned = self.now.planned.take();
-        let (remaining_work, actions) = planned.map(|planned| (planned.remaining_work, planned.actions)).unwrap_or_default();
+        let (remaining_work, actions) =
+            planned.map(|planned| (planned.remaining_work, planned.actions)).unwrap_or_default();
         let repeats_last = self.last.as_ref().is_some_and(|last| {
-            (!actions.is_empty() && last.actions == actions) || (!remaining_work.is_empty() && last.remaining_work == remaining_work)
+            (!actions.is_empty() && last.actions == actions)
+                || (!remaining_work.is_empty() && last.remaining_work == remaining_work)
         });
         self.hint = repeats_last;
         if fact.progress.made {

@@ -23,7 +23,8 @@ impl State {
         if let (Some(repeats), Some(planned)) = (repeats, planned) {
             self.note_repeat(repeats, &planned.actions, facts);
         }
-        let objections = planned.filter(|planned| planned.exit_signal).map(|planned| self.exit_objections(shared, planned, &found));
+        let objections =
+            planned.filter(|planned| planned.exit_signal).map(|planned| self.exit_objections(shared, planned, &found));
         let asks = planned.is_some_and(|planned| planned.needs_user_input);
         let exit_refused = objections.as_ref().is_some_and(|reasons| !reasons.is_empty());
         if exit_refused {
@@ -45,7 +46,8 @@ impl State {
 
         self.write_entry(&lost, &progress, &verdict, facts);
         self.write_summary(shared, facts);
-        let summary = planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
+        let summary =
+            planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
         facts.push(fact::IterationCompleted {
             iteration: self.iteration,
             started_at: self.now.started_at,
@@ -78,7 +80,15 @@ impl State {
     }
 
     /// In the order of contracts §5: completed, user_input, no_progress, budgets, max_iterations.
-    fn judge(&self, shared: &Shared, complete: bool, asks: bool, streak: u32, repeats: u32, now: crate::time::Timestamp) -> Verdict {
+    fn judge(
+        &self,
+        shared: &Shared,
+        complete: bool,
+        asks: bool,
+        streak: u32,
+        repeats: u32,
+        now: crate::time::Timestamp,
+    ) -> Verdict {
         let stop = |reason, detail: String| Verdict::Stop { reason, detail };
         let budgets = &shared.budgets;
         if complete {
@@ -88,7 +98,10 @@ impl State {
             return Verdict::Wait;
         }
         if repeats >= budgets.repeat_limit {
-            return stop(StopReason::NoProgress, format!("the same actions came back {} times without progress", repeats));
+            return stop(
+                StopReason::NoProgress,
+                format!("the same actions came back {} times without progress", repeats),
+            );
         }
         if streak >= budgets.no_progress_limit {
             return stop(StopReason::NoProgress, format!("{streak} iterations in a row without progress"));
@@ -129,21 +142,35 @@ impl State {
             project_id,
             title: format!("Summary of iterations {from} to {}", self.iteration),
             type_key: SUMMARY.into(),
-            content: format!("# Iterations {from} to {}\n\n{older}- iteration {}: {this}\n", self.iteration, self.iteration),
+            content: format!(
+                "# Iterations {from} to {}\n\n{older}- iteration {}: {this}\n",
+                self.iteration, self.iteration
+            ),
             props: json!({
                 "homework_run_id": shared.id, "doc_role": "iteration_summary", "iteration": self.iteration,
                 "owner": "planner", "tags": ["homework"],
             }),
         });
-        facts.mutate_link(project_id, shared, workspace.scratchpad, id);
+        facts.link(shared, workspace.scratchpad, id);
     }
 
     fn ask(&self, facts: &mut Facts) {
         let planned = self.now.planned.iter();
-        let questions: Vec<String> = planned.flat_map(|planned| &planned.blocking_questions).filter(|text| !text.trim().is_empty()).cloned().collect();
+        let questions: Vec<String> = planned
+            .flat_map(|planned| &planned.blocking_questions)
+            .filter(|text| !text.trim().is_empty())
+            .cloned()
+            .collect();
         let question_ids: Vec<QuestionId> = questions.iter().map(|_| facts.mint()).collect();
         for (question_id, text) in question_ids.iter().zip(questions) {
-            facts.push(QuestionAsked { question_id: *question_id, node_id: None, text, options: Vec::new(), deadline_at: None, default: None });
+            facts.push(QuestionAsked {
+                question_id: *question_id,
+                node_id: None,
+                text,
+                options: Vec::new(),
+                deadline_at: None,
+                default: None,
+            });
         }
         facts.push(WaitingOnUser { question_ids });
     }

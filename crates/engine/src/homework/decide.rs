@@ -3,19 +3,17 @@
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::place::Place;
 use super::state::{Phase, State, Verdict};
-use super::wants::open_calls;
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
-use crate::blob::{BlobRef, Hash};
+use crate::answer::NOT_RUN;
+use crate::blob::BlobRef;
+use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework as fact;
 use crate::facts::run::{Failed, ReportCreated, Stopped};
-use crate::ids::{DocumentId, EdgeId};
-use crate::run::{Facts, Input, ScopeKind, Shared, StopReason};
-use crate::workspace::{Artifacts, DOCUMENT_HAS_DOCUMENT, Mutation};
-use serde_json::{Value, json};
-
-/// The result of what is over a limit.
-pub const NOT_RUN: &str = "not run: limit";
+use crate::ids::DocumentId;
+use crate::run::{Facts, Input, Shared, StopReason, headline};
+use crate::workspace::Mutation;
+use serde_json::json;
 
 impl State {
     pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
@@ -25,12 +23,14 @@ impl State {
             Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag, self.iteration) {
                 Some(Place::Plan { fix }) => self.plan_answered(effect, fix, reply, response, facts),
                 Some(Place::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
-                Some(Place::Round { executor, round, .. }) => self.round_answered(executor, round, effect, reply, response, facts),
+                Some(Place::Round { executor, round, .. }) => {
+                    self.round_answered(executor, round, effect, reply, response, facts)
+                }
                 Some(Place::Report) => self.end(shared, answer::read(reply).ok(), facts),
                 Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
             },
             Input::Tool { effect, outcome } => self.tool_answered(effect, outcome, facts),
-            Input::Failed { effect, error } => self.failed(shared, effect, error, facts),
+            Input::Failed { effect, error, .. } => self.failed(shared, effect, error, facts),
         }
     }
 
@@ -47,7 +47,9 @@ impl State {
     /// A stopped run begins its next iteration; one that failed in the middle goes on where it was.
     fn go_on(&self, facts: &mut Facts) {
         match self.phase {
-            Phase::Waiting | Phase::Ended | Phase::Reporting => facts.push(fact::IterationStarted { iteration: self.iteration + 1 }),
+            Phase::Waiting | Phase::Ended | Phase::Reporting => {
+                facts.push(fact::IterationStarted { iteration: self.iteration + 1 })
+            }
             Phase::NotStarted | Phase::Iterating => {}
         }
     }
@@ -61,15 +63,9 @@ impl State {
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
         let project = shared.home_project();
-        let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) = (facts.mint(), facts.mint(), facts.mint());
-        if shared.brief.scope != ScopeKind::Project {
-            facts.mutate(Mutation::CreateProject {
-                id: project,
-                title: format!("Run: {}", headline(&shared.brief.objective)),
-                description: format!("Workspace of run {}", shared.id),
-                owner: shared.brief.owner,
-            });
-        }
+        let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) =
+            (facts.mint(), facts.mint(), facts.mint());
+        facts.open_home(shared);
         let title = headline(&shared.brief.objective);
         for (id, name, type_key, role, content) in [
             (workspace, format!("Workspace: {title}"), WORKSPACE, "workspace", shared.brief.objective.clone()),
@@ -77,10 +73,17 @@ impl State {
             (plan, format!("Plan: {title}"), PLAN, "plan", self.plan.markdown()),
         ] {
             let props = json!({ "homework_run_id": shared.id, "doc_role": role, "iteration": 0, "owner": "planner", "tags": ["homework"] });
-            facts.mutate(Mutation::CreateDocument { id, project_id: project, title: name, type_key: type_key.into(), content, props });
+            facts.mutate(Mutation::CreateDocument {
+                id,
+                project_id: project,
+                title: name,
+                type_key: type_key.into(),
+                content,
+                props,
+            });
         }
         for child in [scratchpad, plan] {
-            facts.mutate_link(project, shared, workspace, child);
+            facts.link(shared, workspace, child);
         }
         facts.push(fact::RunStarted {
             workspace_project_id: project,
@@ -101,16 +104,19 @@ impl State {
             (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
             (None, None) => {}
             (Some(planned), _) => {
-                if open_calls(&self.now.calls).next().is_some() || self.wants_repair() {
+                if calls::open(&self.now.calls).next().is_some() || self.wants_repair() {
                     return;
                 }
-                let ready_to_start = self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
+                let ready_to_start =
+                    self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
                 if ready_to_start && self.now.not_run.is_empty() {
                     return self.start_executors(shared, &planned.executor_tasks, facts);
                 }
                 match self.executor_to_finish() {
                     Some(index) => self.finish_executor(index, None, facts),
-                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => self.close(shared, None, facts),
+                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => {
+                        self.close(shared, None, facts)
+                    }
                     None => {}
                 }
             }
@@ -146,7 +152,8 @@ impl State {
         self.update_plan(steps, changed, facts);
         if !withheld {
             let calls = answer.tool_calls.into_iter().enumerate();
-            let calls: Vec<_> = calls.map(|(index, call)| (Place::Tool(index).id(&self.tag, self.iteration), call, None)).collect();
+            let calls: Vec<_> =
+                calls.map(|(index, call)| (Place::Tool(index).id(&self.tag, self.iteration), call, None)).collect();
             self.request(calls, answer::MAX_TOOL_CALLS, None, facts);
         }
     }
@@ -169,7 +176,13 @@ impl State {
     }
 
     /// Record calls; what is over the limit is answered at once, so that the model learns of it.
-    fn request(&self, calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>, most: usize, branch_id: Option<&str>, facts: &mut Facts) {
+    fn request(
+        &self,
+        calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>,
+        most: usize,
+        branch_id: Option<&str>,
+        facts: &mut Facts,
+    ) {
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {
                 call_id: call_id.clone(),
@@ -181,48 +194,27 @@ impl State {
                 repair_of,
             });
             if index >= most {
-                let result = facts.keep(Value::from(NOT_RUN).to_string());
-                facts.push(fact::ToolCallResult {
-                    call_id,
-                    tool: call.tool,
-                    ok: false,
-                    summary: NOT_RUN.into(),
-                    result,
-                    new_reading: false,
-                    reading: None,
-                    artifacts: Artifacts::default(),
-                });
+                let record = calls::refused(NOT_RUN, facts);
+                facts.push(self.result_of(call_id, call.tool, record));
             }
         }
     }
 
     fn tool_answered(&self, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
         let of_executors = self.now.executors.iter().flat_map(|executor| &executor.calls);
-        let Some(call) = self.now.calls.iter().chain(of_executors).find(|call| &call.id == effect && call.result.is_none()) else {
+        let Some(call) =
+            self.now.calls.iter().chain(of_executors).find(|call| &call.id == effect && call.result.is_none())
+        else {
             return;
         };
-        let (ok, summary, content, read) = match &outcome.result {
-            Ok(output) => (true, output.summary.clone(), output.content.to_string(), output.read),
-            Err(error) => (false, error.chars().take(400).collect(), Value::from(error.as_str()).to_string(), false),
-        };
-        let reading = read.then(|| {
-            let seen = outcome.result.as_ref().map(|output| crate::json::without_noise(&output.content).to_string()).unwrap_or_default();
-            Hash::of(&[call.tool.as_bytes(), b"\0", seen.as_bytes()])
-        });
-        let result = facts.keep(content);
-        if ok {
-            outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
-        }
-        facts.push(fact::ToolCallResult {
-            call_id: effect.clone(),
-            tool: call.tool.clone(),
-            ok,
-            summary,
-            result,
-            new_reading: reading.is_some_and(|reading| !self.readings.contains(&reading)),
-            reading,
-            artifacts: if ok { Artifacts::of(&outcome.mutations) } else { Artifacts::default() },
-        });
+        let record = calls::record(&call.tool, outcome, facts);
+        facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
+    }
+
+    fn result_of(&self, call_id: EffectId, tool: String, record: calls::Record) -> fact::ToolCallResult {
+        let calls::Record { ok, summary, result, reading, artifacts } = record;
+        let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
+        fact::ToolCallResult { call_id, tool, ok, summary, result, new_reading, reading, artifacts }
     }
 
     fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
@@ -237,7 +229,8 @@ impl State {
 
     fn corrected(&self, answer: RepairAnswer, facts: &mut Facts) {
         let first = self.now.calls.len();
-        let known = |call: &answer::CorrectedCall| self.failed_calls().find(|failed| failed.id.0 == call.for_call_id).cloned();
+        let known =
+            |call: &answer::CorrectedCall| self.failed_calls().find(|failed| failed.id.0 == call.for_call_id).cloned();
         let calls: Vec<_> = answer
             .corrected_calls
             .into_iter()
@@ -245,7 +238,8 @@ impl State {
             .take(answer::MAX_CORRECTED_CALLS)
             .enumerate()
             .map(|(index, (call, failed))| {
-                let corrected = CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
+                let corrected =
+                    CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
                 (Place::Tool(first + index).id(&self.tag, self.iteration), corrected, Some(failed.id))
             })
             .collect();
@@ -258,7 +252,15 @@ impl State {
         facts.push(fact::RepairAttempted { iteration: self.iteration, for_call_ids, corrected, error });
     }
 
-    fn round_answered(&self, index: usize, round: u32, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+    fn round_answered(
+        &self,
+        index: usize,
+        round: u32,
+        effect: &EffectId,
+        reply: &ModelReply,
+        response: BlobRef,
+        facts: &mut Facts,
+    ) {
         let Some(executor) = self.now.executors.get(index).filter(|executor| executor.round == round) else { return };
         match answer::read::<ExecutorAnswer>(reply) {
             Ok(answer) => {
@@ -277,10 +279,17 @@ impl State {
                 });
                 self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(&executor.task.branch_id), facts);
             }
-            Err(errors) if Place::of(effect, &self.tag, self.iteration) == Some(Place::Round { executor: index, round, fix: false }) => {
+            Err(errors)
+                if Place::of(effect, &self.tag, self.iteration)
+                    == Some(Place::Round { executor: index, round, fix: false }) =>
+            {
                 facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
             }
-            Err(errors) => self.finish_executor(index, Some(format!("its answers did not fit the schema: {}", errors.join("; "))), facts),
+            Err(errors) => self.finish_executor(
+                index,
+                Some(format!("its answers did not fit the schema: {}", errors.join("; "))),
+                facts,
+            ),
         }
     }
 
@@ -305,27 +314,16 @@ impl State {
     }
 }
 
-impl Facts {
-    /// `parent` → `child`, tagged with the run.
-    pub(super) fn mutate_link(&mut self, project_id: crate::ids::ProjectId, shared: &Shared, parent: DocumentId, child: DocumentId) {
-        let id: EdgeId = self.mint();
-        let props = json!({ "homework_run_id": shared.id });
-        self.mutate(Mutation::Link { id, project_id, src: parent.0, dst: child.0, rel: DOCUMENT_HAS_DOCUMENT.into(), props });
-    }
-}
-
 /// The canonical set of what an answer wants done: equal sets are the same idea, whatever the order or wording around it.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
-    let calls = answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
-    let tasks = answer.executor_tasks.iter().map(|task| format!("executor {:?} {:?}", task.title.trim(), task.objective.trim()));
+    let calls =
+        answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
+    let tasks = answer
+        .executor_tasks
+        .iter()
+        .map(|task| format!("executor {:?} {:?}", task.title.trim(), task.objective.trim()));
     let mut actions: Vec<String> = calls.chain(tasks).collect();
     actions.sort();
     actions.dedup();
     actions
-}
-
-/// The first line of an objective, short enough for a title.
-pub(super) fn headline(objective: &str) -> String {
-    let line = objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    if line.chars().count() <= 80 { line.to_owned() } else { format!("{}…", line.chars().take(79).collect::<String>()) }
 }

@@ -1,6 +1,7 @@
 //! The journal's templates. Deterministic: equal inputs give equal bytes, and nothing here reads a clock.
 
-use super::state::{Call, Executor, State, Verdict};
+use super::state::{Executor, State, Verdict};
+use crate::calls::Call;
 use crate::facts::homework::Progress;
 use crate::workspace::Artifacts;
 use serde_json::Value;
@@ -23,9 +24,29 @@ pub fn iteration(state: &State, lost: Option<&str>, progress: &Progress, verdict
     section(&mut text, "Results", results(state));
     section(&mut text, "New and changed", entities(&state.now.artifacts));
     section(&mut text, "Plan", step_changes(state));
-    section(&mut text, "Remaining work", planned.map(|planned| planned.remaining_work.iter().map(|item| line(item)).collect()).unwrap_or_default());
-    section(&mut text, "Questions", planned.filter(|planned| planned.needs_user_input).map(|planned| planned.blocking_questions.clone()).unwrap_or_default());
-    section(&mut text, "Branches", state.now.executors.iter().map(|executor| format!("{} {:?}: doc:{}", executor.task.branch_id, executor.task.title, executor.pad)).collect());
+    section(
+        &mut text,
+        "Remaining work",
+        planned.map(|planned| planned.remaining_work.iter().map(|item| line(item)).collect()).unwrap_or_default(),
+    );
+    section(
+        &mut text,
+        "Questions",
+        planned
+            .filter(|planned| planned.needs_user_input)
+            .map(|planned| planned.blocking_questions.clone())
+            .unwrap_or_default(),
+    );
+    section(
+        &mut text,
+        "Branches",
+        state
+            .now
+            .executors
+            .iter()
+            .map(|executor| format!("{} {:?}: doc:{}", executor.task.branch_id, executor.task.title, executor.pad))
+            .collect(),
+    );
     if let Some(rollup) = planned.and_then(|planned| planned.branch_rollup.as_ref()) {
         let _ = write!(text, "\n\n**Branch rollup**\n\n{rollup}");
     }
@@ -40,7 +61,11 @@ pub fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> Str
     let mut text = format!("## Iteration {iteration}: {}\n\n{}", executor.task.title, executor.task.objective);
     section(&mut text, "Actions", executor.calls.iter().map(action).collect());
     section(&mut text, "Results", executor.calls.iter().map(result).collect());
-    section(&mut text, "Thoughts", executor.thoughts.iter().filter(|thought| !thought.is_empty()).map(|thought| line(thought)).collect());
+    section(
+        &mut text,
+        "Thoughts",
+        executor.thoughts.iter().filter(|thought| !thought.is_empty()).map(|thought| line(thought)).collect(),
+    );
     let outcome = match (error, &executor.summary) {
         (Some(error), _) => format!("failed: {}", line(error)),
         (None, Some(summary)) => summary.clone(),
@@ -63,8 +88,19 @@ fn section(text: &mut String, title: &str, lines: Vec<String>) {
 fn actions(state: &State) -> Vec<String> {
     let withheld = state.now.planned.as_ref().filter(|planned| planned.withheld);
     let mut lines: Vec<String> = state.now.calls.iter().map(action).collect();
-    lines.extend(state.now.executors.iter().map(|executor| format!("executor {:?} on branch {}", executor.task.title, executor.task.branch_id)));
-    lines.extend(withheld.into_iter().flat_map(|planned| &planned.actions).map(|action| format!("not carried out again: {}", line(action))));
+    lines.extend(
+        state
+            .now
+            .executors
+            .iter()
+            .map(|executor| format!("executor {:?} on branch {}", executor.task.title, executor.task.branch_id)),
+    );
+    lines.extend(
+        withheld
+            .into_iter()
+            .flat_map(|planned| &planned.actions)
+            .map(|action| format!("not carried out again: {}", line(action))),
+    );
     lines
 }
 
@@ -89,10 +125,13 @@ fn results(state: &State) -> Vec<String> {
     let calls = state.now.calls.iter().map(result);
     let executors = state.now.executors.iter().filter_map(|executor| {
         let finished = executor.finished.as_ref()?;
-        let said = finished.error.as_ref().map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
+        let said = finished
+            .error
+            .as_ref()
+            .map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
         Some(format!("executor {:?} {said}", executor.task.title))
     });
-    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, super::decide::NOT_RUN));
+    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, crate::answer::NOT_RUN));
     calls.chain(executors).chain(not_run).collect()
 }
 

@@ -24,7 +24,10 @@ impl State {
         count(artifacts.created_edges.len(), "links created");
         count(self.now.new_readings as usize, "new readings");
         count(self.steps_newly_done(), "steps done");
-        let new_criteria = found.iter().filter_map(|evidence| evidence.criterion.as_ref()).filter(|id| !self.evidence.contains_key(*id));
+        let new_criteria = found
+            .iter()
+            .filter_map(|evidence| evidence.criterion.as_ref())
+            .filter(|id| !self.evidence.contains_key(*id));
         count(new_criteria.count(), "criteria evidenced");
         Progress { made: !reasons.is_empty(), reasons }
     }
@@ -33,11 +36,15 @@ impl State {
     fn steps_newly_done(&self) -> usize {
         let backed_by_executor = |id: &String| {
             let executors = self.now.executors.iter();
-            executors.filter(|executor| executor.finished.as_ref().is_some_and(|finished| finished.ok)).any(|executor| {
-                executor.completed_step_ids.contains(id) || executor.task.step_id.as_ref() == Some(id)
-            })
+            executors
+                .filter(|executor| executor.finished.as_ref().is_some_and(|finished| finished.ok))
+                .any(|executor| executor.completed_step_ids.contains(id) || executor.task.step_id.as_ref() == Some(id))
         };
-        let done = self.plan.steps.iter().filter(|step| step.status == StepStatus::Done && !self.counted_steps.contains(&step.id));
+        let done = self
+            .plan
+            .steps
+            .iter()
+            .filter(|step| step.status == StepStatus::Done && !self.counted_steps.contains(&step.id));
         done.filter(|step| !self.now.artifacts.is_empty() || backed_by_executor(&step.id)).count()
     }
 
@@ -48,7 +55,10 @@ impl State {
             let criterion = claim.criterion.as_ref().and_then(|cited| {
                 let cited = cited.trim();
                 let criteria = shared.brief.success_criteria.iter();
-                criteria.clone().find(|criterion| criterion.id == cited || criterion.text == cited).map(|criterion| criterion.id.clone())
+                criteria
+                    .clone()
+                    .find(|criterion| criterion.id == cited || criterion.text == cited)
+                    .map(|criterion| criterion.id.clone())
             });
             (!refs.is_empty()).then(|| VerifiedEvidence { criterion, claim: claim.claim.clone(), refs })
         });
@@ -65,16 +75,24 @@ impl State {
     }
 
     /// Why the planner may not leave yet; empty when it may.
-    pub(super) fn exit_objections(&self, shared: &Shared, planned: &Planned, found: &[VerifiedEvidence]) -> Vec<String> {
+    pub(super) fn exit_objections(
+        &self,
+        shared: &Shared,
+        planned: &Planned,
+        found: &[VerifiedEvidence],
+    ) -> Vec<String> {
         let mut reasons = Vec::new();
         if let Some(first) = planned.remaining_work.first() {
-            reasons.push(format!("remaining_work still lists {} item(s), first: {first}", planned.remaining_work.len()));
+            reasons
+                .push(format!("remaining_work still lists {} item(s), first: {first}", planned.remaining_work.len()));
         }
         for step in self.plan.steps.iter().filter(|step| step.status != StepStatus::Done) {
             reasons.push(format!("step {} is still {}", step.id, step.status.name()));
         }
         for criterion in &shared.brief.success_criteria {
-            let has = |list: &[VerifiedEvidence]| list.iter().any(|evidence| evidence.criterion.as_ref() == Some(&criterion.id));
+            let has = |list: &[VerifiedEvidence]| {
+                list.iter().any(|evidence| evidence.criterion.as_ref() == Some(&criterion.id))
+            };
             if !has(found) && !self.evidence.contains_key(&criterion.id) {
                 reasons.push(format!(
                     "criterion {} has no verified evidence: cite a doc:<id> or task:<id> this run made, or event:<seq> of a successful tool result",
@@ -82,7 +100,11 @@ impl State {
                 ));
             }
         }
-        if shared.brief.success_criteria.is_empty() && found.is_empty() && self.evidence.is_empty() && self.totals.is_empty() {
+        if shared.brief.success_criteria.is_empty()
+            && found.is_empty()
+            && self.evidence.is_empty()
+            && self.totals.is_empty()
+        {
             reasons.push("nothing verifies the work: no artifact was recorded and no reference holds".into());
         }
         reasons

@@ -1,10 +1,10 @@
 //! Executors: parallel errands of one iteration, each on a branch with a pad of its own.
 
 use super::answer::{ExecutorTask, MAX_EXECUTOR_TASKS, MAX_ROUNDS};
-use super::decide::NOT_RUN;
 use super::state::{Executor, State};
-use super::wants::open_calls;
 use super::{SCRATCHPAD_EXEC, entry};
+use crate::answer::NOT_RUN;
+use crate::calls;
 use crate::facts::homework as fact;
 use crate::ids::DocumentId;
 use crate::run::{Facts, Shared};
@@ -51,7 +51,7 @@ impl State {
             props,
         });
         if let Some(workspace) = self.workspace {
-            facts.mutate_link(project_id, shared, workspace.scratchpad, id);
+            facts.link(shared, workspace.scratchpad, id);
         }
         id
     }
@@ -59,14 +59,16 @@ impl State {
     /// The first executor that has nothing more to do.
     pub(super) fn executor_to_finish(&self) -> Option<usize> {
         self.now.executors.iter().position(|executor| {
-            let idle = open_calls(&executor.calls).next().is_none();
+            let idle = calls::open(&executor.calls).next().is_none();
             let said_so = executor.said_done && executor.answered == executor.round;
             executor.finished.is_none() && idle && (said_so || executor.round > MAX_ROUNDS)
         })
     }
 
     pub(super) fn finish_executor(&self, index: usize, error: Option<String>, facts: &mut Facts) {
-        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else { return };
+        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else {
+            return;
+        };
         let error = error.or_else(|| (!executor.said_done).then(|| format!("not done after {MAX_ROUNDS} rounds")));
         let ok = error.is_none();
         let summary = executor.summary.clone().or_else(|| executor.thoughts.last().cloned()).unwrap_or_default();

@@ -12,20 +12,17 @@ mod evidence;
 mod executor;
 mod place;
 pub mod plan;
-pub mod prompts;
 mod report;
 mod request;
 pub mod state;
 mod wants;
 
+pub use crate::prompts;
 pub use state::State;
 
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::run::{Facts, Input, Rules, Shared, Want};
-
-/// The longest answer any role is given room for.
-pub const MAX_ANSWER_TOKENS: u32 = 8_192;
 
 pub const WORKSPACE: &str = "document.homework.workspace";
 pub const SCRATCHPAD_ROOT: &str = "document.homework.scratchpad.root";
@@ -38,8 +35,10 @@ impl Rules for State {
         self.record(shared, event);
     }
 
-    fn wants(&self, shared: &Shared) -> Vec<Want> {
-        self.wanted(shared)
+    fn wants<'a>(&'a self, shared: &'a Shared) -> Box<dyn Iterator<Item = Want> + 'a> {
+        let mut wanted = self.wanted(shared);
+        wanted.sort_by_key(|want| !want.inline);
+        Box::new(wanted.into_iter())
     }
 
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {

@@ -39,8 +39,14 @@ impl Place {
             [x, r] if x.starts_with('x') => {
                 Some(Place::Round { executor: number(x, "x")? as usize, round: number(r, "r")?, fix: false })
             }
-            [x, r, "fix"] => Some(Place::Round { executor: number(x, "x")? as usize, round: number(r, "r")?, fix: true }),
-            [x, r, t] => Some(Place::RoundTool { executor: number(x, "x")? as usize, round: number(r, "r")?, call: number(t, "t")? as usize }),
+            [x, r, "fix"] => {
+                Some(Place::Round { executor: number(x, "x")? as usize, round: number(r, "r")?, fix: true })
+            }
+            [x, r, t] => Some(Place::RoundTool {
+                executor: number(x, "x")? as usize,
+                round: number(r, "r")?,
+                call: number(t, "t")? as usize,
+            }),
             [t] => Some(Place::Tool(number(t, "t")? as usize)),
             _ => None,
         }

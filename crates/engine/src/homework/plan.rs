@@ -55,7 +55,9 @@ impl Plan {
             .into_iter()
             .map(|mut step| {
                 let known = self.steps.iter().find(|known| known.id == step.id);
-                let same = known.is_some_and(|known| known.title == step.title && known.status == step.status && known.owner == step.owner);
+                let same = known.is_some_and(|known| {
+                    known.title == step.title && known.status == step.status && known.owner == step.owner
+                });
                 step.iteration_last_touched = match known {
                     Some(known) if same => known.iteration_last_touched,
                     _ => {
@@ -95,7 +97,10 @@ impl Plan {
                 StepStatus::Done => "x",
                 StepStatus::Blocked => "!",
             };
-            text.push_str(&format!("\n- [{mark}] {}: {} (iteration {})", step.id, step.title, step.iteration_last_touched));
+            text.push_str(&format!(
+                "\n- [{mark}] {}: {} (iteration {})",
+                step.id, step.title, step.iteration_last_touched
+            ));
         }
         text
     }

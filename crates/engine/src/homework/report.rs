@@ -18,9 +18,16 @@ impl State {
         }
     }
 
-    pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str, prose: Option<ReportAnswer>) -> Value {
+    pub(crate) fn report(
+        &self,
+        shared: &Shared,
+        reason: StopReason,
+        detail: &str,
+        prose: Option<ReportAnswer>,
+    ) -> Value {
         let open_steps = self.plan.steps.iter().filter(|step| step.status != super::plan::StepStatus::Done);
-        let mut not_done: Vec<String> = open_steps.map(|step| format!("{} ({})", step.title, step.status.name())).collect();
+        let mut not_done: Vec<String> =
+            open_steps.map(|step| format!("{} ({})", step.title, step.status.name())).collect();
         let remaining = self.last.as_ref().map(|last| last.remaining_work.clone()).unwrap_or_default();
         not_done.extend(remaining.into_iter().filter(|_| reason != StopReason::Completed));
         let (title, summary, findings, written_by) = match prose {
@@ -28,7 +35,12 @@ impl State {
                 not_done.extend(prose.not_done.into_iter().filter(|item| !not_done.contains(item)).collect::<Vec<_>>());
                 (prose.title, prose.summary, prose.findings, "model")
             }
-            None => (super::decide::headline(&shared.brief.objective), self.last.as_ref().map(|last| last.summary.clone()).unwrap_or_default(), Vec::new(), "platform"),
+            None => (
+                crate::run::headline(&shared.brief.objective),
+                self.last.as_ref().map(|last| last.summary.clone()).unwrap_or_default(),
+                Vec::new(),
+                "platform",
+            ),
         };
         json!({
             "title": title,
@@ -42,6 +54,7 @@ impl State {
             "stop_detail": detail,
             "iterations": self.iteration,
             "what_changed": self.totals,
+            "left_out": self.left_out,
             "evidence": shared.brief.success_criteria.iter().map(|criterion| json!({
                 "criterion": criterion.id,
                 "text": criterion.text,

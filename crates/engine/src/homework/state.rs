@@ -2,7 +2,8 @@
 
 use super::answer::ExecutorTask;
 use super::plan::Plan;
-use crate::blob::{BlobRef, Hash};
+use crate::blob::Hash;
+use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
 use crate::ids::DocumentId;
@@ -11,7 +12,6 @@ use crate::run::StopReason;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use uuid::Uuid;
 
@@ -45,7 +45,9 @@ pub struct State {
     pub made: VecDeque<Made>,
     /// Everything this run created or changed: what evidence may cite.
     pub touched: HashSet<Uuid>,
+    /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
     pub totals: Artifacts,
+    pub left_out: usize,
     /// Seqs of successful tool results: what evidence may cite.
     pub good_results: BTreeSet<u64>,
     pub evidence: BTreeMap<String, VerifiedEvidence>,
@@ -98,24 +100,6 @@ pub struct Current {
 }
 
 #[derive(Clone, Debug)]
-pub struct Call {
-    pub id: EffectId,
-    pub tool: String,
-    pub arguments: Value,
-    pub purpose: String,
-    pub repair_of: Option<EffectId>,
-    pub result: Option<CallResult>,
-}
-
-#[derive(Clone, Debug)]
-pub struct CallResult {
-    pub ok: bool,
-    pub summary: String,
-    pub content: BlobRef,
-    pub seq: u64,
-}
-
-#[derive(Clone, Debug)]
 pub struct Executor {
     pub task: ExecutorTask,
     pub pad: DocumentId,
@@ -138,12 +122,6 @@ pub struct Finished {
     pub summary: String,
     pub snippet: String,
     pub error: Option<String>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Rejected {
-    pub errors: Vec<String>,
-    pub response: BlobRef,
 }
 
 /// What the next planner call is told of this iteration.
@@ -185,19 +163,26 @@ impl State {
 
     /// What the loop is doing, in words.
     pub(super) fn describe(&self, shared: &crate::run::Shared) -> String {
-        let backing_off = shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
+        let backing_off =
+            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
         let doing = match self.phase {
             Phase::NotStarted => "starting".into(),
             Phase::Waiting => "waiting for an answer".into(),
             Phase::Reporting => "writing the report".into(),
             Phase::Ended => "ended".into(),
             Phase::Iterating if self.now.planned.is_none() => "planning".into(),
-            Phase::Iterating => match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
-                0 => "using tools".into(),
-                1 => "1 executor working".into(),
-                many => format!("{many} executors working"),
-            },
+            Phase::Iterating => {
+                match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
+                    0 => "using tools".into(),
+                    1 => "1 executor working".into(),
+                    many => format!("{many} executors working"),
+                }
+            }
         };
-        if backing_off { format!("iteration {}: {doing} (retrying)", self.iteration) } else { format!("iteration {}: {doing}", self.iteration) }
+        if backing_off {
+            format!("iteration {}: {doing} (retrying)", self.iteration)
+        } else {
+            format!("iteration {}: {doing}", self.iteration)
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The work an iteration waits for, read off its state.
 
 use super::place::Place;
-use super::state::{Call, Executor, Phase, State};
+use super::state::{Executor, Phase, State};
+use crate::calls::{self, Call};
 use crate::model::Role;
 use crate::run::{Shared, Want};
 
@@ -18,23 +19,31 @@ impl State {
         if self.now.planned.is_none() {
             return self.model_want(Role::HomeworkPlanner, |fix| Place::Plan { fix }).into_iter().collect();
         }
-        let open: Vec<Want> = open_calls(&self.now.calls).map(|call| self.inline(call)).collect();
+        let open: Vec<Want> = calls::open(&self.now.calls).map(|call| self.inline(call)).collect();
         if !open.is_empty() {
             return open;
         }
         if self.wants_repair() {
             return self.model_want(Role::HomeworkRepair, |fix| Place::Repair { fix }).into_iter().collect();
         }
-        self.now.executors.iter().enumerate().filter(|(_, executor)| executor.finished.is_none()).flat_map(|(index, executor)| self.wanted_by(index, executor)).collect()
+        self.now
+            .executors
+            .iter()
+            .enumerate()
+            .filter(|(_, executor)| executor.finished.is_none())
+            .flat_map(|(index, executor)| self.wanted_by(index, executor))
+            .collect()
     }
 
     fn wanted_by(&self, index: usize, executor: &Executor) -> Vec<Want> {
-        let open: Vec<Want> = open_calls(&executor.calls).map(|call| self.inline(call)).collect();
+        let open: Vec<Want> = calls::open(&executor.calls).map(|call| self.inline(call)).collect();
         if !open.is_empty() || executor.answered >= executor.round {
             return open;
         }
         let round = executor.round;
-        self.model_want(Role::HomeworkExecutor, |fix| Place::Round { executor: index, round, fix }).into_iter().collect()
+        self.model_want(Role::HomeworkExecutor, |fix| Place::Round { executor: index, round, fix })
+            .into_iter()
+            .collect()
     }
 
     /// The call itself, or its one correction; nothing once that was rejected too.
@@ -54,7 +63,8 @@ impl State {
 
     pub(super) fn failed_calls(&self) -> impl Iterator<Item = &Call> {
         self.now.calls.iter().filter(|call| {
-            call.repair_of.is_none() && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != super::decide::NOT_RUN)
+            call.repair_of.is_none()
+                && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != crate::answer::NOT_RUN)
         })
     }
 
@@ -65,8 +75,4 @@ impl State {
     fn want(&self, place: Place, role: Role, wrap_up: bool) -> Want {
         Want { effect: place.id(&self.tag, self.iteration), role: Some(role), inline: false, wrap_up }
     }
-}
-
-pub(super) fn open_calls(calls: &[Call]) -> impl Iterator<Item = &Call> {
-    calls.iter().filter(|call| call.result.is_none())
 }

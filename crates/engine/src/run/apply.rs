@@ -1,6 +1,6 @@
 //! The fold of the shared facts. Every arm is the transition its fact's doc states.
 
-use super::effects::EffectState;
+use super::flight::EffectState;
 use super::shared::{Question, Shared, Steering};
 use super::terms::{Status, StopReason};
 use crate::event::Event;
@@ -16,15 +16,17 @@ impl Shared {
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
             Fact::Effect(fact) => self.apply_effect(fact),
-            Fact::Homework(facts::Homework::RunStarted(_)) => {
+            Fact::Homework(facts::Homework::RunStarted(_)) | Fact::Tree(facts::Tree::RunStarted(_)) => {
                 self.standing = Status::Running;
                 self.started_at = Some(event.at);
             }
-            Fact::Homework(facts::Homework::ToolCallResult(_)) => self.metrics.tool_calls += 1,
+            Fact::Homework(facts::Homework::ToolCallResult(_)) | Fact::Tree(facts::Tree::ToolCallResult(_)) => {
+                self.metrics.tool_calls += 1
+            }
             Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }
-            Fact::Homework(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
         }
         self.updated_at = event.at;
         self.last_seq = event.seq;
@@ -37,7 +39,9 @@ impl Shared {
             let until = match &event.fact {
                 Fact::Run(facts::Run::Recovered(fact)) => fact.active_until.min(event.at),
                 // A word from anywhere does not show that anybody was at work until now.
-                Fact::Run(facts::Run::MessageQueued(_) | facts::Run::BudgetChanged(_) | facts::Run::Answered(_)) => return,
+                Fact::Run(facts::Run::MessageQueued(_) | facts::Run::BudgetChanged(_) | facts::Run::Answered(_)) => {
+                    return;
+                }
                 _ => event.at,
             };
             self.metrics.running_ms += until.since(self.counted_until);
@@ -49,7 +53,10 @@ impl Shared {
         use facts::Run as R;
         match fact {
             R::Queued(_) | R::Recovered(_) => {}
-            R::Paused(_) => self.paused = true,
+            R::Paused(fact) => {
+                self.paused = true;
+                self.held = fact.branches;
+            }
             R::Resumed(fact) => self.resume(fact.reason),
             R::QuestionAsked(asked) => {
                 self.questions.push(Question {
@@ -108,7 +115,10 @@ impl Shared {
             self.generation += 1;
         }
         match reason {
-            ResumeReason::Unpaused => self.paused = false,
+            ResumeReason::Unpaused => {
+                self.paused = false;
+                self.held = false;
+            }
             ResumeReason::Answered | ResumeReason::Continued | ResumeReason::Retry => {
                 if reason == ResumeReason::Continued {
                     self.metrics.no_progress_streak = 0;
@@ -141,6 +151,7 @@ impl Shared {
     fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
         self.standing = reason.status();
         self.paused = false;
+        self.held = false;
         self.stop_reason = Some(reason);
         self.stop_detail = detail;
         self.ended_at = Some(event.at);
@@ -159,7 +170,10 @@ impl Shared {
             facts::Effect::Unknown(unknown) => {
                 if let Some(EffectState::InFlight(flight)) = self.effects.get(&unknown.effect).cloned() {
                     self.ledger.settle(flight.reserve, &crate::budget::Settled::presumed(flight.reserve));
-                    self.effects.insert(unknown.effect.clone(), EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone() });
+                    self.effects.insert(
+                        unknown.effect.clone(),
+                        EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone() },
+                    );
                 }
             }
             facts::Effect::Resolved(resolved) => {
@@ -175,7 +189,12 @@ impl Shared {
         }
         let flight = match self.effects.get(&finished.effect) {
             Some(EffectState::InFlight(flight)) if flight.attempt == finished.attempt => flight.clone(),
-            _ => return,
+            _ => {
+                if finished.outcome == FinishedAs::Canceled {
+                    self.effects.remove(&finished.effect);
+                }
+                return;
+            }
         };
         self.ledger.settle(flight.reserve, &finished.settled);
         if let Some(model) = &flight.model {
@@ -185,10 +204,14 @@ impl Shared {
             FinishedAs::Transient | FinishedAs::Lost => {
                 let counted = flight.counted + u32::from(finished.counted);
                 let until = finished.retry_at.unwrap_or_default();
-                self.effects.insert(finished.effect.clone(), EffectState::BackingOff { attempt: flight.attempt, counted, until });
+                self.effects.insert(
+                    finished.effect.clone(),
+                    EffectState::BackingOff { attempt: flight.attempt, counted, until },
+                );
             }
             FinishedAs::Failed | FinishedAs::Canceled => {
-                self.effects.insert(finished.effect.clone(), EffectState::GaveUp { attempt: flight.attempt });
+                self.effects.remove(&finished.effect);
+                self.gave_up.insert(finished.effect.clone(), flight.attempt);
             }
             FinishedAs::Ok | FinishedAs::Refused => {
                 self.effects.remove(&finished.effect);

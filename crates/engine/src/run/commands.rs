@@ -1,13 +1,15 @@
 //! What people may tell a run, and when it refuses.
 
-use super::effects::EffectState;
+use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::{BudgetPatch, Reserve, Room};
 use crate::effect::EffectId;
 use crate::facts::effect::{Decision, Resolved};
-use crate::facts::run::{Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed};
+use crate::facts::run::{
+    Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
+};
 use crate::ids::{ActorId, NodeId, QuestionId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,15 +18,43 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Command {
     /// Without a question: the only open one.
-    Answer { question: Option<QuestionId>, text: String },
-    Say { text: String, node: Option<NodeId>, lane: Lane },
+    Answer {
+        question: Option<QuestionId>,
+        text: String,
+    },
+    Say {
+        text: String,
+        node: Option<NodeId>,
+        lane: Lane,
+    },
     Pause,
     Resume,
     Cancel,
     SetBudgets(BudgetPatch),
     /// Lets a stopped or failed run go on; on a moving one it only sets limits.
-    Continue { budgets: BudgetPatch, message: Option<String> },
-    Resolve { effect: EffectId, decision: Decision, note: Option<String> },
+    Continue {
+        budgets: BudgetPatch,
+        message: Option<String>,
+    },
+    Resolve {
+        effect: EffectId,
+        decision: Decision,
+        note: Option<String>,
+    },
+    /// To one node of a tree and what is below it.
+    Node {
+        node: NodeId,
+        order: NodeOrder,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeOrder {
+    Cancel,
+    Retry,
+    Pause,
+    Resume,
 }
 
 /// Why a command changes nothing. `slug` is stable; `message` says what is so and what to do.
@@ -34,7 +64,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-fn refuse<T>(slug: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
+pub(crate) fn refuse<T>(slug: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { slug, message: message.into() })
 }
 
@@ -50,10 +80,17 @@ impl Run {
             Command::SetBudgets(patch) => self.set_budgets(&patch, actor, now),
             Command::Continue { budgets, message } => self.continue_with(&budgets, message, actor, now),
             Command::Resolve { effect, decision, note } => self.resolve(effect, decision, note, actor, now),
+            Command::Node { node, order } => self.order(node, order, actor, now),
         }
     }
 
-    fn answer(&mut self, question: Option<QuestionId>, text: String, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn answer(
+        &mut self,
+        question: Option<QuestionId>,
+        text: String,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         if text.trim().is_empty() {
             return refuse("empty_answer", "the answer is empty; the question stays open");
         }
@@ -71,7 +108,14 @@ impl Run {
             return refuse("already_answered", format!("question {question_id} was already answered: {answer}"));
         }
         if self.shared.status().is_terminal() {
-            return refuse("run_ended", format!("run {} is {}; its question can no longer be answered", self.shared.id, self.shared.status().name()));
+            return refuse(
+                "run_ended",
+                format!(
+                    "run {} is {}; its question can no longer be answered",
+                    self.shared.id,
+                    self.shared.status().name()
+                ),
+            );
         }
         let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
         self.emit(Answered { question_id, text, by }, actor, now);
@@ -85,19 +129,29 @@ impl Run {
     }
 
     pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
-        if self.shared.standing == Status::WaitingOnUser && self.shared.open_questions().next().is_none() {
+        if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
             self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
             self.proceed(now);
         }
     }
 
-    fn say(&mut self, text: String, node_id: Option<NodeId>, lane: Lane, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn say(
+        &mut self,
+        text: String,
+        node_id: Option<NodeId>,
+        lane: Lane,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         if text.trim().is_empty() {
             return refuse("empty_message", "the message is empty; nothing was queued");
         }
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
-            return refuse("run_ended", format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()));
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
+            );
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -113,9 +167,11 @@ impl Run {
     fn pause(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
             Status::Paused => refuse("already_paused", format!("run {} is paused already", self.shared.id)),
-            status if status.is_terminal() => refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name())),
+            status if status.is_terminal() => {
+                refuse("run_ended", format!("run {} is {}; there is nothing to pause", self.shared.id, status.name()))
+            }
             _ => {
-                self.emit(Paused { reason: None }, actor, now);
+                self.emit(Paused { reason: None, branches: false }, actor, now);
                 Ok(())
             }
         }
@@ -123,16 +179,25 @@ impl Run {
 
     fn resume(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match self.shared.status() {
+            Status::Paused if self.shared.held => {
+                refuse("branches_paused", format!("run {} waits for its paused nodes: resume those", self.shared.id))
+            }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
                 self.resume_if_answered(now);
                 self.proceed(now);
                 Ok(())
             }
-            Status::WaitingOnUser => refuse("waiting_on_user", format!("run {} waits for an answer, not for resume: answer its question", self.shared.id)),
+            Status::WaitingOnUser => refuse(
+                "waiting_on_user",
+                format!("run {} waits for an answer, not for resume: answer its question", self.shared.id),
+            ),
             Status::Stopped | Status::Failed => self.continue_with(&BudgetPatch::default(), None, actor, now),
             Status::Queued | Status::Running => Ok(()),
-            status => refuse("run_ended", format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name())),
+            status => refuse(
+                "run_ended",
+                format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
+            ),
         }
     }
 
@@ -141,6 +206,9 @@ impl Run {
         if status.is_terminal() {
             return refuse("run_ended", format!("run {} is {} already", self.shared.id, status.name()));
         }
+        let mut facts = self.facts(now);
+        self.rules().canceled(&self.shared, &mut facts);
+        self.record(facts, actor);
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
         self.emit(ReportCreated { report }, Actor::Platform, now);
@@ -148,10 +216,41 @@ impl Run {
         Ok(())
     }
 
+    /// What a person orders of a node. A retry sets a run that had ended going again.
+    fn order(&mut self, node: NodeId, order: NodeOrder, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if order == NodeOrder::Cancel && self.root_node() == Some(node) {
+            return self.cancel(actor, now);
+        }
+        let ended = self.shared.status().is_terminal();
+        if ended && order != NodeOrder::Retry {
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()),
+            );
+        }
+        let mut facts = self.facts(now);
+        self.rules().order(&self.shared, node, order, &mut facts)?;
+        if ended || self.shared.held {
+            // The ids of the facts are derived from where they stand: decide again behind the resumption.
+            let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
+            self.emit(Resumed { reason }, actor, now);
+            facts = self.facts(now);
+            self.rules().order(&self.shared, node, order, &mut facts)?;
+        }
+        self.record(facts, actor);
+        self.drop_unwanted_retries(now);
+        self.resume_if_answered(now);
+        self.proceed(now);
+        Ok(())
+    }
+
     fn set_budgets(&mut self, patch: &BudgetPatch, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
-            return refuse("run_ended", format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()));
+            return refuse(
+                "run_ended",
+                format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()),
+            );
         }
         let budgets = self.shared.budgets.patched(patch);
         if budgets != self.shared.budgets {
@@ -161,12 +260,21 @@ impl Run {
         Ok(())
     }
 
-    fn continue_with(&mut self, patch: &BudgetPatch, message: Option<String>, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn continue_with(
+        &mut self,
+        patch: &BudgetPatch,
+        message: Option<String>,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         match self.shared.status() {
             Status::Stopped | Status::Failed => {}
             Status::Completed | Status::Canceled => {
                 let status = self.shared.status().name();
-                return refuse("run_ended", format!("run {} is {status}; start a new run to go on from it", self.shared.id));
+                return refuse(
+                    "run_ended",
+                    format!("run {} is {status}; start a new run to go on from it", self.shared.id),
+                );
             }
             _ => {
                 self.set_budgets(patch, actor, now)?;
@@ -197,11 +305,19 @@ impl Run {
         let id = shared.id;
         let least = least_call(&shared.brief.models);
         if shared.status() == Status::Stopped && self.iteration() >= budgets.max_iterations {
-            return Some(format!("run {id} has used its {} iterations: raise --max-iterations above {}", budgets.max_iterations, self.iteration()));
+            return Some(format!(
+                "run {id} has used its {} iterations: raise --max-iterations above {}",
+                budgets.max_iterations,
+                self.iteration()
+            ));
         }
         if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
             let minutes = shared.metrics.running_ms / 60_000 + 1;
-            return Some(format!("run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}", shared.metrics.running_ms, budgets.max_wall_ms.unwrap_or_default()));
+            return Some(format!(
+                "run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}",
+                shared.metrics.running_ms,
+                budgets.max_wall_ms.unwrap_or_default()
+            ));
         }
         match shared.ledger.room(least, budgets, shared.wrap_up_reserve()) {
             Room::Never(_) => {
@@ -210,27 +326,47 @@ impl Run {
                 let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
                 Some(format!(
                     "run {id} has spent {} and {} tokens; one more call and the report need --max-cost {:.4} and --max-tokens {tokens} at least",
-                    shared.ledger.spent.cost_usd, shared.ledger.spent.tokens, cost.dollars()
+                    shared.ledger.spent.cost_usd,
+                    shared.ledger.spent.tokens,
+                    cost.dollars()
                 ))
             }
             Room::Fits | Room::Wait => None,
         }
     }
 
-    fn resolve(&mut self, effect: EffectId, decision: Decision, note: Option<String>, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn resolve(
+        &mut self,
+        effect: EffectId,
+        decision: Decision,
+        note: Option<String>,
+        actor: Actor,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         match self.shared.effects.get(&effect) {
             Some(EffectState::Unknown { .. }) => {
                 self.emit(Resolved { effect, decision, note }, actor, now);
                 self.proceed(now);
                 Ok(())
             }
-            _ => refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id)),
+            _ => {
+                refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id))
+            }
+        }
+    }
+
+    pub fn root_node(&self) -> Option<NodeId> {
+        match &self.machine {
+            super::Machine::Homework(_) => None,
+            super::Machine::Tree(state) => state.root().map(|root| root.id),
         }
     }
 
     pub fn iteration(&self) -> u32 {
         match &self.machine {
             super::Machine::Homework(state) => state.iteration,
+            // A tree has nodes instead.
+            super::Machine::Tree(_) => 0,
         }
     }
 }
@@ -243,10 +379,10 @@ fn actor_id(actor: Actor) -> Option<ActorId> {
 }
 
 /// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
-pub(super) fn least_call(models: &crate::model::Models) -> Reserve {
+pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
     const FIRST_PROMPT_BYTES: usize = 18_000;
     let model = &models.powerful;
-    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::homework::MAX_ANSWER_TOKENS), model.price)
+    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::prompt::MAX_ANSWER_TOKENS), model.price)
 }
 
 /// Refuse at the door what could never work, naming the least that does.
@@ -259,7 +395,9 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
     if length > LONGEST_OBJECTIVE {
         return refuse(
             "objective_too_long",
-            format!("the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"),
+            format!(
+                "the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"
+            ),
         );
     }
     let budgets = &brief.budgets;
@@ -267,21 +405,31 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
         return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
     }
     if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
-        return refuse("budget_too_small", "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense");
+        return refuse(
+            "budget_too_small",
+            "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense",
+        );
     }
     let least = least_call(&brief.models);
     let kept = Reserve::wrap_up(&brief.models);
     if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
         return refuse(
             "budget_too_small",
-            format!("max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works", least.tokens + kept.tokens),
+            format!(
+                "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
+                least.tokens + kept.tokens
+            ),
         );
     }
     let least_cost = least.cost_usd + kept.cost_usd;
     if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
         return refuse(
             "budget_too_small",
-            format!("max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works", limit.dollars(), least_cost.dollars()),
+            format!(
+                "max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works",
+                limit.dollars(),
+                least_cost.dollars()
+            ),
         );
     }
     Ok(())

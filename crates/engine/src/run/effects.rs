@@ -1,5 +1,6 @@
 //! Attempts, money and time around the calls a machine wants. A machine never sees a retry.
 
+use super::flight::{Due, EffectState, Flight, Parked};
 use super::terms::{Status, StopReason};
 use super::{Input, Run, Want};
 use crate::actor::Actor;
@@ -8,82 +9,12 @@ use crate::budget::{Exhausted, Reserve, Room, Settled};
 use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
 use crate::facts::effect::{Finished, FinishedAs, Started, Unknown};
 use crate::facts::run::{BudgetWarning, Failed, MessageDelivered, ProviderWaiting, Recovered};
-use crate::model::Role;
 use crate::time::Timestamp;
 
 /// Attempts that count, crashes of our own and parked providers left out.
 const MAX_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF_MS: i64 = 1_000;
 const LONGEST_BACKOFF_MS: i64 = 30_000;
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum EffectState {
-    InFlight(Flight),
-    BackingOff { attempt: u32, counted: u32, until: Timestamp },
-    Unknown { attempt: u32, what: String },
-    /// Failed for good; remembered so that a continued run does not repeat an attempt's number.
-    GaveUp { attempt: u32 },
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flight {
-    pub attempt: u32,
-    pub counted: u32,
-    pub reserve: Reserve,
-    pub what: String,
-    pub model: Option<String>,
-}
-
-impl Flight {
-    /// `None` for a call that is not a model's: one that may have happened, and must not happen twice.
-    fn role(&self) -> Option<Role> {
-        Role::parse(&self.what)
-    }
-}
-
-impl EffectState {
-    pub(super) fn in_flight(started: &Started, counted: u32) -> EffectState {
-        EffectState::InFlight(Flight {
-            attempt: started.attempt,
-            counted,
-            reserve: started.reserve,
-            what: started.what.clone(),
-            model: started.model.clone(),
-        })
-    }
-
-    pub fn attempt(&self) -> u32 {
-        match self {
-            EffectState::InFlight(flight) => flight.attempt,
-            EffectState::BackingOff { attempt, .. } | EffectState::Unknown { attempt, .. } | EffectState::GaveUp { attempt } => *attempt,
-        }
-    }
-
-    pub(super) fn counted(&self) -> u32 {
-        match self {
-            EffectState::InFlight(flight) => flight.counted,
-            EffectState::BackingOff { counted, .. } => *counted,
-            EffectState::Unknown { .. } | EffectState::GaveUp { .. } => 0,
-        }
-    }
-}
-
-/// What can be done now, and when to look again.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Due {
-    /// Built-in tools: perform at once, no intent needed.
-    pub inline: Vec<EffectId>,
-    /// Calls to the outside: record the intent first.
-    pub outside: Vec<EffectId>,
-    pub wake_at: Option<Timestamp>,
-}
-
-/// The provider of a call, parked until then.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parked {
-    pub provider: String,
-    pub until: Timestamp,
-}
 
 impl Run {
     /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
@@ -110,11 +41,33 @@ impl Run {
         let active_until = active_until.clamp(self.shared.counted_until, now.max(self.shared.counted_until));
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
         for (effect, flight) in in_flight {
-            if flight.role().is_none() {
-                self.emit(Unknown { effect, attempt: flight.attempt, what: flight.what }, Actor::Platform, now);
+            if self.want(&effect).is_none() {
+                self.finish(
+                    &effect,
+                    flight.attempt,
+                    FinishedAs::Canceled,
+                    Settled::presumed(flight.reserve),
+                    Retry::default(),
+                    now,
+                );
+            } else if flight.role().is_none() {
+                let spot = self.rules().spot(&effect);
+                self.emit_at(
+                    spot,
+                    Unknown { effect, attempt: flight.attempt, what: flight.what },
+                    Actor::Platform,
+                    now,
+                );
             } else {
                 let settled = Settled::presumed(flight.reserve);
-                self.finish(&effect, flight.attempt, FinishedAs::Lost, settled, Retry { at: Some(now), ..Retry::default() }, now);
+                self.finish(
+                    &effect,
+                    flight.attempt,
+                    FinishedAs::Lost,
+                    settled,
+                    Retry { at: Some(now), ..Retry::default() },
+                    now,
+                );
             }
         }
     }
@@ -142,24 +95,36 @@ impl Run {
         if !self.shared.is_moving() {
             return due;
         }
-        let in_flight = self.flights().count();
-        let mut slots = (self.shared.budgets.max_parallel.max(1) as usize).saturating_sub(in_flight);
+        for state in self.shared.effects.values() {
+            if let EffectState::BackingOff { until, .. } = state
+                && *until > now
+            {
+                due.wake(*until);
+            }
+        }
+        let mut slots = (self.shared.budgets.max_parallel.max(1) as usize).saturating_sub(self.in_flight());
         for want in self.rules().wants(&self.shared) {
             if want.inline {
                 due.inline.push(want.effect);
                 continue;
             }
+            if slots == 0 {
+                break;
+            }
             match self.shared.effects.get(&want.effect) {
-                Some(EffectState::BackingOff { until, .. }) if *until > now => due.wake(*until),
+                Some(EffectState::BackingOff { until, .. }) if *until > now => {}
                 Some(EffectState::InFlight(_) | EffectState::Unknown { .. }) => {}
-                _ if slots > 0 => {
+                _ => {
                     slots -= 1;
                     due.outside.push(want.effect);
                 }
-                _ => {}
             }
         }
         due
+    }
+
+    fn in_flight(&self) -> usize {
+        self.shared.effects.values().filter(|state| matches!(state, EffectState::InFlight(_))).count()
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
@@ -169,7 +134,7 @@ impl Run {
             self.shared.counted_until.plus_ms(left.max(0))
         });
         // A spent clock only matters while something could still be started; calls in flight end by themselves.
-        questions.into_iter().chain(wall.filter(|_| self.flights().next().is_none())).min()
+        questions.into_iter().chain(wall.filter(|_| self.in_flight() == 0)).min()
     }
 
     /// Record the intent of a call. `None` when there is no room now, or never (then that is recorded).
@@ -180,8 +145,9 @@ impl Run {
             Work::Model(call) => Reserve::for_call(call.request.bytes(), call.max_tokens, call.model.price),
             Work::Tool(_) => Reserve::default(),
         };
-        let attempt = self.shared.effects.get(effect).map_or(0, EffectState::attempt) + 1;
-        match self.room(reserve, wrap_up, now) {
+        let given_up = self.shared.gave_up.get(effect).copied().unwrap_or(0);
+        let attempt = self.shared.effects.get(effect).map_or(given_up, EffectState::attempt) + 1;
+        match self.room(effect, reserve, wrap_up, now) {
             Room::Fits => {}
             Room::Wait => return None,
             Room::Never(limit) => {
@@ -190,7 +156,7 @@ impl Run {
             }
         }
         let started = self.started(effect, attempt, &work, reserve);
-        self.emit(started, Actor::Platform, now);
+        self.emit_at(self.rules().spot(effect), started, Actor::Platform, now);
         self.deliver_messages(effect, &work, now);
         Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt, work })
     }
@@ -202,16 +168,19 @@ impl Run {
     }
 
     fn want(&self, effect: &EffectId) -> Option<Want> {
-        self.rules().wants(&self.shared).into_iter().find(|want| &want.effect == effect)
+        self.rules().want(&self.shared, effect)
     }
 
-    fn room(&self, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Room {
+    fn room(&self, effect: &EffectId, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Room {
         let spent_clock = self.shared.budgets.max_wall_ms.is_some_and(|limit| self.shared.running_ms(now) >= limit);
         if spent_clock && !wrap_up {
             return Room::Never(Exhausted::BudgetWallClock);
         }
         let kept_back = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
-        self.shared.ledger.room(reserve, &self.shared.budgets, kept_back)
+        match self.shared.ledger.room(reserve, &self.shared.budgets, kept_back) {
+            Room::Fits => self.rules().room(&self.shared, effect, reserve, kept_back),
+            full => full,
+        }
     }
 
     fn started(&mut self, effect: &EffectId, attempt: u32, work: &Work, reserve: Reserve) -> Started {
@@ -234,9 +203,10 @@ impl Run {
         if !matches!(work, Work::Model(call) if call.role.hears_messages()) {
             return;
         }
-        let unread: Vec<_> = self.shared.unread().map(|message| message.id).collect();
-        for message_id in unread {
-            self.emit(MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
+        let (rules, spot) = (self.rules(), self.rules().spot(effect));
+        let shown = self.shared.unread().filter(|message| rules.hears(&self.shared, effect, message));
+        for message_id in shown.map(|message| message.id).collect::<Vec<_>>() {
+            self.emit_at(spot, MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
         }
     }
 
@@ -255,13 +225,20 @@ impl Run {
             exhausted: Some(limit),
             provider_request_id: None,
         };
-        self.emit(fact, Actor::Platform, now);
-        self.decide(Input::Failed { effect, error: &error }, now);
+        self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
+        self.decide(Input::Failed { effect, error: &error, retryable: true }, now);
     }
 
     /// An outcome arrives. One that is not awaited (any more) changes nothing: its money was settled
     /// when the run stopped waiting for it.
-    pub fn outcome(&mut self, effect: &EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked>, now: Timestamp) {
+    pub fn outcome(
+        &mut self,
+        effect: &EffectId,
+        attempt: u32,
+        outcome: Outcome,
+        parked: Option<Parked>,
+        now: Timestamp,
+    ) {
         match outcome {
             Outcome::Tool(outcome) => self.tool_outcome(effect, outcome, now),
             Outcome::Away(_) => {}
@@ -299,7 +276,8 @@ impl Run {
         let blob = Blob::new(reply.text.clone());
         let response = blob.reference();
         self.draft.blobs.push(blob);
-        self.emit(
+        self.emit_at(
+            self.rules().spot(effect),
             Finished {
                 effect: effect.clone(),
                 attempt: flight.attempt,
@@ -319,23 +297,37 @@ impl Run {
         self.decide(Input::Reply { effect, reply: &reply, response }, now);
     }
 
-    fn call_failed(&mut self, effect: &EffectId, flight: &Flight, error: CallError, parked: Option<Parked>, now: Timestamp) {
+    fn call_failed(
+        &mut self,
+        effect: &EffectId,
+        flight: &Flight,
+        error: CallError,
+        parked: Option<Parked>,
+        now: Timestamp,
+    ) {
         let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
         let retry = |at| Retry { at, counted: parked.is_none(), error: Some(error.message.clone()) };
-        let wrap_up = self.want(effect).is_some_and(|want| want.wrap_up);
+        let Some(Want { wrap_up, .. }) = self.want(effect) else {
+            // Nobody waits for it any more: the money is settled, and that is all.
+            return self.finish(effect, flight.attempt, FinishedAs::Canceled, settled, retry(None), now);
+        };
         match error.failure {
             CallFailure::Auth | CallFailure::Quota => {
                 self.finish(effect, flight.attempt, FinishedAs::Failed, settled, retry(None), now);
-                let stop_reason = if error.failure == CallFailure::Auth { StopReason::ProviderAuth } else { StopReason::ProviderQuota };
+                let stop_reason = if error.failure == CallFailure::Auth {
+                    StopReason::ProviderAuth
+                } else {
+                    StopReason::ProviderQuota
+                };
                 if wrap_up {
-                    self.decide(Input::Failed { effect, error: &error.message }, now);
+                    self.decide(Input::Failed { effect, error: &error.message, retryable: true }, now);
                 } else {
                     self.fail(stop_reason, error.message, now);
                 }
             }
-            CallFailure::Rejected => self.give_up(effect, flight, settled, retry(None), now),
+            CallFailure::Rejected => self.give_up(effect, flight, settled, retry(None), false, now),
             _ if wrap_up || (parked.is_none() && flight.counted + 1 >= MAX_ATTEMPTS) => {
-                self.give_up(effect, flight, settled, retry(None), now);
+                self.give_up(effect, flight, settled, retry(None), true, now);
             }
             CallFailure::Unreachable | CallFailure::RateLimited | CallFailure::Interrupted => {
                 let backoff = now.plus_ms(self.backoff(effect, flight).max(error.retry_after_ms.unwrap_or(0)));
@@ -360,13 +352,29 @@ impl Run {
         self.emit(ProviderWaiting { provider: parked.provider, until: parked.until, error }, Actor::Platform, now);
     }
 
-    fn give_up(&mut self, effect: &EffectId, flight: &Flight, settled: Settled, retry: Retry, now: Timestamp) {
+    fn give_up(
+        &mut self,
+        effect: &EffectId,
+        flight: &Flight,
+        settled: Settled,
+        retry: Retry,
+        retryable: bool,
+        now: Timestamp,
+    ) {
         let error = retry.error.clone().unwrap_or_default();
         self.finish(effect, flight.attempt, FinishedAs::Failed, settled, retry, now);
-        self.decide(Input::Failed { effect, error: &error }, now);
+        self.decide(Input::Failed { effect, error: &error, retryable }, now);
     }
 
-    fn finish(&mut self, effect: &EffectId, attempt: u32, outcome: FinishedAs, settled: Settled, retry: Retry, now: Timestamp) {
+    fn finish(
+        &mut self,
+        effect: &EffectId,
+        attempt: u32,
+        outcome: FinishedAs,
+        settled: Settled,
+        retry: Retry,
+        now: Timestamp,
+    ) {
         let Retry { at, counted, error } = retry;
         let fact = Finished {
             effect: effect.clone(),
@@ -380,7 +388,7 @@ impl Run {
             exhausted: None,
             provider_request_id: None,
         };
-        self.emit(fact, Actor::Platform, now);
+        self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
     }
 
     pub(super) fn fail(&mut self, stop_reason: StopReason, error: String, now: Timestamp) {
@@ -399,23 +407,47 @@ impl Run {
         }
     }
 
+    /// Calls that waited for another attempt which nobody wants any more.
+    pub(super) fn drop_unwanted_retries(&mut self, now: Timestamp) {
+        let backing_off =
+            self.shared.effects.iter().filter(|(_, state)| matches!(state, EffectState::BackingOff { .. }));
+        let unwanted: Vec<_> = backing_off
+            .filter(|(effect, _)| self.want(effect).is_none())
+            .map(|(effect, state)| (effect.clone(), state.attempt()))
+            .collect();
+        for (effect, attempt) in unwanted {
+            self.finish(&effect, attempt, FinishedAs::Canceled, Settled::default(), Retry::default(), now);
+        }
+    }
+
     /// Full jitter, derived: the same attempt of the same call always waits the same time.
     fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
         let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(LONGEST_BACKOFF_MS);
-        let seed = crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
-        let draw = u64::from_le_bytes([seed.0[0], seed.0[1], seed.0[2], seed.0[3], seed.0[4], seed.0[5], seed.0[6], seed.0[7]]);
+        let seed =
+            crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
+        let draw = u64::from_le_bytes([
+            seed.0[0], seed.0[1], seed.0[2], seed.0[3], seed.0[4], seed.0[5], seed.0[6], seed.0[7],
+        ]);
         1 + (draw % ceiling as u64) as i64
     }
 
     fn warn_of_limits(&mut self, now: Timestamp) {
         let shared = &self.shared;
         let used = [
-            ("max_cost_usd", shared.ledger.spent.cost_usd.dollars(), shared.budgets.max_cost_usd.map(crate::money::Usd::dollars)),
+            (
+                "max_cost_usd",
+                shared.ledger.spent.cost_usd.dollars(),
+                shared.budgets.max_cost_usd.map(crate::money::Usd::dollars),
+            ),
             ("max_tokens", shared.ledger.spent.tokens as f64, shared.budgets.max_tokens.map(|limit| limit as f64)),
         ];
         let near = used.into_iter().filter_map(|(budget, used, limit)| {
             let limit = limit?;
-            (used >= limit * 0.8 && !shared.warned.iter().any(|known| known == budget)).then(|| BudgetWarning { budget: budget.into(), used, limit })
+            (used >= limit * 0.8 && !shared.warned.iter().any(|known| known == budget)).then(|| BudgetWarning {
+                budget: budget.into(),
+                used,
+                limit,
+            })
         });
         for warning in near.collect::<Vec<_>>() {
             self.emit(warning, Actor::Platform, now);
@@ -443,10 +475,4 @@ struct Retry {
     at: Option<Timestamp>,
     counted: bool,
     error: Option<String>,
-}
-
-impl Due {
-    fn wake(&mut self, at: Timestamp) {
-        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
-    }
 }

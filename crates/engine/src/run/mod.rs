@@ -6,26 +6,33 @@
 
 mod apply;
 mod commands;
+mod draft;
 mod effects;
+mod flight;
 mod shared;
 mod terms;
 
-pub use commands::{Command, Refusal, check_brief};
-pub use effects::{Due, EffectState, Parked};
+pub use commands::{Command, NodeOrder, Refusal, check_brief};
+pub(crate) use commands::{least_call, refuse};
+pub(crate) use draft::headline;
+pub use draft::{Facts, Spot};
+pub use flight::{Due, EffectState, Parked};
 pub use shared::{Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
 use crate::batch::Batch;
-use crate::blob::{Blob, BlobRef};
+use crate::blob::BlobRef;
+use crate::budget::{Reserve, Room};
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::homework;
-use crate::ids::{self, RunId};
+use crate::ids::{NodeId, RunId};
 use crate::model::Role;
 use crate::time::Timestamp;
-use crate::workspace::{Change, Mutation};
+use crate::tree;
+use crate::workspace::Change;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -35,24 +42,55 @@ pub struct Run {
     draft: Batch,
 }
 
-/// One of three; tree and task join here.
+/// One of three; task joins here.
 #[derive(Clone, Debug)]
 pub enum Machine {
     Homework(Box<homework::State>),
+    Tree(Box<tree::State>),
 }
 
 /// What one kind of run must answer. Pure: `decide` sees a state and returns facts, `apply` records them.
+/// The methods with a body are for machines whose work has places (nodes) with money and controls of their own.
 pub trait Rules {
     /// Record a fact. Never fails; facts of other machines are ignored.
     fn apply(&mut self, shared: &Shared, event: &Event);
-    /// The work this state waits for, in order. Costs what is ready, not what exists.
-    fn wants(&self, shared: &Shared) -> Vec<Want>;
+    /// The work this state waits for, built-in tools first, then in order of importance. Costs what is taken of it.
+    fn wants<'a>(&'a self, shared: &'a Shared) -> Box<dyn Iterator<Item = Want> + 'a>;
     /// The work itself, built from the state when it is about to start.
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work>;
     /// Facts that follow from an input. Called again with `Input::Proceed` until nothing follows.
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts);
     /// Words for people: what is going on.
     fn activity(&self, shared: &Shared) -> String;
+    /// One wanted work; `None` when nobody waits for it (any more).
+    fn want(&self, shared: &Shared, effect: &EffectId) -> Option<Want> {
+        self.wants(shared).find(|want| &want.effect == effect)
+    }
+    /// Where an effect belongs.
+    fn spot(&self, _effect: &EffectId) -> Spot {
+        Spot::default()
+    }
+    /// Does the call fit the place it is made from? The run's own limits are judged before.
+    fn room(&self, _shared: &Shared, _effect: &EffectId, _call: Reserve, _kept_back: Reserve) -> Room {
+        Room::Fits
+    }
+    /// Is this message shown to this call?
+    fn hears(&self, _shared: &Shared, _effect: &EffectId, _message: &Steering) -> bool {
+        true
+    }
+    /// Nothing but open answers can move the run.
+    fn awaits_people(&self, shared: &Shared) -> bool {
+        shared.open_questions().next().is_some()
+    }
+    /// A person orders something of one node.
+    fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
+        refuse(
+            "no_such_node",
+            format!("run {} is a {} run and has no node {node}", shared.id, shared.brief.kind.name()),
+        )
+    }
+    /// What a canceled run leaves behind, place by place.
+    fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,50 +112,10 @@ pub enum Input<'a> {
     Reply { effect: &'a EffectId, reply: &'a crate::effect::ModelReply, response: BlobRef },
     /// A tool answered, or refused.
     Tool { effect: &'a EffectId, outcome: &'a crate::effect::ToolOutcome },
-    /// Every attempt failed, or there was no budget for one.
-    Failed { effect: &'a EffectId, error: &'a str },
+    /// Every attempt failed, or there was no budget for one. `retryable`: a later attempt may fare better.
+    Failed { effect: &'a EffectId, error: &'a str, retryable: bool },
     /// A person lets a stopped or failed run go on.
     Continued,
-}
-
-/// Facts being decided, with the ids, texts and workspace changes that go with them.
-pub struct Facts {
-    pub now: Timestamp,
-    run_id: RunId,
-    next_seq: u64,
-    minted: u32,
-    pub(crate) list: Vec<Fact>,
-    pub(crate) blobs: Vec<Blob>,
-    pub(crate) mutations: Vec<(usize, Mutation)>,
-}
-
-impl Facts {
-    pub fn push(&mut self, fact: impl Into<Fact>) {
-        self.list.push(fact.into());
-    }
-
-    /// The seq the next pushed fact will get.
-    pub fn next_seq(&self) -> u64 {
-        self.next_seq + self.list.len() as u64
-    }
-
-    pub fn keep(&mut self, text: impl Into<String>) -> BlobRef {
-        let blob = Blob::new(text);
-        let reference = blob.reference();
-        self.blobs.push(blob);
-        reference
-    }
-
-    /// A change that commits with the facts; it belongs to the next fact pushed.
-    pub fn mutate(&mut self, mutation: Mutation) {
-        self.mutations.push((self.list.len(), mutation));
-    }
-
-    pub fn mint<T: From<uuid::Uuid>>(&mut self) -> T {
-        self.minted += 1;
-        let place = [self.next_seq.to_le_bytes(), u64::from(self.minted).to_le_bytes()].concat();
-        ids::derive(self.now, &[self.run_id.0.as_bytes(), &place]).into()
-    }
 }
 
 impl Run {
@@ -134,6 +132,7 @@ impl Run {
         let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
         let machine = match brief.kind {
             Kind::Homework => Machine::Homework(Box::default()),
+            Kind::Tree => Machine::Tree(Box::default()),
         };
         let draft = Batch::after(first.run_id, 0);
         let mut run = Run { shared: Shared::new(first.run_id, brief.clone(), first.at), machine, draft };
@@ -167,12 +166,14 @@ impl Run {
         self.shared.apply(event);
         match &mut self.machine {
             Machine::Homework(state) => state.apply(&self.shared, event),
+            Machine::Tree(state) => state.apply(&self.shared, event),
         }
     }
 
     fn rules(&self) -> &dyn Rules {
         match &self.machine {
             Machine::Homework(state) => state.as_ref(),
+            Machine::Tree(state) => state.as_ref(),
         }
     }
 
@@ -210,15 +211,7 @@ impl Run {
     }
 
     fn facts(&self, now: Timestamp) -> Facts {
-        Facts {
-            now,
-            run_id: self.shared.id,
-            next_seq: self.shared.last_seq + 1,
-            minted: 0,
-            list: Vec::new(),
-            blobs: Vec::new(),
-            mutations: Vec::new(),
-        }
+        Facts::after(&self.shared, now)
     }
 
     fn record(&mut self, facts: Facts, actor: Actor) {
@@ -229,19 +222,23 @@ impl Run {
             actor,
             seq: first_seq + index as u64,
         }));
-        for fact in facts.list {
-            self.emit(fact, actor, facts.now);
+        for (spot, fact) in facts.list {
+            self.emit_at(spot, fact, actor, facts.now);
         }
     }
 
     fn emit(&mut self, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
+        self.emit_at(Spot::default(), fact, actor, now);
+    }
+
+    fn emit_at(&mut self, spot: Spot, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
         let fact = fact.into();
         let Some(payload) = fact.encode() else { return };
         let mut event = Event {
             run_id: self.shared.id,
             seq: self.shared.last_seq + 1,
-            node_id: None,
-            parent_node_id: None,
+            node_id: spot.node,
+            parent_node_id: spot.parent,
             at: now,
             actor,
             hash: self.shared.head,

@@ -1,8 +1,8 @@
 //! What every kind of run has in common.
 
-use super::effects::EffectState;
-use super::terms::{Lane, Status, StopReason};
 use super::Rules;
+use super::flight::EffectState;
+use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
 use crate::effect::{EffectId, RunContext};
@@ -23,12 +23,17 @@ pub struct Shared {
     /// Without the pause, which is a flag beside it.
     pub(super) standing: Status,
     pub paused: bool,
+    /// Paused because every branch that could move is: resuming one of them resumes the run.
+    pub held: bool,
     pub stop_reason: Option<StopReason>,
     pub stop_detail: Option<String>,
     pub budgets: Budgets,
     pub ledger: Ledger,
     pub metrics: Metrics,
+    /// Calls in flight, waiting to be tried again, or of unknown outcome: nothing that is over.
     pub effects: BTreeMap<EffectId, EffectState>,
+    /// Failed for good, with the last attempt: a continued run does not repeat an attempt's number.
+    pub gave_up: BTreeMap<EffectId, u32>,
     pub questions: Vec<Question>,
     pub messages: Vec<Steering>,
     pub provider_wait: Option<ProviderWaiting>,
@@ -81,11 +86,13 @@ impl Shared {
             brief,
             standing: Status::Queued,
             paused: false,
+            held: false,
             stop_reason: None,
             stop_detail: None,
             ledger: Ledger::default(),
             metrics,
             effects: BTreeMap::new(),
+            gave_up: BTreeMap::new(),
             questions: Vec::new(),
             messages: Vec::new(),
             provider_wait: None,
@@ -160,7 +167,10 @@ impl Shared {
     pub(super) fn is_working(&self) -> bool {
         let in_flight = self.effects.values().any(|effect| matches!(effect, EffectState::InFlight(_)));
         let held_up = self.provider_wait.is_some()
-            || self.effects.values().any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
+            || self
+                .effects
+                .values()
+                .any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
         self.status() == Status::Running && (in_flight || !held_up)
     }
 

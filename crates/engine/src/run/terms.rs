@@ -18,7 +18,7 @@ macro_rules! words {
     };
 }
 
-words! { Kind { Homework = "homework" } }
+words! { Kind { Homework = "homework", Tree = "tree" } }
 words! { ScopeKind { Global = "global", Project = "project", MultiProject = "multi_project" } }
 words! {
     Status {
@@ -39,6 +39,16 @@ words! {
 words! {
     /// `steer` is shown to the next model call, `queue` to the next planner.
     Lane { Steer = "steer", Queue = "queue" }
+}
+
+impl Kind {
+    /// The prop that ties what a run makes to it.
+    pub fn run_key(self) -> &'static str {
+        match self {
+            Kind::Homework => "homework_run_id",
+            Kind::Tree => "tree_agent_run_id",
+        }
+    }
 }
 
 impl Status {

@@ -5,7 +5,9 @@
 use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
-use engine::effect::{CallError, CallFailure, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work};
+use engine::effect::{
+    CallError, CallFailure, EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work,
+};
 use engine::event::Event;
 use engine::facts::run::Queued;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
@@ -25,7 +27,12 @@ pub fn spec() -> ModelSpec {
 
 pub fn brief(objective: &str) -> Queued {
     let id = |name: &str| derive(START, &[name.as_bytes()]);
-    let tool = |name: &str, arguments: &str, read| ToolSpec { name: name.into(), arguments: arguments.into(), description: format!("{name} of the workspace"), read };
+    let tool = |name: &str, arguments: &str, read| ToolSpec {
+        name: name.into(),
+        arguments: arguments.into(),
+        description: format!("{name} of the workspace"),
+        read,
+    };
     Queued {
         kind: Kind::Homework,
         objective: objective.into(),
@@ -52,6 +59,8 @@ pub struct Play {
     pub events: Vec<Event>,
     pub blobs: HashMap<engine::blob::Hash, String>,
     pub batches: Vec<Batch>,
+    /// What every answer costs.
+    pub usage: Usage,
     script: Script,
 }
 
@@ -59,7 +68,15 @@ impl Play {
     pub fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
         let id = RunId(derive(START, &[b"run"]));
         let run = Run::create(id, brief.clone(), Actor::Person(brief.owner), START).expect("a run");
-        let mut play = Play { run, now: START, events: Vec::new(), blobs: HashMap::new(), batches: Vec::new(), script: Box::new(script) };
+        let mut play = Play {
+            run,
+            now: START,
+            events: Vec::new(),
+            blobs: HashMap::new(),
+            batches: Vec::new(),
+            usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            script: Box::new(script),
+        };
         play.commit();
         play
     }
@@ -73,37 +90,80 @@ impl Play {
 
     /// Until nothing is due.
     pub fn go(&mut self) {
-        self.run.take_over(None, self.now);
-        self.commit();
-        for _ in 0..1_000 {
-            self.now = self.now.plus_ms(1_000);
-            let due = self.run.due(self.now);
-            if let Some(effect) = due.inline.first() {
-                let job = self.run.inline_job(effect, self.now).expect("the work");
-                let outcome = tool(&job);
-                self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
-            } else if let Some(effect) = due.outside.first() {
-                if let Some(job) = self.run.intend(effect, self.now) {
-                    self.commit();
-                    let outcome = self.answer(&job);
-                    self.run.outcome(effect, job.attempt, outcome, None, self.now);
-                }
-            } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
-                self.now = self.now.max(at);
-                self.run.tick(self.now);
-            } else {
+        self.go_within(1_000);
+    }
+
+    pub fn go_within(&mut self, turns: usize) {
+        self.step(0);
+        for _ in 0..turns {
+            if !self.turn() {
                 return;
             }
-            self.commit();
         }
-        panic!("the run does not come to rest");
+        panic!("the run does not come to rest: {} {:?}", self.run.activity(), self.run.due(self.now));
+    }
+
+    /// As a new driver, at most so many turns.
+    pub fn step(&mut self, turns: usize) {
+        self.run.take_over(None, self.now);
+        self.commit();
+        for _ in 0..turns {
+            self.turn();
+        }
+    }
+
+    /// One thing that is due; false when nothing is.
+    fn turn(&mut self) -> bool {
+        self.now = self.now.plus_ms(1_000);
+        let due = self.run.due(self.now);
+        if let Some(effect) = due.inline.first() {
+            self.perform(effect);
+        } else if let Some(effect) = due.outside.first() {
+            if let Some(job) = self.run.intend(effect, self.now) {
+                self.commit();
+                self.land(&job);
+            }
+        } else if let Some(at) = due.wake_at.filter(|_| self.run.shared.is_moving()) {
+            self.now = self.now.max(at);
+            self.run.tick(self.now);
+        } else {
+            return false;
+        }
+        self.commit();
+        true
+    }
+
+    /// A built-in tool, done at once.
+    pub fn perform(&mut self, effect: &EffectId) {
+        let job = self.run.inline_job(effect, self.now).expect("the work");
+        self.run.outcome(effect, 1, Outcome::Tool(tool(&job)), None, self.now);
+        self.commit();
+    }
+
+    /// The answer to a call arrives.
+    pub fn land(&mut self, job: &Job) {
+        let outcome = self.answer(job);
+        self.run.outcome(&job.effect, job.attempt, outcome, None, self.now);
+        self.commit();
+    }
+
+    /// As a new process would find it: the log up to here, and nothing else.
+    pub fn resume_from(&mut self, events: &[Event]) {
+        self.run = Run::fold(events).expect("a run");
+        self.run.take_batch();
+        self.events = events.to_vec();
+        let mut first = Batch::after(self.run.shared.id, 0);
+        first.events = events.to_vec();
+        self.batches = vec![first];
+        self.now = self.run.shared.updated_at;
     }
 
     fn answer(&mut self, job: &Job) -> Outcome {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
+        let usage = self.usage;
         Outcome::Model((self.script)(call.role, job).map(|answer| ModelReply {
             text: answer.to_string(),
-            usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            usage,
             truncated: false,
             provider_request_id: None,
         }))
@@ -125,10 +185,12 @@ impl Play {
 pub fn own_text(job: &Job) -> String {
     let Work::Model(call) = &job.work else { panic!("not a model call") };
     let parts = call.request.messages.iter().flat_map(|message| &message.parts);
-    parts.map(|part| match part {
-        engine::request::Part::Text(text) => text.as_str(),
-        engine::request::Part::Stored { .. } => "<stored>",
-    }).collect()
+    parts
+        .map(|part| match part {
+            engine::request::Part::Text(text) => text.as_str(),
+            engine::request::Part::Stored { .. } => "<stored>",
+        })
+        .collect()
 }
 
 /// A tiny workspace: creating works, searching finds one document, anything else is refused.
@@ -146,15 +208,32 @@ pub fn tool(job: &Job) -> ToolOutcome {
                 rel: DOCUMENT_HAS_DOCUMENT.into(),
                 props: json!({}),
             };
-            let created = Mutation::CreateDocument { id, project_id: job.run.home_project, title: title.clone(), type_key: "document".into(), content: "text".into(), props: call.props.clone() };
-            let output = ToolOutput { content: json!({ "document_id": id, "title": title }), summary: format!("created {title}"), read: false };
+            let created = Mutation::CreateDocument {
+                id,
+                project_id: job.run.home_project,
+                title: title.clone(),
+                type_key: "document".into(),
+                content: "text".into(),
+                props: call.props.clone(),
+            };
+            let output = ToolOutput {
+                content: json!({ "document_id": id, "title": title }),
+                summary: format!("created {title}"),
+                read: false,
+            };
             ToolOutcome { result: Ok(output), mutations: vec![created, link] }
         }
         "search_documents" => {
             let content = json!({ "documents": [{ "id": "0199", "title": "Notes on backups" }], "count": 1 });
-            ToolOutcome { result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }), mutations: Vec::new() }
+            ToolOutcome {
+                result: Ok(ToolOutput { content, summary: "1 document".into(), read: true }),
+                mutations: Vec::new(),
+            }
         }
-        other => ToolOutcome { result: Err(format!("unknown tool {other}; valid: search_documents, create_document")), mutations: Vec::new() },
+        other => ToolOutcome {
+            result: Err(format!("unknown tool {other}; valid: search_documents, create_document")),
+            mutations: Vec::new(),
+        },
     }
 }
 

@@ -144,6 +144,6 @@ mod tests {
 
     #[test]
     fn another_kind_is_refused_with_those_that_exist() {
-        assert_eq!(unknown_kind("tree"), "kind tree is not available in this version; kinds: homework");
+        assert_eq!(unknown_kind("forest"), "kind forest is not available in this version; kinds: homework, tree");
     }
 }

@@ -70,7 +70,7 @@ fn h2_an_unknown_run_suggests_the_list() {
         &["019a0000-0000-7000-8000-000000000000", "pleach ls"],
     );
     says(&home.pleach(&["show", "rubbish"]).exits(2).err, &["rubbish", "pleach ls"]);
-    says(&home.pleach(&["run", "x", "--kind", "tree"]).exits(2).err, &["tree", "homework"]);
+    says(&home.pleach(&["run", "x", "--kind", "forest"]).exits(2).err, &["forest", "homework", "tree"]);
 }
 
 #[test]

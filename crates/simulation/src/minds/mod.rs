@@ -4,6 +4,7 @@
 mod executor;
 mod planner;
 mod sections;
+mod tree;
 
 use crate::dice::Dice;
 use engine::model::Role;
@@ -74,6 +75,9 @@ pub fn say(mind: &Mind, role: Role, messages: &[(Speaker, String)], dice: &mut D
         Role::HomeworkReport => {
             json!({"title": "Report", "summary": "What was done.", "findings": ["one"], "not_done": []})
         }
+        Role::TreePlanner => tree::planner(dice),
+        Role::TreeExecutor => tree::executor(dice),
+        Role::TreeAggregator => tree::aggregator(dice),
     };
     Said { text: answer.to_string(), cut: false, usable: true }
 }

@@ -73,8 +73,11 @@ impl SqlStore {
     async fn sweep(&self) -> Result<u64, StoreError> {
         let written = self.backend.write(vec![
             Statement::new(self.backend.alone_with("blobs"), vec![]),
-            Statement::new("DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)", vec![]),
-            Statement::new("DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = blobs.hash) RETURNING hash", vec![]),
+            Statement::new(
+                "DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)",
+                vec![],
+            ),
+            Statement::new("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM blob_refs) RETURNING hash", vec![]),
         ]);
         Ok(written.await.map_err(unguarded)?.get(2).map_or(0, |rows| rows.len() as u64))
     }
@@ -93,7 +96,7 @@ fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
         of_run(dangling("dst"), run.id),
         of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run.id),
     ];
-    for table in [tables.parts, "run_projects", "notifications"] {
+    for table in tables.parts.iter().copied().chain(["run_projects", "notifications"]) {
         statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run.id));
     }
     statements

@@ -29,7 +29,7 @@ impl rusqlite::ToSql for Value {
 }
 
 /// Every batch of the group under its own savepoint, so that a refused one is rolled back alone; then
-/// one commit for all.
+/// one commit for all. A batch that has the commit to itself needs no savepoint.
 pub fn commit(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Result<Written, Guard>>, Failed> {
     let written = write_all(connection, group).and_then(|outcomes| match connection.execute_batch("COMMIT") {
         Ok(()) => Ok(outcomes),
@@ -47,18 +47,22 @@ fn write_all(connection: &Connection, group: &[&[Statement]]) -> Result<Vec<Resu
     let plain = |sql| connection.execute_batch(sql).map_err(|error| Failed::Store(translate(&error)));
     plain("BEGIN IMMEDIATE")?;
     let mut outcomes = Vec::with_capacity(group.len());
+    let (save, undo, release) = match group {
+        [_] => ("", "ROLLBACK; BEGIN", ""),
+        _ => ("SAVEPOINT batch", "ROLLBACK TO batch", "RELEASE batch"),
+    };
     for batch in group {
-        plain("SAVEPOINT batch")?;
+        plain(save)?;
         let outcome = match run(connection, batch) {
             Ok(rows) => Ok(rows),
             Err(WriteError::Refused(guard)) => {
-                plain("ROLLBACK TO batch")?;
+                plain(undo)?;
                 Err(guard)
             }
             Err(WriteError::Store(error)) => return Err(Failed::Store(error)),
             Err(WriteError::Unknown(what)) => return Err(Failed::Store(StoreError::Unavailable(what))),
         };
-        plain("RELEASE batch")?;
+        plain(release)?;
         outcomes.push(outcome);
     }
     Ok(outcomes)

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use execute::{Failed, translate};
 use readers::Readers;
 use runtime::ports::Clock;
+use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ use writer::Writer;
 const OLDEST: i32 = 3_051_003;
 const BUSY: Duration = Duration::from_secs(5);
 const LOG_LIMIT: i64 = 64 << 20;
+/// Pages in the log before it is folded into the file: a page that many commits touch is then written there once.
+const FOLD_AFTER: i64 = 4_000;
 const STATEMENTS: usize = 256;
 
 pub enum Sqlite {
@@ -71,6 +74,9 @@ fn writable(
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
+        connection.pragma_update(None, "wal_autocheckpoint", FOLD_AFTER)?;
+        // What a savepoint may have to undo is kept in memory, not in a file of its own for every commit.
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
         settle(connection, clock)
     };
     let connection = opened.map_err(|error| named(path, &error))?;
@@ -90,6 +96,8 @@ fn readable(path: &Path, clock: &Arc<dyn Clock>) -> Result<Connection, StoreErro
 fn settle(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Plans do not depend on values: otherwise every statement near a partial index is compiled anew each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let clock = clock.clone();
     connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now().0))
 }

@@ -7,10 +7,13 @@ use std::sync::OnceLock;
 
 pub fn system(role: Role) -> &'static str {
     match role {
-        Role::HomeworkPlanner => include_str!("prompts/planner.md"),
-        Role::HomeworkExecutor => include_str!("prompts/executor.md"),
-        Role::HomeworkRepair => include_str!("prompts/repair.md"),
-        Role::HomeworkReport => include_str!("prompts/report.md"),
+        Role::HomeworkPlanner => include_str!("homework/prompts/planner.md"),
+        Role::HomeworkExecutor => include_str!("homework/prompts/executor.md"),
+        Role::HomeworkRepair => include_str!("homework/prompts/repair.md"),
+        Role::HomeworkReport => include_str!("homework/prompts/report.md"),
+        Role::TreePlanner => include_str!("tree/prompts/planner.md"),
+        Role::TreeExecutor => include_str!("tree/prompts/executor.md"),
+        Role::TreeAggregator => include_str!("tree/prompts/aggregator.md"),
     }
 }
 

@@ -1,0 +1,82 @@
+//! Tool calls as a machine remembers them, and what is recorded of their outcomes. Which facts carry that
+//! record is the machine's own affair.
+
+use crate::blob::{BlobRef, Hash};
+use crate::effect::{EffectId, ToolOutcome};
+use crate::run::Facts;
+use crate::workspace::Artifacts;
+use serde_json::Value;
+
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub id: EffectId,
+    pub tool: String,
+    pub arguments: Value,
+    pub purpose: String,
+    pub repair_of: Option<EffectId>,
+    pub result: Option<CallResult>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CallResult {
+    pub ok: bool,
+    pub summary: String,
+    pub content: BlobRef,
+    pub seq: u64,
+}
+
+/// An answer that did not fit its role's schema.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    pub errors: Vec<String>,
+    pub response: BlobRef,
+}
+
+pub fn open(calls: &[Call]) -> impl Iterator<Item = &Call> {
+    calls.iter().filter(|call| call.result.is_none())
+}
+
+pub fn answered(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
+    calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)))
+}
+
+/// What one call came to.
+pub struct Record {
+    pub ok: bool,
+    /// One or two lines for the journal.
+    pub summary: String,
+    /// What goes back to the model, whole.
+    pub result: BlobRef,
+    /// The fingerprint of a pure reading, without what changes by itself.
+    pub reading: Option<Hash>,
+    pub artifacts: Artifacts,
+}
+
+/// Keep the result and the changes of a call; they belong to the next fact pushed.
+pub fn record(tool: &str, outcome: &ToolOutcome, facts: &mut Facts) -> Record {
+    match &outcome.result {
+        Ok(output) => {
+            outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
+            let seen = || crate::json::without_noise(&output.content).to_string();
+            Record {
+                ok: true,
+                summary: output.summary.clone(),
+                result: facts.keep(output.content.to_string()),
+                reading: output.read.then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
+                artifacts: Artifacts::of(&outcome.mutations),
+            }
+        }
+        Err(error) => refused(error, facts),
+    }
+}
+
+/// The record of a call that was not carried out, or failed.
+pub fn refused(error: &str, facts: &mut Facts) -> Record {
+    Record {
+        ok: false,
+        summary: error.chars().take(400).collect(),
+        result: facts.keep(Value::from(error).to_string()),
+        reading: None,
+        artifacts: Artifacts::default(),
+    }
+}

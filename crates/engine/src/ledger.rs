@@ -1,0 +1,352 @@
+//! Money in a tree of accounts. Each account is granted part of its parent's; a share is carved when work
+//! starts and returns when it ends or parks. What nobody was promised may be drawn by whoever needs it, so
+//! nothing starves; what somebody was promised is safe from everybody else.
+//!
+//! Held at every depth: children's grants + own spending + own reservations ≤ own grant (a bill above its
+//! reservation is charged in full, and then shows as an overdraft of the root, which stops the next call).
+
+use crate::budget::{Budgets, Exhausted, Reserve, Room, Settled};
+use crate::money::Usd;
+
+/// Tokens and micro-dollars, counted apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    tokens: u64,
+    cost: u64,
+}
+
+impl Sum {
+    const UNBOUNDED: u64 = u64::MAX / 4;
+
+    fn limits(budgets: &Budgets) -> Sum {
+        Sum {
+            tokens: budgets.max_tokens.unwrap_or(Sum::UNBOUNDED),
+            cost: budgets.max_cost_usd.map_or(Sum::UNBOUNDED, |limit| limit.0),
+        }
+    }
+
+    fn plus(self, other: Sum) -> Sum {
+        Sum { tokens: self.tokens.saturating_add(other.tokens), cost: self.cost.saturating_add(other.cost) }
+    }
+
+    fn less(self, other: Sum) -> Sum {
+        Sum { tokens: self.tokens.saturating_sub(other.tokens), cost: self.cost.saturating_sub(other.cost) }
+    }
+
+    fn most(self, other: Sum) -> Sum {
+        Sum { tokens: self.tokens.max(other.tokens), cost: self.cost.max(other.cost) }
+    }
+
+    fn covers(self, other: Sum) -> Result<(), Exhausted> {
+        if self.cost < other.cost {
+            Err(Exhausted::BudgetCost)
+        } else if self.tokens < other.tokens {
+            Err(Exhausted::BudgetTokens)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl From<Reserve> for Sum {
+    fn from(reserve: Reserve) -> Sum {
+        Sum { tokens: reserve.tokens, cost: reserve.cost_usd.0 }
+    }
+}
+
+impl From<Sum> for Reserve {
+    fn from(sum: Sum) -> Reserve {
+        Reserve { tokens: sum.tokens, cost_usd: Usd(sum.cost) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    parent: Option<u32>,
+    grant: Sum,
+    /// Promised when its band started: kept for it even while unused.
+    share: Sum,
+    /// The sum of the children's grants.
+    promised: Sum,
+    spent: Sum,
+    reserved: Sum,
+}
+
+impl Account {
+    fn used(&self) -> Sum {
+        self.promised.plus(self.spent).plus(self.reserved)
+    }
+
+    fn free(&self) -> Sum {
+        self.grant.less(self.used())
+    }
+}
+
+/// Accounts by number, in the order they were opened; the first is the run's own.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    list: Vec<Account>,
+    /// By all accounts together.
+    spent: Sum,
+}
+
+impl Accounts {
+    /// The root's account: its grant is the run's limit.
+    pub fn open_root(&mut self, budgets: &Budgets) {
+        self.list.push(Account { grant: Sum::limits(budgets), ..Account::default() });
+    }
+
+    pub fn set_limits(&mut self, budgets: &Budgets) {
+        if let Some(root) = self.list.first_mut() {
+            root.grant = Sum::limits(budgets);
+        }
+    }
+
+    /// The next account, with a share of its parent's free money.
+    pub fn open(&mut self, parent: u32, share: Reserve) {
+        let number = self.list.len() as u32;
+        self.list.push(Account { parent: Some(parent), ..Account::default() });
+        let free = self.list[parent as usize].free();
+        let share = Sum::from(share);
+        let share = share.less(share.less(free));
+        self.list[number as usize].share = share;
+        self.raise(number, share);
+    }
+
+    /// Equal shares for `count` children, after `kept_back` and one `least` for each of `later` steps and for
+    /// the account's own last call. Unlimited money is not shared out: it is drawn as needed.
+    pub fn carve(&self, number: u32, count: usize, later: usize, least: Reserve, kept_back: Reserve) -> Reserve {
+        let Some(account) = self.list.get(number as usize) else { return Reserve::default() };
+        let floor = Sum::from(least);
+        let aside = Sum { tokens: floor.tokens * (later as u64 + 1), cost: floor.cost * (later as u64 + 1) };
+        let kept = if account.parent.is_none() { Sum::from(kept_back) } else { Sum::default() };
+        let pool = account.free().less(kept).less(aside);
+        let part = |amount: u64| if amount > Sum::UNBOUNDED / 2 { 0 } else { amount / count.max(1) as u64 };
+        Sum { tokens: part(pool.tokens), cost: part(pool.cost) }.into()
+    }
+
+    /// Would this call fit now? `Wait` only while some call in flight may return money.
+    pub fn room(&self, number: u32, call: Reserve, kept_back: Reserve, calls_open: bool) -> Room {
+        let call = Sum::from(call);
+        match self.available(number, kept_back).covers(call) {
+            Ok(()) => Room::Fits,
+            Err(_) if calls_open && self.returnable(kept_back).covers(call).is_ok() => Room::Wait,
+            Err(limit) => Room::Never(limit),
+        }
+    }
+
+    /// Is there money for this, from here up to the root?
+    pub fn affords(&self, number: u32, need: Reserve, kept_back: Reserve) -> Result<(), Exhausted> {
+        self.available(number, kept_back).covers(need.into())
+    }
+
+    /// What this account may still use: its own free money and everything unpromised above it.
+    pub fn left(&self, number: u32, kept_back: Reserve) -> Reserve {
+        self.available(number, kept_back).into()
+    }
+
+    fn available(&self, number: u32, kept_back: Reserve) -> Sum {
+        let mut sum = Sum::default();
+        let mut at = Some(number);
+        while let Some(account) = at.and_then(|at| self.list.get(at as usize)) {
+            let kept = if account.parent.is_none() { Sum::from(kept_back) } else { Sum::default() };
+            sum = sum.plus(account.free().less(kept));
+            at = account.parent;
+        }
+        sum
+    }
+
+    /// What there would be if every promise and reservation came back unused.
+    fn returnable(&self, kept_back: Reserve) -> Sum {
+        self.list.first().map_or(Sum::default(), |root| root.grant.less(self.spent).less(kept_back.into()))
+    }
+
+    pub fn reserve(&mut self, number: u32, call: Reserve) {
+        if let Some(account) = self.list.get_mut(number as usize) {
+            account.reserved = account.reserved.plus(call.into());
+            self.cover(number);
+        }
+    }
+
+    /// The bill replaces the reservation; what is left over beyond the share goes back up.
+    pub fn settle(&mut self, number: u32, call: Reserve, bill: &Settled) {
+        if let Some(account) = self.list.get_mut(number as usize) {
+            account.reserved = account.reserved.less(call.into());
+            let bill = Sum { tokens: bill.tokens_in.saturating_add(bill.tokens_out), cost: bill.cost_usd.0 };
+            account.spent = account.spent.plus(bill);
+            self.spent = self.spent.plus(bill);
+            self.cover(number);
+            self.trim(number);
+        }
+    }
+
+    /// The work ended or is parked: its share returns.
+    pub fn release(&mut self, number: u32) {
+        if let Some(account) = self.list.get_mut(number as usize) {
+            account.share = Sum::default();
+            self.trim(number);
+        }
+    }
+
+    /// Draw from above what the grant does not cover.
+    fn cover(&mut self, number: u32) {
+        let account = &self.list[number as usize];
+        let missing = account.used().less(account.grant);
+        if missing != Sum::default() {
+            self.raise(number, missing);
+        }
+    }
+
+    fn raise(&mut self, number: u32, by: Sum) {
+        // The root's grant is the run's limit; being over it is an overdraft, not more money.
+        let Some(parent) = self.list[number as usize].parent else { return };
+        let account = &mut self.list[number as usize];
+        account.grant = account.grant.plus(by);
+        let above = &mut self.list[parent as usize];
+        above.promised = above.promised.plus(by);
+        self.cover(parent);
+    }
+
+    fn trim(&mut self, number: u32) {
+        let account = &mut self.list[number as usize];
+        let Some(parent) = account.parent else { return };
+        let back = account.grant.less(account.used().most(account.share));
+        if back == Sum::default() {
+            return;
+        }
+        account.grant = account.grant.less(back);
+        let above = &mut self.list[parent as usize];
+        above.promised = above.promised.less(back);
+        self.trim(parent);
+    }
+
+    /// Every rule of this module, for tests and for doctors.
+    pub fn check(&self) -> Result<(), String> {
+        let mut children = vec![Sum::default(); self.list.len()];
+        for account in &self.list {
+            if let Some(parent) = account.parent {
+                children[parent as usize] = children[parent as usize].plus(account.grant);
+            }
+        }
+        for (number, account) in self.list.iter().enumerate() {
+            if children[number] != account.promised {
+                return Err(format!(
+                    "account {number} promised {:?}, its children hold {:?}",
+                    account.promised, children[number]
+                ));
+            }
+            if account.parent.is_some() && account.grant.covers(account.used()).is_err() {
+                return Err(format!("account {number} uses {:?} of {:?}", account.used(), account.grant));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(tokens: u64) -> Reserve {
+        Reserve { tokens, cost_usd: Usd(tokens * 2) }
+    }
+
+    fn bill(tokens_in: u64) -> Settled {
+        Settled { tokens_in, cost_usd: Usd(tokens_in * 2), ..Settled::default() }
+    }
+
+    fn limits(most: u64) -> Budgets {
+        Budgets { max_tokens: Some(most), max_cost_usd: Some(Usd(most * 2)), ..Budgets::default() }
+    }
+
+    #[test]
+    fn b2_a_share_is_safe_from_siblings_and_returns_at_the_end() {
+        let mut accounts = Accounts::default();
+        accounts.open_root(&limits(1_000));
+        let share = accounts.carve(0, 2, 0, tokens(100), tokens(100));
+        assert_eq!(share.tokens, 400, "1000 less the reserve of 100 and 100 for its own last call, in two");
+        accounts.open(0, share);
+        accounts.open(0, share);
+        assert_eq!(
+            accounts.room(1, tokens(500), tokens(100), false),
+            Room::Fits,
+            "its share and what nobody was promised"
+        );
+        assert_eq!(accounts.room(1, tokens(501), tokens(100), false), Room::Never(Exhausted::BudgetCost));
+        assert_eq!(
+            accounts.room(1, tokens(501), tokens(100), true),
+            Room::Wait,
+            "a call in flight may bring money back"
+        );
+        assert_eq!(
+            accounts.room(1, tokens(901), tokens(100), true),
+            Room::Never(Exhausted::BudgetCost),
+            "nothing could bring that"
+        );
+        accounts.release(2);
+        assert_eq!(accounts.room(1, tokens(900), tokens(100), false), Room::Fits);
+        assert_eq!(
+            accounts.room(1, tokens(901), tokens(0), false),
+            Room::Fits,
+            "the reserve is for the one who may use it"
+        );
+    }
+
+    #[test]
+    fn b2_unlimited_money_is_drawn_and_never_carved() {
+        let mut accounts = Accounts::default();
+        accounts.open_root(&Budgets { max_cost_usd: None, ..Budgets::default() });
+        assert_eq!(accounts.carve(0, 3, 4, tokens(10), tokens(10)), Reserve::default());
+        accounts.open(0, Reserve::default());
+        accounts.reserve(1, tokens(1_000_000));
+        accounts.check().expect("conserved");
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Open(usize, u64),
+        Call(usize, u64, u64),
+        Release(usize),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            (any::<usize>(), 0..5_000u64).prop_map(|(at, share)| Op::Open(at, share)),
+            (any::<usize>(), 0..2_000u64, 0..2_000u64).prop_map(|(at, reserve, used)| Op::Call(at, reserve, used)),
+            any::<usize>().prop_map(Op::Release),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn b2_invariant_35_money_is_conserved_at_every_depth(ops in prop::collection::vec(op(), 0..120), most in 1_000..50_000u64) {
+            let mut accounts = Accounts::default();
+            accounts.open_root(&limits(most));
+            let mut open: Vec<(u32, u64, u64)> = Vec::new();
+            for op in ops {
+                let count = accounts.list.len();
+                match op {
+                    Op::Open(at, share) => accounts.open((at % count) as u32, tokens(share)),
+                    Op::Release(at) => accounts.release((at % count) as u32),
+                    Op::Call(at, reserve, used) => {
+                        let number = (at % count) as u32;
+                        match accounts.room(number, tokens(reserve), Reserve::default(), !open.is_empty()) {
+                            Room::Fits => {
+                                accounts.reserve(number, tokens(reserve));
+                                open.push((number, reserve, used.min(reserve)));
+                            }
+                            Room::Wait | Room::Never(_) => {
+                                if let Some((number, reserve, used)) = open.pop() {
+                                    accounts.settle(number, tokens(reserve), &bill(used));
+                                }
+                            }
+                        }
+                    }
+                }
+                prop_assert_eq!(accounts.check(), Ok(()));
+                prop_assert!(accounts.list[0].grant.covers(accounts.list[0].used()).is_ok(), "the run's limit holds");
+            }
+        }
+    }
+}

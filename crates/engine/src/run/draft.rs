@@ -1,0 +1,108 @@
+//! Facts being decided: what will be recorded, with the ids, texts and workspace changes that go with it.
+
+use super::Shared;
+use super::terms::ScopeKind;
+use crate::blob::{Blob, BlobRef};
+use crate::facts::Fact;
+use crate::ids::{self, DocumentId, EdgeId, NodeId, RunId};
+use crate::time::Timestamp;
+use crate::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
+use serde_json::{Value, json};
+
+/// The node of a tree an event belongs to; nowhere for what concerns the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    pub node: Option<NodeId>,
+    pub parent: Option<NodeId>,
+}
+
+pub struct Facts {
+    pub now: Timestamp,
+    run_id: RunId,
+    next_seq: u64,
+    minted: u32,
+    pub(super) list: Vec<(Spot, Fact)>,
+    pub(super) blobs: Vec<Blob>,
+    pub(super) mutations: Vec<(usize, Mutation)>,
+}
+
+impl Facts {
+    pub(super) fn after(shared: &Shared, now: Timestamp) -> Facts {
+        Facts {
+            now,
+            run_id: shared.id,
+            next_seq: shared.last_seq + 1,
+            minted: 0,
+            list: Vec::new(),
+            blobs: Vec::new(),
+            mutations: Vec::new(),
+        }
+    }
+
+    pub fn push(&mut self, fact: impl Into<Fact>) {
+        self.push_at(Spot::default(), fact);
+    }
+
+    pub fn push_at(&mut self, spot: Spot, fact: impl Into<Fact>) {
+        self.list.push((spot, fact.into()));
+    }
+
+    pub fn keep(&mut self, text: impl Into<String>) -> BlobRef {
+        let blob = Blob::new(text);
+        let reference = blob.reference();
+        self.blobs.push(blob);
+        reference
+    }
+
+    /// A change that commits with the facts; it belongs to the next fact pushed.
+    pub fn mutate(&mut self, mutation: Mutation) {
+        self.mutations.push((self.list.len(), mutation));
+    }
+
+    pub fn mint<T: From<uuid::Uuid>>(&mut self) -> T {
+        self.minted += 1;
+        let place = [self.next_seq.to_le_bytes(), u64::from(self.minted).to_le_bytes()].concat();
+        ids::derive(self.now, &[self.run_id.0.as_bytes(), &place]).into()
+    }
+
+    /// `parent` → `child`, tagged with the run.
+    pub(crate) fn link(&mut self, shared: &Shared, parent: DocumentId, child: DocumentId) {
+        let id: EdgeId = self.mint();
+        let (project_id, props) = (shared.home_project(), run_props(shared));
+        self.mutate(Mutation::Link {
+            id,
+            project_id,
+            src: parent.0,
+            dst: child.0,
+            rel: DOCUMENT_HAS_DOCUMENT.into(),
+            props,
+        });
+    }
+
+    /// A run that has no one project of its own gets one for what it writes.
+    pub(crate) fn open_home(&mut self, shared: &Shared) {
+        if shared.brief.scope != ScopeKind::Project {
+            self.mutate(Mutation::CreateProject {
+                id: shared.home_project(),
+                title: format!("Run: {}", headline(&shared.brief.objective)),
+                description: format!("Workspace of run {}", shared.id),
+                owner: shared.brief.owner,
+            });
+        }
+    }
+}
+
+/// What tags everything a run makes.
+fn run_props(shared: &Shared) -> Value {
+    json!({ shared.brief.kind.run_key(): shared.id })
+}
+
+/// The first line of an objective, short enough for a title.
+pub(crate) fn headline(objective: &str) -> String {
+    let line = objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    if line.chars().count() <= 80 {
+        line.to_owned()
+    } else {
+        format!("{}…", line.chars().take(79).collect::<String>())
+    }
+}

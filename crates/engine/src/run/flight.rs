@@ -1,0 +1,80 @@
+//! The calls of a run as it knows them: in flight, backing off, given up, or of unknown fate.
+
+use crate::budget::Reserve;
+use crate::effect::EffectId;
+use crate::facts::effect::Started;
+use crate::model::Role;
+use crate::time::Timestamp;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum EffectState {
+    InFlight(Flight),
+    BackingOff { attempt: u32, counted: u32, until: Timestamp },
+    Unknown { attempt: u32, what: String },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flight {
+    pub attempt: u32,
+    pub counted: u32,
+    pub reserve: Reserve,
+    pub what: String,
+    pub model: Option<String>,
+}
+
+impl Flight {
+    /// `None` for a call that is not a model's: one that may have happened, and must not happen twice.
+    pub(super) fn role(&self) -> Option<Role> {
+        Role::parse(&self.what)
+    }
+}
+
+impl EffectState {
+    pub(super) fn in_flight(started: &Started, counted: u32) -> EffectState {
+        EffectState::InFlight(Flight {
+            attempt: started.attempt,
+            counted,
+            reserve: started.reserve,
+            what: started.what.clone(),
+            model: started.model.clone(),
+        })
+    }
+
+    pub fn attempt(&self) -> u32 {
+        match self {
+            EffectState::InFlight(flight) => flight.attempt,
+            EffectState::BackingOff { attempt, .. } | EffectState::Unknown { attempt, .. } => *attempt,
+        }
+    }
+
+    pub(super) fn counted(&self) -> u32 {
+        match self {
+            EffectState::InFlight(flight) => flight.counted,
+            EffectState::BackingOff { counted, .. } => *counted,
+            EffectState::Unknown { .. } => 0,
+        }
+    }
+}
+
+/// What can be done now, and when to look again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Due {
+    /// Built-in tools: perform at once, no intent needed.
+    pub inline: Vec<EffectId>,
+    /// Calls to the outside: record the intent first.
+    pub outside: Vec<EffectId>,
+    pub wake_at: Option<Timestamp>,
+}
+
+/// The provider of a call, parked until then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parked {
+    pub provider: String,
+    pub until: Timestamp,
+}
+
+impl Due {
+    pub(super) fn wake(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
+    }
+}

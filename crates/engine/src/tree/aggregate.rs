@@ -1,0 +1,121 @@
+//! The end of the last band: the children's results become the node's own, or the reason for another plan.
+
+use super::answer::{AggregatorAnswer, ArtifactAnswer, Synthesis};
+use super::envelope::{ArtifactType, SuccessAssessment, foreign_names};
+use super::place::Place;
+use super::state::State;
+use super::status::{NodeRole, NodeStatus, StepStatus};
+use crate::facts::tree::{self as fact, NodeStatusChanged};
+use crate::ids::NodeId;
+use crate::run::{Facts, Shared};
+use serde_json::Value;
+
+impl State {
+    pub(super) fn aggregate_answered(
+        &self,
+        shared: &Shared,
+        place: Place,
+        answer: AggregatorAnswer,
+        facts: &mut Facts,
+    ) -> Result<(), Vec<String>> {
+        let (number, node, spot) = (place.node, self.at(place.node), self.spot_of(place.node));
+        let foreign = answer
+            .result
+            .as_ref()
+            .map(|result| foreign_names(node, &answer.artifacts, result, false))
+            .unwrap_or_default();
+        if !foreign.is_empty() {
+            return Err(foreign);
+        }
+        let Some(plan) = &node.plan else { return Ok(()) };
+        let child_ids: Vec<NodeId> = plan.children().map(|(_, child)| self.at(child).id).collect();
+        let replan = answer.next.should_replan && self.may_replan(shared, number);
+        let result = answer.result.clone().filter(|_| !replan && plan.any_completed());
+        self.note(number, place.id(&self.tag).0, &answer.scratchpad, &[], facts);
+        if let Some(result) = &result {
+            let mut artifacts = answer.artifacts.clone();
+            if !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document) {
+                artifacts.push(synthesis_document(&node.title, &answer.synthesis, &result.summary));
+            }
+            self.register(shared, number, &artifacts, facts);
+        }
+        let assessment = answer
+            .result
+            .and_then(|result| result.success_assessment)
+            .unwrap_or(SuccessAssessment { met: plan.any_completed() && !replan, notes: None });
+        let Synthesis { summary, key_findings, gaps } = answer.synthesis;
+        let basis = child_ids.clone();
+        let primary =
+            answer.artifacts.iter().find(|artifact| artifact.is_primary).map(|artifact| artifact.name().to_owned());
+        let result = result.map(|mut result| {
+            result.primary_artifact_label = result.primary_artifact_label.take().or(primary);
+            result
+        });
+        let answered = result.is_some();
+        facts.push_at(
+            spot,
+            fact::NodeAggregated { child_ids, summary, success_assessment: assessment, key_findings, gaps, result },
+        );
+        if replan {
+            facts.push_at(spot, fact::ReplanRequested { reason: answer.next.reason, based_on_child_ids: basis });
+            facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner).saying("replan"));
+            return Ok(());
+        }
+        if answer.next.should_replan {
+            facts.push_at(
+                spot,
+                fact::Guard { guard: "max_replans".into(), limit: Value::from(shared.budgets.max_replans) },
+            );
+        }
+        if !answered {
+            self.fail(number, self.why_nothing(number), true, facts);
+        }
+        Ok(())
+    }
+
+    fn may_replan(&self, shared: &Shared, number: u32) -> bool {
+        self.at(number).replans < shared.budgets.max_replans && shared.exhausted.is_none()
+    }
+
+    fn why_nothing(&self, number: u32) -> String {
+        let plan = self.at(number).plan.as_ref();
+        let failed: Vec<_> = plan
+            .into_iter()
+            .flat_map(|plan| plan.children())
+            .filter(|(step, _)| step.status != StepStatus::Completed)
+            .collect();
+        let reasons = failed.iter().take(3).map(|(step, child)| {
+            let error = self.at(*child).error.as_deref().unwrap_or("no result");
+            format!("{}: {}", step.of.title, error.chars().take(200).collect::<String>())
+        });
+        match plan.is_some_and(|plan| plan.any_completed()) {
+            true => "the aggregator wanted another plan, which the limits do not allow, and gave no result".into(),
+            false => format!("all {} steps failed; {}", failed.len(), reasons.collect::<Vec<_>>().join("; ")),
+        }
+    }
+}
+
+/// A parent always finds a document, even when the model wrote none.
+pub(super) fn synthesis_document(title: &str, synthesis: &Synthesis, fallback: &str) -> ArtifactAnswer {
+    let list = |heading: &str, items: &[String]| -> String {
+        if items.is_empty() {
+            String::new()
+        } else {
+            format!("\n\n## {heading}\n\n{}", items.iter().map(|item| format!("- {item}\n")).collect::<String>())
+        }
+    };
+    let summary = if synthesis.summary.trim().is_empty() { fallback } else { &synthesis.summary };
+    let markdown = format!(
+        "# {title}\n\n{summary}{}{}\n",
+        list("Findings", &synthesis.key_findings),
+        list("Gaps", &synthesis.gaps)
+    );
+    ArtifactAnswer {
+        kind: ArtifactType::Document,
+        label: "synthesis".into(),
+        title: format!("Synthesis: {title}"),
+        markdown,
+        json: Value::Null,
+        is_primary: true,
+    }
+}

@@ -1,0 +1,391 @@
+//! The fold of tree facts: each arm records what its fact says happened, and looks again at the nodes it touched.
+
+use super::node::{Artifact, Node, Working};
+use super::plan::Plan;
+use super::state::{Flight, State};
+use super::status::{NodeRole, NodeStatus};
+use crate::budget::Settled;
+use crate::calls::{Call, CallResult, Rejected};
+use crate::event::Event;
+use crate::facts::effect::{Finished, FinishedAs, Started};
+use crate::facts::tree::{self as fact, Tree as T};
+use crate::facts::{Effect as E, Fact, Run as R};
+use crate::ids::{DocumentId, QuestionId};
+use crate::metrics::Metrics;
+use crate::run::Shared;
+use crate::tree::envelope::Hint;
+
+const KEPT_TAIL: usize = 3;
+
+impl State {
+    pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
+        match &event.fact {
+            Fact::Tree(fact) => self.record_own(shared, fact, event),
+            Fact::Effect(fact) => self.record_effect(fact, event),
+            Fact::Run(fact) => self.record_shared(shared, fact, event),
+            Fact::Homework(_) | Fact::Unknown(_) => {}
+        }
+    }
+
+    fn record_shared(&mut self, shared: &Shared, fact: &R, event: &Event) {
+        match fact {
+            R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.ended = true,
+            R::Resumed(_) => self.ended = false,
+            R::BudgetChanged(_) => self.accounts.set_limits(&shared.budgets),
+            R::QuestionAsked(asked) => self.asked(asked.question_id, event),
+            R::Answered(fact) => self.question_closed(fact.question_id),
+            R::QuestionExpired(fact) => self.question_closed(fact.question_id),
+            _ => {}
+        }
+    }
+
+    fn asked(&mut self, question: QuestionId, event: &Event) {
+        let Some(number) = event.node_id.and_then(|id| self.number(id)) else { return };
+        self.questions.insert(question, number);
+        let node = self.at_mut(number);
+        node.work.question = Some(question);
+        node.work.question_closed = false;
+    }
+
+    fn question_closed(&mut self, question: QuestionId) {
+        let Some(number) = self.questions.remove(&question) else { return };
+        let node = self.at_mut(number);
+        if node.work.question == Some(question) {
+            node.work.question_closed = true;
+        }
+        self.refresh(number);
+    }
+
+    fn record_effect(&mut self, fact: &E, event: &Event) {
+        match fact {
+            E::Started(started) => self.call_started(started, event),
+            E::Finished(finished) => self.call_finished(finished, event),
+            E::Unknown(unknown) => {
+                if let Some(flight) = self.flights.remove(&unknown.effect) {
+                    self.accounts.settle(flight.node, flight.reserve, &Settled::presumed(flight.reserve));
+                }
+            }
+            E::Resolved(_) => {}
+        }
+    }
+
+    fn call_started(&mut self, started: &Started, event: &Event) {
+        let Some(number) = self
+            .place_of(&started.effect)
+            .map(|place| place.node)
+            .filter(|number| (*number as usize) < self.nodes.len())
+        else {
+            return;
+        };
+        self.accounts.reserve(number, started.reserve);
+        let flight = Flight {
+            node: number,
+            attempt: started.attempt,
+            reserve: started.reserve,
+            model: started.model.clone(),
+            since: event.at,
+        };
+        self.flights.insert(started.effect.clone(), flight);
+        let node = self.at_mut(number);
+        node.called = true;
+        node.in_flight += 1;
+        node.started_at.get_or_insert(event.at);
+        node.updated_at = event.at;
+    }
+
+    fn call_finished(&mut self, finished: &Finished, event: &Event) {
+        if self.flights.get(&finished.effect).is_none_or(|flight| flight.attempt != finished.attempt) {
+            return;
+        }
+        let Some(flight) = self.flights.remove(&finished.effect) else { return };
+        self.accounts.settle(flight.node, flight.reserve, &finished.settled);
+        let answered = finished.outcome == FinishedAs::Ok;
+        let took = event.at.since(flight.since);
+        let charge = |metrics: &mut Metrics| {
+            if let Some(model) = &flight.model {
+                metrics.charge(model, &finished.settled, answered);
+            }
+            metrics.running_ms += took;
+        };
+        let node = self.at_mut(flight.node);
+        node.in_flight -= 1;
+        node.updated_at = event.at;
+        charge(&mut node.own);
+        self.charge_path(flight.node, charge);
+    }
+
+    /// Exactly what a node uses is used by every subtree it is in.
+    fn charge_path(&mut self, number: u32, charge: impl Fn(&mut Metrics)) {
+        let mut at = Some(number);
+        while let Some(number) = at {
+            let node = self.at_mut(number);
+            charge(&mut node.subtree);
+            at = node.parent;
+        }
+    }
+
+    fn record_own(&mut self, shared: &Shared, fact: &T, event: &Event) {
+        if let T::NodeCreated(created) = fact {
+            return self.created(shared, created, event);
+        }
+        let Some(number) = event.node_id.and_then(|id| self.number(id)) else { return };
+        self.at_mut(number).updated_at = event.at;
+        match fact {
+            T::RunStarted(_)
+            | T::ToolsManifest(_)
+            | T::NodeCreated(_)
+            | T::PlanBandCreated(_)
+            | T::StepCreated(_)
+            | T::ArtifactRead(_)
+            | T::Guard(_) => {}
+            T::ScratchpadLinked(fact) => self.at_mut(number).pad = fact.scratchpad_doc_id,
+            T::ScratchpadUpdated(fact) => {
+                let node = self.at_mut(number);
+                node.tail_preview.clone_from(&fact.tail_preview);
+                node.tail.push_back(fact.markdown.clone());
+                while node.tail.len() > KEPT_TAIL {
+                    node.tail.pop_front();
+                }
+            }
+            T::NodeStatusChanged(fact) => self.status_changed(number, fact),
+            T::AnswerRejected(fact) => {
+                let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
+                self.at_mut(number).work.rejected.insert(fact.effect.clone(), rejected);
+            }
+            T::PlanCreated(fact) => self.planned(number, fact),
+            T::StepStatusChanged(fact) => {
+                if let Some(plan) = &mut self.at_mut(number).plan {
+                    plan.set_status(&fact.step_id, fact.status);
+                }
+            }
+            T::NodeDelegated(fact) => {
+                if let (Some(child), Some(plan)) =
+                    (self.number(fact.child_node_id), &mut self.nodes[number as usize].plan)
+                {
+                    plan.delegated(&fact.step_id, child);
+                }
+            }
+            T::ExecutorAnswered(fact) => {
+                let work = &mut self.at_mut(number).work;
+                work.answered = fact.round;
+                work.result.clone_from(&fact.result);
+            }
+            T::ToolCallRequested(fact) => self.at_mut(number).work.calls.push(Call {
+                id: fact.call_id.clone(),
+                tool: fact.tool.clone(),
+                arguments: fact.arguments.clone(),
+                purpose: fact.purpose.clone(),
+                repair_of: None,
+                result: None,
+            }),
+            T::ToolCallResult(fact) => self.tool_answered(number, fact, event.seq),
+            T::ArtifactCreated(fact) => self.registered(number, fact, event),
+            T::NodeAggregated(fact) => {
+                let synthesis = super::answer::Synthesis {
+                    summary: fact.summary.clone(),
+                    key_findings: fact.key_findings.clone(),
+                    gaps: fact.gaps.clone(),
+                };
+                let node = self.at_mut(number);
+                node.synthesis = Some(Box::new(synthesis));
+                node.work.result.clone_from(&fact.result);
+            }
+            T::ReplanRequested(fact) => {
+                self.next_generation(number, self.at(number).generation + 1);
+                let node = self.at_mut(number);
+                node.replans += 1;
+                node.work.replan = Some(fact.reason.clone());
+            }
+            T::NodeResult(fact) => {
+                let primary = fact.result.primary_artifact_id;
+                let node = self.at_mut(number);
+                if let Some(artifact) = node.artifacts.iter_mut().find(|artifact| Some(artifact.id) == primary) {
+                    artifact.is_primary = true;
+                }
+                node.result = Some(Box::new(fact.result.clone()));
+            }
+            T::ParentHint(fact) => {
+                let hint = Hint {
+                    hint_type: fact.hint_type,
+                    artifacts: fact.artifact_ids.clone(),
+                    documents: fact.document_ids.clone(),
+                };
+                self.at_mut(number).hint = Some(Box::new(hint));
+            }
+            T::NodeCompleted(fact) => {
+                self.ended_as(number, NodeStatus::Completed, event);
+                let node = self.at_mut(number);
+                (node.outcome, node.cut_short) = (Some(fact.outcome), fact.cut_short);
+            }
+            T::NodeFailed(fact) => {
+                self.ended_as(number, NodeStatus::Failed, event);
+                let node = self.at_mut(number);
+                (node.error, node.retryable, node.cut_short) =
+                    (Some(fact.error.clone()), fact.retryable, fact.cut_short);
+            }
+            T::NodeCanceled(_) => {
+                self.ended_as(number, NodeStatus::Canceled, event);
+                self.at_mut(number).error = Some("canceled by a person".into());
+            }
+            T::NodeReopened(fact) => {
+                self.next_generation(number, fact.generation);
+                // A retried root begins anew; its status follows.
+                if fact.caused_by != self.at(number).id {
+                    self.set_status(number, NodeStatus::Waiting);
+                }
+            }
+            T::NodePaused(_) => self.hold(number, true),
+            T::NodeResumed(_) => self.hold(number, false),
+        }
+        self.refresh(number);
+    }
+
+    fn created(&mut self, shared: &Shared, fact: &fact::NodeCreated, event: &Event) {
+        let Some(id) = event.node_id else { return };
+        let parent = event.parent_node_id.and_then(|id| self.number(id));
+        match parent {
+            Some(parent) => self.accounts.open(parent, fact.share),
+            None => {
+                self.tag = event.run_id.tag();
+                self.accounts.open_root(&shared.budgets);
+            }
+        }
+        // A step's place was taken when its plan was accepted.
+        if parent.is_none() || fact.retry_of.is_some() {
+            self.taken += 1;
+        }
+        let known = Metrics { cost_known: shared.metrics.cost_known, ..Metrics::default() };
+        self.admit(Node {
+            id,
+            parent,
+            depth: fact.depth,
+            band: fact.band_index,
+            step: fact.step_index,
+            step_id: fact.step_id.clone(),
+            title: fact.title.clone(),
+            reason: fact.reason.clone(),
+            criteria: fact.success_criteria.clone(),
+            deliverable: fact.deliverable,
+            retry_of: fact.retry_of,
+            status: NodeStatus::Planning,
+            role: NodeRole::Planner,
+            message: None,
+            paused: false,
+            generation: 1,
+            pad: DocumentId(uuid::Uuid::nil()),
+            tail: Default::default(),
+            tail_preview: String::new(),
+            plan: None,
+            replans: 0,
+            work: Box::default(),
+            artifacts: Vec::new(),
+            first_artifact: 0,
+            result: None,
+            hint: None,
+            synthesis: None,
+            outcome: None,
+            error: None,
+            retryable: false,
+            cut_short: false,
+            called: false,
+            in_flight: 0,
+            own: known.clone(),
+            subtree: known,
+            created_at: event.at,
+            started_at: None,
+            ended_at: None,
+            updated_at: event.at,
+        });
+    }
+
+    fn status_changed(&mut self, number: u32, fact: &fact::NodeStatusChanged) {
+        let was = self.at(number).status;
+        self.set_status(number, fact.status);
+        if fact.status == NodeStatus::Blocked {
+            self.accounts.release(number);
+        }
+        let node = self.at_mut(number);
+        node.role = fact.role;
+        node.message.clone_from(&fact.message);
+        if was == NodeStatus::Blocked {
+            node.work.question = None;
+            node.work.question_closed = false;
+            match fact.status {
+                NodeStatus::Executing => node.work.round += 1,
+                _ => node.work.ask += 1,
+            }
+        }
+    }
+
+    fn planned(&mut self, number: u32, fact: &fact::PlanCreated) {
+        let node = self.at_mut(number);
+        let earlier = node.plan.take().map(|plan| *plan);
+        let plan =
+            Plan::new(fact.plan_id, fact.version, fact.summary.clone().unwrap_or_default(), &fact.bands, earlier);
+        let fresh = plan.pending().count() as u32;
+        node.plan = Some(Box::new(plan));
+        self.taken += fresh;
+    }
+
+    fn tool_answered(&mut self, number: u32, fact: &fact::ToolCallResult, seq: u64) {
+        let work = &mut self.at_mut(number).work;
+        if let Some(call) = work.calls.iter_mut().find(|call| call.id == fact.call_id) {
+            call.result = Some(CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, seq });
+        }
+        let round_is_over = work.answered == work.round && work.calls.iter().all(|call| call.result.is_some());
+        if round_is_over && work.result.is_none() {
+            work.round += 1;
+        }
+        self.at_mut(number).own.tool_calls += 1;
+        self.charge_path(number, |metrics| metrics.tool_calls += 1);
+    }
+
+    fn registered(&mut self, number: u32, fact: &fact::ArtifactCreated, event: &Event) {
+        self.at_mut(number).artifacts.push(Artifact {
+            id: fact.artifact_id,
+            kind: fact.artifact_type,
+            document: fact.document_id,
+            label: fact.label.clone().unwrap_or_default(),
+            content: fact.content,
+            json: fact.json.clone(),
+            is_primary: false,
+            created_at: event.at,
+        });
+    }
+
+    fn ended_as(&mut self, number: u32, status: NodeStatus, event: &Event) {
+        self.set_status(number, status);
+        self.accounts.release(number);
+        let node = self.at_mut(number);
+        node.ended_at = Some(event.at);
+        *node.work = Working::default();
+        node.tail.clear();
+        node.tail.push_back(node.tail_preview.clone());
+        node.error = None;
+        node.outcome = None;
+    }
+
+    fn next_generation(&mut self, number: u32, generation: u32) {
+        let node = self.at_mut(number);
+        node.generation = generation;
+        *node.work = Working::default();
+        node.first_artifact = node.artifacts.len();
+        node.result = None;
+        node.hint = None;
+        node.outcome = None;
+        node.error = None;
+        node.cut_short = false;
+        node.ended_at = None;
+        node.message = None;
+    }
+
+    fn hold(&mut self, number: u32, paused: bool) {
+        self.at_mut(number).paused = paused;
+        for below in self.subtree(number) {
+            if paused {
+                self.accounts.release(below);
+            }
+            self.refresh(below);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! From an input to facts: who answered what, and which node moves next.
+
+use super::place::Part;
+use super::state::{Move, State};
+use super::status::{NodeRole, NodeStatus};
+use crate::answer::{Check, read};
+use crate::blob::BlobRef;
+use crate::effect::{EffectId, ModelReply};
+use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
+use crate::facts::tree::{self as fact, NodeStatusChanged};
+use crate::ids::NodeId;
+use crate::run::{Facts, Input, Shared};
+use crate::tree::answer::{MAX_ROUNDS, QuestionAnswer};
+use serde::de::DeserializeOwned;
+
+/// How long a question with a default waits before the default is taken.
+const PATIENCE_MS: i64 = 24 * 3_600_000;
+const LONGEST_TITLE: usize = 120;
+
+impl State {
+    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
+        match input {
+            Input::Proceed => self.proceed(shared, facts),
+            Input::Continued => self.go_on(shared, facts),
+            Input::Reply { effect, reply, response } => self.answered(shared, effect, reply, response, facts),
+            Input::Tool { effect, outcome } => self.tool_answered_with(effect, outcome, facts),
+            Input::Failed { effect, error, retryable } => self.call_failed(shared, effect, error, retryable, facts),
+        }
+    }
+
+    fn proceed(&self, shared: &Shared, facts: &mut Facts) {
+        if self.nodes.is_empty() {
+            return self.start(shared, facts);
+        }
+        if let Some(number) = self.agenda.first() {
+            return self.go(shared, *number, facts);
+        }
+        if self.nodes[0].status.is_terminal() {
+            return self.end(shared, facts);
+        }
+        if self.rests(shared) {
+            facts.push(WaitingOnUser { question_ids: shared.open_questions().map(|question| question.id).collect() });
+        } else if self.is_idle() {
+            facts.push(Paused { reason: Some("every branch that could move is paused".into()), branches: true });
+        }
+    }
+
+    fn go(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+        match self.move_of(number) {
+            Some(Move::StartBand) => self.start_band(shared, number, facts),
+            Some(Move::BandOver) => self.band_over(shared, number, facts),
+            Some(Move::Conclude) => self.conclude(shared, number, facts),
+            Some(Move::OutOfRounds) => self.fail(number, format!("no result after {MAX_ROUNDS} rounds"), true, facts),
+            Some(Move::Unusable) => self.unusable(number, facts),
+            Some(Move::Unblock) => self.unblock(number, facts),
+            None => {}
+        }
+    }
+
+    fn start(&self, shared: &Shared, facts: &mut Facts) {
+        let root: NodeId = facts.mint();
+        facts.open_home(shared);
+        facts.push(fact::RunStarted { workspace_project_id: shared.home_project(), root_node_id: root });
+        facts.push(fact::ToolsManifest { tools: shared.brief.tools.clone() });
+        let line = shared.brief.objective.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let created = fact::NodeCreated {
+            title: line.trim().chars().take(LONGEST_TITLE).collect(),
+            reason: "the objective of the run".into(),
+            success_criteria: shared.brief.success_criteria.iter().map(|criterion| criterion.text.clone()).collect(),
+            depth: 0,
+            band_index: 0,
+            step_index: 0,
+            step_id: None,
+            retry_of: None,
+            deliverable: Default::default(),
+            share: Default::default(),
+        };
+        self.create(shared, root, None, created, false, facts);
+    }
+
+    fn answered(&self, shared: &Shared, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+        // A late answer, to a node that was canceled, reopened or replanned meanwhile, is paid for and no more.
+        let Some(place) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        let outcome = match place.part {
+            Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, place, answer, facts)),
+            Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, place, answer, facts)),
+            Part::Aggregate { .. } => self.take(reply, |answer| self.aggregate_answered(shared, place, answer, facts)),
+            Part::Tool { .. } => Ok(()),
+        };
+        if let Err(errors) = outcome {
+            facts.push_at(self.spot_of(place.node), fact::AnswerRejected { effect: effect.clone(), errors, response });
+        }
+    }
+
+    fn take<T: DeserializeOwned + Check>(
+        &self,
+        reply: &ModelReply,
+        accept: impl FnOnce(T) -> Result<(), Vec<String>>,
+    ) -> Result<(), Vec<String>> {
+        read(reply).and_then(accept)
+    }
+
+    /// Park the branch until someone answers; the others go on.
+    pub(super) fn ask(&self, number: u32, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
+        let spot = self.spot_of(number);
+        let question_id = facts.mint();
+        let default = question.default.filter(|default| !default.trim().is_empty());
+        let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(PATIENCE_MS));
+        facts.push_at(
+            spot,
+            QuestionAsked {
+                question_id,
+                node_id: spot.node,
+                text: question.text,
+                options: question.options,
+                deadline_at,
+                default,
+            },
+        );
+        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));
+    }
+
+    fn unblock(&self, number: u32, facts: &mut Facts) {
+        let status = match self.at(number).role {
+            NodeRole::Planner => NodeStatus::Planning,
+            NodeRole::Executor => NodeStatus::Executing,
+        };
+        facts.push_at(self.spot_of(number), NodeStatusChanged::to(status, self.at(number).role).saying("answered"));
+    }
+
+    fn unusable(&self, number: u32, facts: &mut Facts) {
+        let rejected = self.at(number).work.rejected.values().last();
+        let errors = rejected.map(|rejected| rejected.errors.join("; ")).unwrap_or_default();
+        self.fail(number, format!("its answers did not fit the schema: {errors}"), true, facts);
+    }
+
+    fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, retryable: bool, facts: &mut Facts) {
+        let Some(place) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        match shared.exhausted {
+            Some(limit) => self.cut_short(shared, place.node, limit, error, facts),
+            None => self.fail(place.node, error.to_owned(), retryable, facts),
+        }
+    }
+}

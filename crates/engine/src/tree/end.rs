@@ -1,0 +1,150 @@
+//! The end of the run: what the root came to, and the platform's report of it.
+
+use super::state::State;
+use super::status::{NodeStatus, StepStatus};
+use crate::budget::Settled;
+use crate::facts::effect::{Finished, FinishedAs};
+use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
+use crate::facts::tree::NodeOutcome;
+use crate::run::{EffectState, Facts, Shared, StopReason, headline};
+use serde_json::{Value, json};
+
+const REPORTED: usize = 50;
+
+impl State {
+    pub(super) fn end(&self, shared: &Shared, facts: &mut Facts) {
+        if self.ended {
+            return;
+        }
+        if !shared.effects.is_empty() {
+            return self.abandon(shared, facts);
+        }
+        let Some(root) = self.root() else { return };
+        let limit = shared.exhausted.map(StopReason::from);
+        let partial = root.outcome != Some(NodeOutcome::Success);
+        let (reason, detail) = match (root.status, limit) {
+            (NodeStatus::Completed, Some(limit)) if partial => {
+                (limit, format!("{}: the root's result is partial", limit.name()))
+            }
+            (NodeStatus::Completed, _) if partial => {
+                (StopReason::Completed, "the root completed in part: see what was not done".into())
+            }
+            (NodeStatus::Completed, _) => (StopReason::Completed, "the root completed".to_owned()),
+            (_, Some(limit)) if root.cut_short => (limit, format!("{}: nothing was finished", limit.name())),
+            _ => (StopReason::Error, root.error.clone().unwrap_or_else(|| "the root failed".into())),
+        };
+        facts.push(ReportCreated { report: self.report(shared, reason, &detail) });
+        match reason {
+            StopReason::Completed => facts.push(Completed { detail: Some(detail) }),
+            StopReason::Error => facts.push(Failed { stop_reason: reason, error: detail }),
+            stop_reason => facts.push(Stopped { stop_reason, detail }),
+        }
+    }
+
+    /// Calls of canceled nodes that are still out: presumed paid, their answers no longer awaited.
+    fn abandon(&self, shared: &Shared, facts: &mut Facts) {
+        for (effect, state) in &shared.effects {
+            let settled = match state {
+                EffectState::InFlight(flight) => Settled::presumed(flight.reserve),
+                EffectState::BackingOff { .. } | EffectState::Unknown { .. } => Settled::default(),
+            };
+            let spot = self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default();
+            facts.push_at(
+                spot,
+                Finished {
+                    effect: effect.clone(),
+                    attempt: state.attempt(),
+                    outcome: FinishedAs::Canceled,
+                    settled,
+                    response: None,
+                    error: None,
+                    retry_at: None,
+                    counted: false,
+                    exhausted: None,
+                    provider_request_id: None,
+                },
+            );
+        }
+    }
+
+    pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str) -> Value {
+        let root = self.root();
+        let result = root.and_then(|root| root.result.as_ref());
+        let synthesis = root.and_then(|root| root.synthesis.as_ref());
+        let summary = result.map_or(detail, |result| &result.summary);
+        let met = result.and_then(|result| result.success_assessment.as_ref());
+        json!({
+            "title": headline(&shared.brief.objective),
+            "summary": summary,
+            "findings": synthesis.map(|synthesis| synthesis.key_findings.clone()).unwrap_or_default(),
+            "not_done": self.not_done(),
+            "prose_by": if result.is_some() { "model" } else { "platform" },
+            "objective": shared.brief.objective,
+            "status": reason.status(),
+            "stop_reason": reason,
+            "stop_detail": detail,
+            "nodes": self.standing(),
+            "result": result,
+            "evidence": shared.brief.success_criteria.iter().map(|criterion| json!({
+                "criterion": criterion.id,
+                "text": criterion.text,
+                "claimed": met.map(|assessment| assessment.met),
+                "notes": met.and_then(|assessment| assessment.notes.clone()),
+            })).collect::<Vec<_>>(),
+            "artifacts": self.documents(),
+            "questions": shared.questions,
+            "metrics": shared.metrics,
+            "models": shared.brief.models.all().map(crate::model::ModelSpec::name),
+        })
+    }
+
+    /// How many nodes ended how.
+    pub(crate) fn standing(&self) -> Value {
+        let counted = NodeStatus::ALL.iter().filter(|status| self.count(**status) > 0);
+        Value::Object(counted.map(|status| (status.name().to_owned(), self.count(*status).into())).collect())
+    }
+
+    /// What the tree was to do and did not: failed and canceled nodes, skipped steps, gaps the root names.
+    fn not_done(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (number, node) in self.nodes.iter().enumerate() {
+            if matches!(node.status, NodeStatus::Failed | NodeStatus::Canceled) && self.is_current(number as u32) {
+                let why = node.error.as_deref().unwrap_or(node.status.name());
+                lines.push(format!("{}: {}", node.title, why.chars().take(200).collect::<String>()));
+            }
+            let skipped =
+                node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| step.status == StepStatus::Skipped);
+            lines.extend(skipped.map(|step| format!("{}: skipped", step.of.title)));
+            if lines.len() >= REPORTED {
+                break;
+            }
+        }
+        lines.extend(
+            self.root().and_then(|root| root.synthesis.as_ref()).iter().flat_map(|synthesis| synthesis.gaps.clone()),
+        );
+        lines.truncate(REPORTED);
+        lines
+    }
+
+    fn is_current(&self, number: u32) -> bool {
+        let node = self.at(number);
+        let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
+        node.parent.is_none() || step.is_some_and(|step| step.child == Some(number))
+    }
+
+    /// The root's documents first, then those of its children.
+    fn documents(&self) -> Vec<Value> {
+        let children = self
+            .root()
+            .into_iter()
+            .flat_map(|root| root.plan.iter())
+            .flat_map(|plan| plan.children())
+            .map(|(_, child)| child);
+        let nodes = self.root().map(|_| 0).into_iter().chain(children);
+        let artifacts = nodes.flat_map(|number| self.at(number).current_artifacts());
+        let documents = artifacts.filter_map(|artifact| {
+            Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.label }))
+        });
+        documents.take(REPORTED).collect()
+    }
+}

@@ -1,0 +1,183 @@
+//! The result protocol: what a node hands its parent, and what the parent may read of it. Ids in an
+//! envelope are only ever ones the platform registered for this node; what a model names is looked up.
+
+use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer};
+use super::node::{Artifact, Node};
+use crate::ids::{ArtifactId, DocumentId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A payload that travels in the envelope; anything bigger is an artifact that is read by reference.
+pub const INLINE_JSON: usize = 4_000;
+const LONGEST_SUMMARY: usize = 4_000;
+const LONGEST_TAIL: usize = 600;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactType {
+    Document,
+    Json,
+    Summary,
+    Other,
+}
+
+impl ArtifactType {
+    pub fn name(self) -> &'static str {
+        match self {
+            ArtifactType::Document => "document",
+            ArtifactType::Json => "json",
+            ArtifactType::Summary => "summary",
+            ArtifactType::Other => "other",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintType {
+    ReadDocuments,
+    ReadJson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvelopeKind {
+    Json,
+    Document,
+    Hybrid,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuccessAssessment {
+    pub met: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Envelope {
+    pub kind: EnvelopeKind,
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_assessment: Option<SuccessAssessment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_artifact_id: Option<ArtifactId>,
+    pub artifact_ids: Vec<ArtifactId>,
+    pub document_ids: Vec<DocumentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json_payload: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad_doc_id: Option<DocumentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad_tail: Option<String>,
+}
+
+/// What the parent is told to read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hint {
+    pub hint_type: HintType,
+    pub artifacts: Vec<ArtifactId>,
+    pub documents: Vec<DocumentId>,
+}
+
+/// Names in a result that fit nothing this node made. Those of `fresh` artifacts count; names that may yet be
+/// made by tool calls of the same answer do too, unless they look like ids.
+pub fn foreign_names(node: &Node, fresh: &[ArtifactAnswer], result: &ResultAnswer, tools_pending: bool) -> Vec<String> {
+    let known = |name: &str| {
+        fresh.iter().any(|artifact| artifact.name() == name)
+            || node.current_artifacts().any(|artifact| artifact.is_called(name))
+    };
+    let may_come = |name: &str| tools_pending && uuid::Uuid::parse_str(bare(name)).is_err();
+    let named = result.primary_artifact_label.iter().chain(&result.parent_hint.artifact_labels);
+    let foreign: Vec<&String> = named.filter(|name| !known(name.trim()) && !may_come(name.trim())).collect();
+    let valid: Vec<String> = fresh
+        .iter()
+        .map(|artifact| artifact.name().to_owned())
+        .chain(node.current_artifacts().map(|artifact| artifact.label.clone()))
+        .collect();
+    foreign
+        .iter()
+        .map(|name| format!("{name:.80?} is not an artifact of this node; its artifacts: {valid:?}"))
+        .collect()
+}
+
+fn bare(name: &str) -> &str {
+    name.strip_prefix("doc:").unwrap_or(name)
+}
+
+impl Artifact {
+    /// By label, artifact id or document id.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.label == name
+            || self.id.to_string() == bare(name)
+            || self.document.is_some_and(|document| document.to_string() == bare(name))
+    }
+}
+
+/// The envelope of a node from all it registered in this generation.
+pub fn envelope(node: &Node, artifacts: &[&Artifact], result: &ResultAnswer, primary: Option<ArtifactId>) -> Envelope {
+    let document_ids: Vec<DocumentId> = distinct(artifacts.iter().filter_map(|artifact| artifact.document));
+    let json_payload = payload(artifacts);
+    let kind = match (document_ids.is_empty(), json_payload.is_some()) {
+        (false, true) => EnvelopeKind::Hybrid,
+        (false, false) => EnvelopeKind::Document,
+        (true, _) => EnvelopeKind::Json,
+    };
+    let tail: String = node.tail_preview.chars().take(LONGEST_TAIL).collect();
+    Envelope {
+        kind,
+        summary: result.summary.chars().take(LONGEST_SUMMARY).collect(),
+        success_assessment: result.success_assessment.clone(),
+        primary_artifact_id: primary,
+        artifact_ids: artifacts.iter().map(|artifact| artifact.id).collect(),
+        document_ids,
+        json_payload,
+        scratchpad_doc_id: Some(node.pad),
+        scratchpad_tail: Some(tail).filter(|tail| !tail.is_empty()),
+    }
+}
+
+/// One object as it is, several by their labels; only what is small enough to travel.
+fn payload(artifacts: &[&Artifact]) -> Option<Value> {
+    let small: Vec<(&Artifact, &Value)> =
+        artifacts.iter().filter_map(|artifact| Some((*artifact, artifact.json.as_ref()?))).collect();
+    match small.as_slice() {
+        [] => None,
+        [(_, Value::Object(map))] => Some(Value::Object(map.clone())),
+        several => Some(Value::Object(
+            several.iter().map(|(artifact, value)| (artifact.label.clone(), (*value).clone())).collect::<Map<_, _>>(),
+        )),
+    }
+}
+
+/// The named artifacts; where none is named, the documents, else everything.
+pub fn hint(artifacts: &[&Artifact], asked: &HintAnswer) -> Hint {
+    let named: Vec<&Artifact> = artifacts
+        .iter()
+        .copied()
+        .filter(|artifact| asked.artifact_labels.iter().any(|name| artifact.is_called(name.trim())))
+        .collect();
+    let documents: Vec<&Artifact> = artifacts.iter().copied().filter(|artifact| artifact.document.is_some()).collect();
+    let chosen = match (named.is_empty(), documents.is_empty()) {
+        (false, _) => named,
+        (true, false) if asked.hint_type != Some(HintType::ReadJson) => documents,
+        _ => artifacts.to_vec(),
+    };
+    let has_documents = chosen.iter().any(|artifact| artifact.document.is_some());
+    Hint {
+        hint_type: if has_documents { HintType::ReadDocuments } else { HintType::ReadJson },
+        artifacts: chosen.iter().map(|artifact| artifact.id).collect(),
+        documents: distinct(chosen.iter().filter_map(|artifact| artifact.document)),
+    }
+}
+
+fn distinct(ids: impl Iterator<Item = DocumentId>) -> Vec<DocumentId> {
+    let mut list: Vec<DocumentId> = Vec::new();
+    ids.for_each(|id| {
+        if !list.contains(&id) {
+            list.push(id);
+        }
+    });
+    list
+}

@@ -1,0 +1,120 @@
+//! One node: small enough that ten thousand fit, with texts that only prompts need kept short and content by reference.
+
+use super::answer::{Deliverable, ResultAnswer, Synthesis};
+use super::envelope::{ArtifactType, Envelope, Hint};
+use super::plan::Plan;
+use super::status::{NodeRole, NodeStatus};
+use crate::blob::BlobRef;
+use crate::calls::{Call, Rejected};
+use crate::effect::EffectId;
+use crate::facts::tree::NodeOutcome;
+use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
+use crate::metrics::Metrics;
+use crate::time::Timestamp;
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub id: NodeId,
+    pub parent: Option<u32>,
+    pub depth: u32,
+    pub band: u32,
+    pub step: u32,
+    /// The step of its parent's plan that it works on; the root has none.
+    pub step_id: Option<String>,
+    pub title: String,
+    pub reason: String,
+    pub criteria: Vec<String>,
+    pub deliverable: Deliverable,
+    pub retry_of: Option<NodeId>,
+    pub status: NodeStatus,
+    pub role: NodeRole,
+    pub message: Option<String>,
+    pub paused: bool,
+    pub generation: u32,
+    pub pad: DocumentId,
+    /// The newest entries of its pad, while it works.
+    pub tail: VecDeque<String>,
+    pub tail_preview: String,
+    pub plan: Option<Box<Plan>>,
+    pub replans: u32,
+    pub work: Box<Working>,
+    pub artifacts: Vec<Artifact>,
+    /// Artifacts before this one belong to earlier generations.
+    pub first_artifact: usize,
+    pub result: Option<Box<Envelope>>,
+    pub hint: Option<Box<Hint>>,
+    pub synthesis: Option<Box<Synthesis>>,
+    pub outcome: Option<NodeOutcome>,
+    pub error: Option<String>,
+    pub retryable: bool,
+    pub cut_short: bool,
+    /// A call of its own was started, ever.
+    pub called: bool,
+    /// Calls of its own in flight.
+    pub in_flight: u32,
+    pub own: Metrics,
+    /// Its own and everything below it.
+    pub subtree: Metrics,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub updated_at: Timestamp,
+}
+
+/// What one generation has in hand; forgotten when it ends.
+#[derive(Clone, Debug)]
+pub struct Working {
+    /// Which asking of the planner this is, from 1.
+    pub ask: u32,
+    /// The executor's round in hand, from 1, and how many were answered.
+    pub round: u32,
+    pub answered: u32,
+    pub calls: Vec<Call>,
+    pub result: Option<ResultAnswer>,
+    pub rejected: BTreeMap<EffectId, Rejected>,
+    pub replan: Option<String>,
+    pub question: Option<QuestionId>,
+    pub question_closed: bool,
+}
+
+impl Default for Working {
+    fn default() -> Self {
+        Working {
+            ask: 1,
+            round: 1,
+            answered: 0,
+            calls: Vec::new(),
+            result: None,
+            rejected: BTreeMap::new(),
+            replan: None,
+            question: None,
+            question_closed: false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    pub id: ArtifactId,
+    pub kind: ArtifactType,
+    pub document: Option<DocumentId>,
+    pub label: String,
+    /// What a reader is shown, as one JSON value.
+    pub content: Option<BlobRef>,
+    /// Small payloads travel in the envelope.
+    pub json: Option<Value>,
+    pub is_primary: bool,
+    pub created_at: Timestamp,
+}
+
+impl Node {
+    pub fn current_artifacts(&self) -> impl Iterator<Item = &Artifact> {
+        self.artifacts[self.first_artifact..].iter()
+    }
+
+    pub fn is_live(&self) -> bool {
+        !self.status.is_terminal()
+    }
+}

@@ -1,0 +1,113 @@
+//! A node's beginnings: its document, its place in the tree of documents, and what is noted there.
+
+use super::answer::PadAnswer;
+use super::state::State;
+use super::status::{NodeRole, NodeStatus};
+use super::{ARTIFACT, SCRATCHPAD};
+use crate::facts::tree::{self as fact, NodeStatusChanged};
+use crate::ids::{DocumentId, NodeId};
+use crate::run::{Facts, Shared, Spot};
+use crate::tree::answer::LeafDecision;
+use crate::workspace::Mutation;
+use serde_json::{Value, json};
+
+const LONGEST_PREVIEW: usize = 600;
+
+impl State {
+    /// A node exists, has its pad linked along the tree, and begins.
+    pub(super) fn create(
+        &self,
+        shared: &Shared,
+        id: NodeId,
+        parent: Option<u32>,
+        created: fact::NodeCreated,
+        leaf: bool,
+        facts: &mut Facts,
+    ) {
+        let spot = Spot { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
+        let (title, depth) = (created.title.clone(), created.depth);
+        facts.push_at(spot, created);
+        let pad: DocumentId = facts.mint();
+        facts.mutate(Mutation::CreateDocument {
+            id: pad,
+            project_id: shared.home_project(),
+            title: format!("Scratchpad: {title}"),
+            type_key: SCRATCHPAD.into(),
+            content: String::new(),
+            props: json!({
+                "doc_role": "tree_agent_scratchpad", "tree_agent_run_id": shared.id, "tree_agent_node_id": id,
+                "parent_node_id": spot.parent, "depth": depth,
+            }),
+        });
+        if let Some(parent) = parent {
+            facts.link(shared, self.at(parent).pad, pad);
+        }
+        facts.push_at(spot, fact::ScratchpadLinked { scratchpad_doc_id: pad });
+        self.begin(shared, spot, depth, leaf, facts);
+    }
+
+    /// Plan, unless the step is a leaf already or the tree may grow no deeper.
+    pub(super) fn begin(&self, shared: &Shared, spot: Spot, depth: u32, leaf: bool, facts: &mut Facts) {
+        if leaf {
+            facts.push_at(spot, NodeStatusChanged::leaf(LeafDecision::Direct));
+        } else if depth >= shared.budgets.max_depth {
+            self.force_leaf(spot, "max_depth", shared.budgets.max_depth.into(), facts);
+        } else {
+            facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner));
+        }
+    }
+
+    /// A limit makes the node do its work itself, and says so.
+    pub(super) fn force_leaf(&self, spot: Spot, guard: &str, limit: Value, facts: &mut Facts) {
+        facts.push_at(spot, fact::Guard { guard: guard.into(), limit });
+        facts.push_at(
+            spot,
+            NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor).saying(format!("guard:{guard}")),
+        );
+    }
+
+    /// What a role wants remembered, and which tools it reached for.
+    pub(super) fn note(&self, number: u32, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
+        let mut markdown = said.append_markdown.trim().to_owned();
+        if !tools.is_empty() {
+            markdown = format!("{markdown}\n\n**Tools**: {}", tools.join(", ")).trim().to_owned();
+        }
+        if markdown.is_empty() {
+            return;
+        }
+        let preview = if said.tail_preview.trim().is_empty() { &markdown } else { &said.tail_preview };
+        let skip = preview.chars().count().saturating_sub(LONGEST_PREVIEW);
+        facts.push_at(
+            self.spot_of(number),
+            fact::ScratchpadUpdated {
+                scratchpad_doc_id: self.at(number).pad,
+                tail_preview: preview.chars().skip(skip).collect(),
+                updated_at: facts.now,
+                entry_key: key,
+                markdown,
+            },
+        );
+    }
+
+    /// A document of the node's own making, under its pad.
+    pub(super) fn write_document(
+        &self,
+        shared: &Shared,
+        number: u32,
+        title: &str,
+        content: &str,
+        facts: &mut Facts,
+    ) -> DocumentId {
+        let (id, node): (DocumentId, _) = (facts.mint(), self.at(number));
+        facts.mutate(Mutation::CreateDocument {
+            id,
+            project_id: shared.home_project(),
+            title: title.to_owned(),
+            type_key: ARTIFACT.into(),
+            content: content.to_owned(),
+            props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id, "depth": node.depth }),
+        });
+        facts.link(shared, node.pad, id);
+        id
+    }
+}

@@ -1,0 +1,172 @@
+//! A node's plan: bands in order, the steps of a band side by side, and which child works on which step.
+
+use super::answer::{Deliverable, PlanAnswer};
+use super::status::StepStatus;
+use crate::ids::PlanId;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanBand {
+    pub index: u32,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub goal: String,
+    pub steps: Vec<PlanStep>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    pub id: String,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub success_criteria: Vec<String>,
+    pub deliverable: Deliverable,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaf: bool,
+}
+
+/// The bands in the order they will run, whatever numbers they were given.
+pub fn bands_of(answer: &PlanAnswer) -> Vec<PlanBand> {
+    let mut bands: Vec<_> = answer.bands.iter().collect();
+    bands.sort_by_key(|band| band.index);
+    let numbered = bands.into_iter().enumerate().map(|(index, band)| PlanBand {
+        index: index as u32,
+        goal: band.goal.clone(),
+        steps: band.steps.iter().map(step_of).collect(),
+    });
+    numbered.collect()
+}
+
+fn step_of(step: &super::answer::StepAnswer) -> PlanStep {
+    PlanStep {
+        id: step.id.trim().to_owned(),
+        title: step.title.trim().to_owned(),
+        reason: step.reason.clone(),
+        success_criteria: step.success_criteria.clone(),
+        deliverable: step.deliverable,
+        leaf: step.leaf,
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub of: PlanStep,
+    pub band: u32,
+    pub index: u32,
+    pub status: StepStatus,
+    /// The node that works on it, or did last.
+    pub child: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub id: PlanId,
+    pub version: u32,
+    pub summary: String,
+    /// Finished steps of earlier versions that this one does not name, then its own, band by band.
+    pub steps: Vec<Step>,
+    bands: Vec<Range<usize>>,
+    by_id: HashMap<String, u32>,
+    /// Steps that run now.
+    pub open: u32,
+    /// Bands before this one have been started.
+    pub next_band: usize,
+}
+
+impl Plan {
+    /// The next version: what earlier ones finished is kept.
+    pub fn new(id: PlanId, version: u32, summary: String, bands: &[PlanBand], earlier: Option<Plan>) -> Plan {
+        let mut finished: HashMap<String, Step> = HashMap::new();
+        let mut steps = Vec::new();
+        let named: HashSet<&str> = bands.iter().flat_map(|band| &band.steps).map(|step| step.id.as_str()).collect();
+        for step in earlier.into_iter().flat_map(|plan| plan.steps).filter(|step| step.status == StepStatus::Completed)
+        {
+            if named.contains(step.of.id.as_str()) {
+                finished.insert(step.of.id.clone(), step);
+            } else {
+                steps.push(step);
+            }
+        }
+        let mut ranges = Vec::new();
+        for band in bands {
+            let first = steps.len();
+            for (index, of) in band.steps.iter().enumerate() {
+                let fresh = Step {
+                    of: of.clone(),
+                    band: band.index,
+                    index: index as u32,
+                    status: StepStatus::Pending,
+                    child: None,
+                };
+                let kept = finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
+                steps.push(kept.unwrap_or(fresh));
+            }
+            ranges.push(first..steps.len());
+        }
+        let by_id = steps.iter().enumerate().map(|(at, step)| (step.of.id.clone(), at as u32)).collect();
+        Plan { id, version, summary, steps, bands: ranges, by_id, open: 0, next_band: 0 }
+    }
+
+    pub fn step(&self, id: &str) -> Option<&Step> {
+        self.by_id.get(id).map(|at| &self.steps[*at as usize])
+    }
+
+    pub fn step_mut(&mut self, id: &str) -> Option<&mut Step> {
+        self.by_id.get(id).map(|at| &mut self.steps[*at as usize])
+    }
+
+    pub fn set_status(&mut self, id: &str, status: StepStatus) {
+        let Some(step) = self.step_mut(id) else { return };
+        let was = std::mem::replace(&mut step.status, status);
+        let band = step.band as usize;
+        if was == StepStatus::Pending && status == StepStatus::Running {
+            // Its band has begun; one that runs again was begun long ago.
+            self.next_band = self.next_band.max(band + 1);
+        }
+        match (was == StepStatus::Running, status == StepStatus::Running) {
+            (false, true) => self.open += 1,
+            (true, false) => self.open -= 1,
+            _ => {}
+        }
+    }
+
+    /// The next band that still has something to do.
+    pub fn band_to_start(&self) -> Option<usize> {
+        (self.next_band..self.bands.len()).find(|band| self.band(*band).any(|step| step.status == StepStatus::Pending))
+    }
+
+    pub fn band(&self, band: usize) -> impl Iterator<Item = &Step> {
+        self.steps[self.bands.get(band).cloned().unwrap_or(0..0)].iter()
+    }
+
+    pub fn pending(&self) -> impl Iterator<Item = &Step> {
+        self.steps[self.bands.get(self.next_band).map_or(self.steps.len(), |band| band.start)..]
+            .iter()
+            .filter(|step| step.status == StepStatus::Pending)
+    }
+
+    /// The band started last came to nothing.
+    pub fn last_band_failed(&self) -> bool {
+        self.next_band > 0 && self.band(self.next_band - 1).all(|step| step.status != StepStatus::Completed)
+    }
+
+    pub fn delegated(&mut self, id: &str, child: u32) {
+        if let Some(step) = self.step_mut(id) {
+            step.child = Some(child);
+        }
+    }
+
+    /// The children whose results this version stands on.
+    pub fn children(&self) -> impl Iterator<Item = (&Step, u32)> {
+        self.steps.iter().filter_map(|step| Some((step, step.child?)))
+    }
+
+    pub fn any_completed(&self) -> bool {
+        self.steps.iter().any(|step| step.status == StepStatus::Completed)
+    }
+}

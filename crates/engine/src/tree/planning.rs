@@ -1,0 +1,146 @@
+//! The planner's answer: a question, a leaf, or a plan within the limits.
+
+use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer};
+use super::place::{Part, Place};
+use super::plan::bands_of;
+use super::state::State;
+use super::status::{NodeRole, NodeStatus, StepStatus};
+use crate::budget::{Exhausted, Reserve};
+use crate::facts::tree::{self as fact, NodeStatusChanged};
+use crate::ids::PlanId;
+use crate::run::{Facts, Shared, least_call};
+use serde_json::Value;
+
+/// A limit that keeps a plan from being accepted: its key, and where it stands.
+struct Over {
+    guard: &'static str,
+    limit: Value,
+}
+
+impl State {
+    pub(super) fn plan_answered(
+        &self,
+        shared: &Shared,
+        place: Place,
+        answer: PlannerAnswer,
+        facts: &mut Facts,
+    ) -> Result<(), Vec<String>> {
+        let Place { node: number, part: Part::Plan { ask, fix }, .. } = place else { return Ok(()) };
+        let key = place.id(&self.tag).0;
+        if let Some(question) = answer.question {
+            if ask > MAX_ASKS {
+                return Err(vec![format!("{MAX_ASKS} questions were asked already; decide with what is known")]);
+            }
+            self.note(number, key, &answer.scratchpad, &[], facts);
+            self.ask(number, question, NodeRole::Planner, facts);
+            return Ok(());
+        }
+        let Some(plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
+            self.note(number, key, &answer.scratchpad, &[], facts);
+            facts.push_at(self.spot_of(number), NodeStatusChanged::leaf(answer.leaf_decision));
+            return Ok(());
+        };
+        let over = too_big(shared, &plan);
+        if over.is_some() && !fix {
+            return Err(vec![stated_limits(shared, &plan)]);
+        }
+        self.note(number, key, &answer.scratchpad, &[], facts);
+        match over.or_else(|| self.unaffordable(shared, number, &plan)) {
+            Some(Over { guard, limit }) => self.force_leaf(self.spot_of(number), guard, limit, facts),
+            None => self.accept(number, &plan, facts),
+        }
+        Ok(())
+    }
+
+    fn unaffordable(&self, shared: &Shared, number: u32, plan: &PlanAnswer) -> Option<Over> {
+        let budgets = &shared.budgets;
+        let node = self.at(number);
+        if node.depth >= budgets.max_depth {
+            return Some(Over { guard: "max_depth", limit: budgets.max_depth.into() });
+        }
+        let kept = |id: &str| {
+            node.plan.as_ref().and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed)
+        };
+        let fresh = plan.steps().filter(|step| !kept(step.id.trim())).count();
+        if fresh > self.nodes_left(shared) as usize {
+            return Some(Over { guard: "max_nodes", limit: budgets.max_nodes.into() });
+        }
+        // One step and the summing up, at least: with less money the node had better do the work itself.
+        let call = least_call(&shared.brief.models);
+        let need = Reserve { tokens: call.tokens * 2, cost_usd: call.cost_usd + call.cost_usd };
+        self.accounts.affords(number, need, shared.wrap_up_reserve()).err().map(|limit| over_budget(shared, limit))
+    }
+
+    fn accept(&self, number: u32, plan: &PlanAnswer, facts: &mut Facts) {
+        let spot = self.spot_of(number);
+        let earlier = self.at(number).plan.as_ref();
+        let unfinished =
+            earlier.into_iter().flat_map(|plan| &plan.steps).filter(|step| step.status != StepStatus::Completed);
+        for step in unfinished {
+            facts
+                .push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded });
+        }
+        let plan_id: PlanId = facts.mint();
+        let version = earlier.map_or(1, |plan| plan.version + 1);
+        let bands = bands_of(plan);
+        let kept =
+            |id: &str| earlier.and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);
+        let summary = Some(plan.summary.clone()).filter(|summary| !summary.is_empty());
+        facts.push_at(spot, fact::PlanCreated { plan_id, version, summary, bands: bands.clone() });
+        for band in bands {
+            let step_ids = band.steps.iter().map(|step| step.id.clone()).collect();
+            facts.push_at(spot, fact::PlanBandCreated { plan_id, band_index: band.index, step_ids });
+            let fresh = band.steps.into_iter().enumerate().filter(|(_, step)| !kept(&step.id));
+            for (index, step) in fresh {
+                facts.push_at(
+                    spot,
+                    fact::StepCreated {
+                        step_id: step.id,
+                        band_index: band.index,
+                        step_index: index as u32,
+                        title: step.title,
+                        reason: step.reason,
+                        success_criteria: step.success_criteria,
+                    },
+                );
+            }
+        }
+        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
+    }
+}
+
+fn too_big(shared: &Shared, plan: &PlanAnswer) -> Option<Over> {
+    let budgets = &shared.budgets;
+    if plan.bands.len() > budgets.max_bands as usize {
+        return Some(Over { guard: "max_bands", limit: budgets.max_bands.into() });
+    }
+    let widest = plan.bands.iter().map(|band| band.steps.len()).max().unwrap_or(0);
+    (widest > budgets.max_steps_per_band as usize)
+        .then(|| Over { guard: "max_steps_per_band", limit: budgets.max_steps_per_band.into() })
+}
+
+fn stated_limits(shared: &Shared, plan: &PlanAnswer) -> String {
+    let budgets = &shared.budgets;
+    let widest = plan.bands.iter().map(|band| band.steps.len()).max().unwrap_or(0);
+    format!(
+        "the plan has {} bands and up to {widest} steps in a band; the limits are max_bands {} and max_steps_per_band {}: give a smaller plan, or mode \"execute\"",
+        plan.bands.len(),
+        budgets.max_bands,
+        budgets.max_steps_per_band
+    )
+}
+
+/// The key of the limit in `budgets`, and its value.
+fn over_budget(shared: &Shared, limit: Exhausted) -> Over {
+    let (guard, limit) = guard_of(shared, limit);
+    Over { guard, limit }
+}
+
+pub(super) fn guard_of(shared: &Shared, limit: Exhausted) -> (&'static str, Value) {
+    let budgets = &shared.budgets;
+    match limit {
+        Exhausted::BudgetCost => ("max_cost_usd", serde_json::to_value(budgets.max_cost_usd).unwrap_or_default()),
+        Exhausted::BudgetTokens => ("max_tokens", serde_json::to_value(budgets.max_tokens).unwrap_or_default()),
+        Exhausted::BudgetWallClock => ("max_wall_ms", serde_json::to_value(budgets.max_wall_ms).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,206 @@
+//! What each tree role is told: who it is, what it may still use, what others have found. A call sees its own
+//! pad, the envelopes of earlier bands, and, when it sums up, exactly what its children's hints name.
+
+use super::answer::MAX_ROUNDS;
+use super::node::{Artifact, Node};
+use super::place::Part as At;
+use super::plan::Step;
+use super::state::State;
+use super::wants::role_of;
+use crate::calls::{self, Call};
+use crate::effect::{EffectId, ToolCall, Work};
+use crate::prompt::{self, MAX_ANSWER_TOKENS, Sections};
+use crate::prompts;
+use crate::request::Part;
+use crate::run::Shared;
+use serde_json::{Value, json};
+
+/// All envelopes shown together; beyond it their number is said.
+const ENVELOPES_BYTES: usize = 36_000;
+/// A prompt of this size and this answer fit the wrap-up reserve.
+const WRAP_UP_BYTES: usize = 34_000;
+const WRAP_UP_ANSWER: u32 = 4_000;
+const LEAST_SHOWN: usize = 400;
+
+impl State {
+    pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
+        let place = self.place_of(effect)?;
+        let number = self.node_of(effect)?;
+        let node = self.at(number);
+        let sections = match place.part {
+            At::Tool { .. } => {
+                let call = node.work.calls.iter().find(|call| &call.id == effect)?;
+                return Some(Work::Tool(self.tool_call(shared, node, call)));
+            }
+            At::Plan { .. } => self.planner(shared, number, effect),
+            At::Round { .. } => self.executor(shared, number, effect),
+            At::Aggregate { .. } => self.aggregator(shared, number, effect, place.part),
+        };
+        let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
+        let most = if self.is_wrap_up(shared, number, place.part) { WRAP_UP_ANSWER } else { MAX_ANSWER_TOKENS };
+        Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, most)))
+    }
+
+    fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
+        ToolCall {
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            granted: shared.brief.tools.iter().map(|tool| tool.name.clone()).collect(),
+            home_document: node.pad,
+            props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
+        }
+    }
+
+    fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+        let mut out = self.opening(shared, number, effect);
+        out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        let node = self.at(number);
+        if let Some(plan) = &node.plan {
+            out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "steps": plan.steps.iter().map(step_line).collect::<Vec<_>>() }));
+            self.envelopes("results", plan.steps.iter(), &mut out);
+        }
+        if let Some(reason) = &node.work.replan {
+            out.add("replan_reason", reason);
+        }
+        out
+    }
+
+    fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+        let mut out = self.opening(shared, number, effect);
+        let node = self.at(number);
+        out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.add(
+            "workspace",
+            json!({
+                "scratchpad_document_id": node.pad,
+                "home_project_id": shared.home_project(),
+                "project_ids": shared.brief.project_ids,
+            }),
+        );
+        if let Some(plan) = &node.plan {
+            self.envelopes("results", plan.steps.iter(), &mut out);
+        }
+        out.add("round", json!({ "round": node.work.round, "of": MAX_ROUNDS }));
+        out.add_some("artifacts", &node.current_artifacts().map(artifact_line).collect::<Vec<_>>());
+        let limit = prompt::share_of_prompt(&out, crate::model::Role::TreeExecutor, node.work.calls.len());
+        out.results(calls::answered(&node.work.calls), limit);
+        out
+    }
+
+    fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId, part: At) -> Sections {
+        let mut out = self.opening(shared, number, effect);
+        let Some(plan) = &self.at(number).plan else { return out };
+        out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
+        self.envelopes("results", plan.steps.iter(), &mut out);
+        let read: Vec<(&Step, &Artifact)> = plan
+            .children()
+            .flat_map(|(step, child)| self.hinted(child).map(move |artifact| (step, artifact)))
+            .collect();
+        if read.is_empty() {
+            return out;
+        }
+        let model = shared.brief.models.for_role(role_of(part));
+        // Three bytes to a token, and a quarter of the window for the answer and the rest.
+        let window = model.context_window as usize / 4 * 9;
+        let room = if self.is_wrap_up(shared, number, part) { WRAP_UP_BYTES } else { window };
+        let used = out.bytes() + prompts::system(role_of(part)).len();
+        let each = (room.saturating_sub(used) / read.len()).max(LEAST_SHOWN);
+        out.text("## artifacts_read\n");
+        for (step, artifact) in read {
+            let frame = json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document });
+            let content = artifact.content.map_or(Part::Text("null".into()), |blob| Part::Stored {
+                blob,
+                limit: u32::try_from(each).unwrap_or(u32::MAX),
+            });
+            out.framed(&frame, "content", content);
+        }
+        out.text("\n");
+        out
+    }
+
+    /// What every call of a node is told. The title is the one line that is not JSON; it comes first.
+    fn opening(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+        let node = self.at(number);
+        let mut out = Sections::default();
+        out.text(format!("Node: {}\n\n", node.title.split_whitespace().collect::<Vec<_>>().join(" ")));
+        out.add("objective", &shared.brief.objective);
+        let mut path: Vec<&str> = self.path(number).skip(1).map(|at| self.at(at).title.as_str()).collect();
+        path.reverse();
+        out.add("path", path);
+        out.add("task", json!({
+            "title": node.title, "reason": node.reason, "success_criteria": node.criteria, "deliverable": node.deliverable,
+            "depth": node.depth, "generation": node.generation,
+        }));
+        out.add("allowances", self.allowances(shared, number));
+        self.earlier_bands(number, &mut out);
+        out.add_some("questions", &prompt::questions(shared));
+        let shown = shared.messages.iter().filter(|message| self.is_shown(effect, message));
+        out.add_some("messages", &prompt::messages(shown));
+        out.lines("scratchpad", &node.tail);
+        out
+    }
+
+    fn allowances(&self, shared: &Shared, number: u32) -> Value {
+        let (budgets, node) = (&shared.budgets, self.at(number));
+        let left = self.accounts.left(number, shared.wrap_up_reserve());
+        json!({
+            "depth_left": budgets.max_depth.saturating_sub(node.depth),
+            "nodes_left": self.nodes_left(shared),
+            "max_bands": budgets.max_bands,
+            "max_steps_per_band": budgets.max_steps_per_band,
+            "replans_left": self.replans_left(shared, number),
+            "cost_usd": budgets.max_cost_usd.map(|_| left.cost_usd),
+            "tokens": budgets.max_tokens.map(|_| left.tokens),
+            "working_ms": budgets.max_wall_ms.map(|limit| (limit - shared.metrics.running_ms).max(0)),
+        })
+    }
+
+    fn replans_left(&self, shared: &Shared, number: u32) -> u32 {
+        shared.budgets.max_replans.saturating_sub(self.at(number).replans)
+    }
+
+    /// What the bands before this node's own came to, for it and, through it, those below.
+    fn earlier_bands(&self, number: u32, out: &mut Sections) {
+        let node = self.at(number);
+        let Some(plan) = node.parent.and_then(|parent| self.at(parent).plan.as_ref()) else { return };
+        let earlier = plan.steps.iter().filter(|step| step.band < node.band && step.status.is_terminal());
+        self.envelopes("earlier_results", earlier, out);
+    }
+
+    fn envelopes<'a>(&self, name: &str, steps: impl Iterator<Item = &'a Step>, out: &mut Sections) {
+        let (mut lines, mut bytes, mut left_out) = (Vec::new(), 0, 0);
+        for step in steps {
+            let line = self.envelope_line(step);
+            bytes += line.to_string().len();
+            if bytes <= ENVELOPES_BYTES {
+                lines.push(line);
+            } else {
+                left_out += 1;
+            }
+        }
+        out.records(name, lines);
+        if left_out > 0 {
+            out.add("trimmed", [format!("{left_out} more of {name} are left out")]);
+        }
+    }
+
+    fn envelope_line(&self, step: &Step) -> Value {
+        let child = step.child.map(|child| self.at(child));
+        json!({
+            "step_id": step.of.id,
+            "title": step.of.title,
+            "status": step.status,
+            "outcome": child.and_then(|child| child.outcome),
+            "error": child.and_then(|child| child.error.clone()),
+            "result": child.and_then(|child| child.result.as_deref()),
+        })
+    }
+}
+
+fn step_line(step: &Step) -> Value {
+    json!({ "id": step.of.id, "band": step.band, "title": step.of.title, "status": step.status })
+}
+
+fn artifact_line(artifact: &Artifact) -> Value {
+    json!({ "label": artifact.label, "type": artifact.kind, "artifact_id": artifact.id, "document_id": artifact.document })
+}

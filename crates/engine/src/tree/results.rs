@@ -1,0 +1,251 @@
+//! How a node ends: artifacts registered, the envelope written, the parent told what to read; or failed, or cut
+//! short by a limit with what there is.
+
+use super::aggregate::synthesis_document;
+use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer, Synthesis};
+use super::envelope::{ArtifactType, INLINE_JSON, SuccessAssessment, envelope, hint};
+use super::node::{Artifact, Node};
+use super::planning::guard_of;
+use super::state::State;
+use super::status::StepStatus;
+use crate::blob::BlobRef;
+use crate::budget::Exhausted;
+use crate::facts::tree::{self as fact, NodeOutcome};
+use crate::ids::{ArtifactId, DocumentId};
+use crate::run::{Facts, Shared, StopReason};
+use serde_json::Value;
+
+/// A reader is shown this much of a document or payload.
+const SHOWN_CHARS: usize = 24_000;
+
+pub(super) struct MadeArtifact {
+    pub kind: ArtifactType,
+    pub document: Option<DocumentId>,
+    pub label: String,
+    pub content: Option<BlobRef>,
+    pub json: Option<Value>,
+}
+
+/// The text as the one JSON value readers see, cut honestly.
+pub(super) fn shown(text: &str, facts: &mut Facts) -> BlobRef {
+    let length = text.chars().count();
+    if length <= SHOWN_CHARS {
+        return facts.keep(Value::from(text).to_string());
+    }
+    let cut: String = text.chars().take(SHOWN_CHARS).collect();
+    facts.keep(Value::from(format!("{cut}\n[cut: {SHOWN_CHARS} of {length} characters shown]")).to_string())
+}
+
+impl State {
+    pub(super) fn register(
+        &self,
+        shared: &Shared,
+        number: u32,
+        artifacts: &[ArtifactAnswer],
+        facts: &mut Facts,
+    ) -> Vec<Artifact> {
+        let register = |artifact: &ArtifactAnswer| {
+            let label = artifact.name().to_owned();
+            let made = match artifact.kind {
+                ArtifactType::Document => {
+                    let title = if artifact.title.trim().is_empty() { &label } else { artifact.title.trim() };
+                    let document = Some(self.write_document(shared, number, title, &artifact.markdown, facts));
+                    MadeArtifact {
+                        kind: artifact.kind,
+                        document,
+                        content: Some(shown(&artifact.markdown, facts)),
+                        label,
+                        json: None,
+                    }
+                }
+                ArtifactType::Json | ArtifactType::Other if !artifact.json.is_null() => {
+                    let text = artifact.json.to_string();
+                    let content = if text.chars().count() <= SHOWN_CHARS {
+                        facts.keep(text.clone())
+                    } else {
+                        shown(&text, facts)
+                    };
+                    let json = (text.len() <= INLINE_JSON).then(|| artifact.json.clone());
+                    MadeArtifact { kind: artifact.kind, document: None, label, content: Some(content), json }
+                }
+                kind => MadeArtifact {
+                    kind,
+                    document: None,
+                    label,
+                    content: Some(shown(&artifact.markdown, facts)),
+                    json: None,
+                },
+            };
+            self.push_artifact(number, made, facts)
+        };
+        artifacts.iter().map(register).collect()
+    }
+
+    pub(super) fn push_artifact(&self, number: u32, made: MadeArtifact, facts: &mut Facts) -> Artifact {
+        let MadeArtifact { kind, document, label, content, json } = made;
+        let id: ArtifactId = facts.mint();
+        let created = fact::ArtifactCreated {
+            artifact_id: id,
+            artifact_type: kind,
+            document_id: document,
+            label: Some(label.clone()),
+            content,
+            json: json.clone(),
+        };
+        facts.push_at(self.spot_of(number), created);
+        Artifact { id, kind, document, label, content, json, is_primary: false, created_at: facts.now }
+    }
+
+    /// The result a node has given becomes its envelope.
+    pub(super) fn conclude(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+        let node = self.at(number);
+        let Some(result) = node.work.result.clone() else { return };
+        let failed = node
+            .plan
+            .iter()
+            .flat_map(|plan| &plan.steps)
+            .filter(|step| step.status.is_terminal() && step.status != StepStatus::Completed)
+            .count();
+        let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
+        let evidence = match (failed, unmet) {
+            (0, false) => None,
+            (0, true) => result
+                .success_assessment
+                .as_ref()
+                .and_then(|assessment| assessment.notes.clone())
+                .or(Some("its criteria are not met".into())),
+            (failed, _) => Some(format!("{failed} of its steps came to nothing")),
+        };
+        let outcome = if evidence.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
+        self.complete(shared, number, &result, Vec::new(), (outcome, evidence, false), facts);
+    }
+
+    /// Envelope, hint, completion, in this order, and the parent's step.
+    fn complete(
+        &self,
+        shared: &Shared,
+        number: u32,
+        result: &ResultAnswer,
+        mut fresh: Vec<Artifact>,
+        end: (NodeOutcome, Option<String>, bool),
+        facts: &mut Facts,
+    ) {
+        let (node, spot) = (self.at(number), self.spot_of(number));
+        let has_document = node.current_artifacts().chain(&fresh).any(|artifact| artifact.document.is_some());
+        if number == 0 && !has_document {
+            // People come to the root for the answer: it is always a document.
+            let synthesis = Synthesis { summary: result.summary.clone(), ..Synthesis::default() };
+            fresh.extend(self.register(shared, number, &[synthesis_document(&node.title, &synthesis, "")], facts));
+        }
+        let all = latest(node, &fresh);
+        let result_envelope = envelope(node, &all, result, primary(&all, result, number == 0));
+        facts.push_at(spot, fact::NodeResult { result: result_envelope });
+        if let Some(parent_node_id) = spot.parent {
+            let hint = hint(&all, &result.parent_hint);
+            facts.push_at(
+                spot,
+                fact::ParentHint {
+                    parent_node_id,
+                    hint_type: hint.hint_type,
+                    artifact_ids: hint.artifacts,
+                    document_ids: hint.documents,
+                },
+            );
+        }
+        let (outcome, evidence, cut_short) = end;
+        facts.push_at(spot, fact::NodeCompleted { outcome, evidence, metrics: Some(node.subtree.clone()), cut_short });
+        self.step_ended(number, StepStatus::Completed, facts);
+    }
+
+    pub(super) fn fail(&self, number: u32, error: String, retryable: bool, facts: &mut Facts) {
+        facts.push_at(self.spot_of(number), fact::NodeFailed { error, retryable, cut_short: false });
+        self.step_ended(number, StepStatus::Failed, facts);
+    }
+
+    pub(super) fn step_ended(&self, number: u32, status: StepStatus, facts: &mut Facts) {
+        let node = self.at(number);
+        if let (Some(parent), Some(step_id)) = (node.parent, node.step_id.clone()) {
+            facts.push_at(self.spot_of(parent), fact::StepStatusChanged { step_id, status });
+        }
+    }
+
+    /// No room for the node's next call: what it and its children have made is its partial result.
+    pub(super) fn cut_short(&self, shared: &Shared, number: u32, limit: Exhausted, error: &str, facts: &mut Facts) {
+        let (node, spot) = (self.at(number), self.spot_of(number));
+        let (guard, value) = guard_of(shared, limit);
+        facts.push_at(spot, fact::Guard { guard: guard.into(), limit: value });
+        let finished: Vec<(&str, u32)> = node
+            .plan
+            .iter()
+            .flat_map(|plan| plan.children())
+            .filter(|(step, _)| step.status == StepStatus::Completed)
+            .map(|(step, child)| (step.of.title.as_str(), child))
+            .collect();
+        if finished.is_empty() && node.current_artifacts().next().is_none() {
+            facts.push_at(spot, fact::NodeFailed { error: error.to_owned(), retryable: true, cut_short: true });
+            return self.step_ended(number, StepStatus::Failed, facts);
+        }
+        let fresh = self.pass_on(number, &finished, facts);
+        let lines = finished.iter().map(|(title, child)| {
+            let summary = self.at(*child).result.as_ref().map(|result| result.summary.as_str()).unwrap_or_default();
+            format!("\n- {title}: {}", summary.chars().take(300).collect::<String>())
+        });
+        let result = ResultAnswer {
+            summary: format!(
+                "{} ended the work before it was summed up.{}",
+                StopReason::from(limit).name(),
+                lines.collect::<String>()
+            ),
+            success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.to_owned()) }),
+            primary_artifact_label: None,
+            parent_hint: HintAnswer::default(),
+        };
+        let end = (NodeOutcome::Partial, Some(error.to_owned()), true);
+        self.complete(shared, number, &result, fresh, end, facts);
+    }
+
+    /// The children's documents, registered as this node's, so that nothing finished is lost on the way up.
+    fn pass_on(&self, number: u32, finished: &[(&str, u32)], facts: &mut Facts) -> Vec<Artifact> {
+        let made: Vec<MadeArtifact> = finished
+            .iter()
+            .flat_map(|(title, child)| self.hinted(*child).map(move |artifact| (title, artifact)))
+            .map(|(title, artifact)| MadeArtifact {
+                kind: artifact.kind,
+                document: artifact.document,
+                label: format!("{title}: {}", artifact.label),
+                content: artifact.content,
+                json: artifact.json.clone(),
+            })
+            .collect();
+        made.into_iter().map(|artifact| self.push_artifact(number, artifact, facts)).collect()
+    }
+
+    /// What a completed child told its parent to read.
+    pub(super) fn hinted(&self, child: u32) -> impl Iterator<Item = &Artifact> {
+        let node = self.at(child);
+        let named = node.hint.iter().flat_map(|hint| &hint.artifacts);
+        named.filter_map(|id| node.artifacts.iter().find(|artifact| artifact.id == *id))
+    }
+}
+
+/// Everything of this generation; of a document written twice, the newer registration.
+fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artifact> {
+    let all: Vec<&Artifact> = node.current_artifacts().chain(fresh).collect();
+    let replaced = |index: usize, artifact: &Artifact| {
+        artifact.document.is_some() && all[index + 1..].iter().any(|later| later.document == artifact.document)
+    };
+    all.iter()
+        .enumerate()
+        .filter(|(index, artifact)| !replaced(*index, artifact))
+        .map(|(_, artifact)| *artifact)
+        .collect()
+}
+
+/// The one the result names, else the newest document, else the first artifact. The root's is a document.
+fn primary(all: &[&Artifact], result: &ResultAnswer, document_only: bool) -> Option<ArtifactId> {
+    let fits = |artifact: &&&Artifact| !document_only || artifact.document.is_some();
+    let named = result.primary_artifact_label.as_deref().map(str::trim);
+    let chosen = named.and_then(|name| all.iter().rev().filter(fits).find(|artifact| artifact.is_called(name)));
+    let document = || all.iter().rev().find(|artifact| artifact.document.is_some());
+    chosen.or_else(document).or(all.first()).map(|artifact| artifact.id)
+}

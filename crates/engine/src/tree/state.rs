@@ -1,0 +1,238 @@
+//! What a tree run remembers, and the three sets that keep it linear: nodes whose built-in tools are due, nodes
+//! that want a model, nodes whose next move needs nobody. A node is looked at when one of its events is applied.
+
+use super::answer::MAX_ROUNDS;
+use super::node::Node;
+use super::place::{Part, Place};
+use super::status::NodeStatus;
+use crate::budget::Reserve;
+use crate::calls;
+use crate::effect::EffectId;
+use crate::ids::{NodeId, QuestionId};
+use crate::ledger::Accounts;
+use crate::run::{Shared, Spot};
+use crate::time::Timestamp;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// The run's part of every effect id.
+    pub tag: String,
+    /// In order of creation; the first is the root.
+    pub nodes: Vec<Node>,
+    by_id: HashMap<NodeId, u32>,
+    pub(super) accounts: Accounts,
+    /// Nodes of the tree and steps that were promised one.
+    pub taken: u32,
+    pub(super) flights: HashMap<EffectId, Flight>,
+    pub(super) questions: HashMap<QuestionId, u32>,
+    pub(super) tools: BTreeSet<u32>,
+    /// Deepest first: what was begun is finished before more is begun.
+    pub(super) ready: BTreeSet<(Reverse<u32>, u32)>,
+    pub(super) agenda: BTreeSet<u32>,
+    /// How many nodes stand where, by status.
+    counts: [u32; NodeStatus::ALL.len()],
+    /// The run is over, until someone takes it up again.
+    pub(super) ended: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    pub node: u32,
+    pub attempt: u32,
+    pub reserve: Reserve,
+    pub model: Option<String>,
+    pub since: Timestamp,
+}
+
+/// What a node does next without waiting for anyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    StartBand,
+    BandOver,
+    Conclude,
+    OutOfRounds,
+    /// Two answers in a row did not fit.
+    Unusable,
+    Unblock,
+}
+
+impl State {
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.by_id.get(&id).map(|at| &self.nodes[*at as usize])
+    }
+
+    pub(crate) fn number(&self, id: NodeId) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(super) fn at(&self, number: u32) -> &Node {
+        &self.nodes[number as usize]
+    }
+
+    pub(super) fn at_mut(&mut self, number: u32) -> &mut Node {
+        &mut self.nodes[number as usize]
+    }
+
+    pub fn root(&self) -> Option<&Node> {
+        self.nodes.first()
+    }
+
+    pub fn count(&self, status: NodeStatus) -> u32 {
+        self.counts[status as usize]
+    }
+
+    /// Money conserved at every depth, and what the nodes used adding up to what their trees used.
+    pub fn check_money(&self) -> Result<(), String> {
+        self.accounts.check()?;
+        let mut below = vec![(0u64, 0u64, 0u64); self.nodes.len()];
+        for (number, node) in self.nodes.iter().enumerate().rev() {
+            let sum = &node.subtree;
+            let own = (
+                node.own.cost_usd.0,
+                node.own.tokens_in + node.own.tokens_out,
+                node.own.llm_calls + node.own.tool_calls,
+            );
+            let all = (below[number].0 + own.0, below[number].1 + own.1, below[number].2 + own.2);
+            if all != (sum.cost_usd.0, sum.tokens_in + sum.tokens_out, sum.llm_calls + sum.tool_calls) {
+                return Err(format!("node {number}: its subtree used {sum:?}, its parts {all:?}"));
+            }
+            if let Some(parent) = node.parent {
+                let up = &mut below[parent as usize];
+                (up.0, up.1, up.2) = (up.0 + all.0, up.1 + all.1, up.2 + all.2);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn admit(&mut self, node: Node) -> u32 {
+        let number = self.nodes.len() as u32;
+        self.by_id.insert(node.id, number);
+        self.counts[node.status as usize] += 1;
+        self.nodes.push(node);
+        number
+    }
+
+    pub(super) fn set_status(&mut self, number: u32, status: NodeStatus) {
+        let was = std::mem::replace(&mut self.nodes[number as usize].status, status);
+        self.counts[was as usize] -= 1;
+        self.counts[status as usize] += 1;
+    }
+
+    pub(super) fn spot_of(&self, number: u32) -> Spot {
+        let node = self.at(number);
+        Spot { node: Some(node.id), parent: node.parent.map(|parent| self.at(parent).id) }
+    }
+
+    /// From the node up to the root.
+    pub fn path(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(number), |at| self.at(*at).parent)
+    }
+
+    /// Paused itself, or below a node that is.
+    pub(super) fn is_held(&self, number: u32) -> bool {
+        self.path(number).any(|at| self.at(at).paused)
+    }
+
+    /// The node and everything below it that its plan still counts on, parents first.
+    pub(super) fn subtree(&self, number: u32) -> Vec<u32> {
+        let mut found = vec![number];
+        let mut next = 0;
+        while let Some(at) = found.get(next) {
+            found.extend(self.at(*at).plan.iter().flat_map(|plan| plan.children()).map(|(_, child)| child));
+            next += 1;
+        }
+        found
+    }
+
+    /// The model call a node waits for.
+    pub(super) fn call_wanted(&self, number: u32) -> Option<Part> {
+        let node = self.at(number);
+        let work = &node.work;
+        let whole = |part: Part| !work.rejected.contains_key(&self.place(number, part).id(&self.tag));
+        let first_whole =
+            |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
+        match node.status {
+            NodeStatus::Planning => {
+                first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true })
+            }
+            NodeStatus::Executing
+                if work.answered < work.round
+                    && work.round <= MAX_ROUNDS
+                    && calls::open(&work.calls).next().is_none() =>
+            {
+                first_whole(Part::Round { round: work.round, fix: false }, Part::Round { round: work.round, fix: true })
+            }
+            NodeStatus::Aggregating if work.result.is_none() => {
+                first_whole(Part::Aggregate { fix: false }, Part::Aggregate { fix: true })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn move_of(&self, number: u32) -> Option<Move> {
+        let node = self.at(number);
+        let idle = calls::open(&node.work.calls).next().is_none();
+        match node.status {
+            NodeStatus::Delegating => Some(Move::StartBand),
+            NodeStatus::Waiting => node.plan.as_ref().filter(|plan| plan.open == 0).map(|_| Move::BandOver),
+            NodeStatus::Blocked => node.work.question_closed.then_some(Move::Unblock),
+            NodeStatus::Aggregating if node.work.result.is_some() => Some(Move::Conclude),
+            NodeStatus::Planning | NodeStatus::Aggregating => {
+                self.call_wanted(number).is_none().then_some(Move::Unusable)
+            }
+            NodeStatus::Executing if !idle => None,
+            NodeStatus::Executing if node.work.result.is_some() => Some(Move::Conclude),
+            NodeStatus::Executing if node.work.round > MAX_ROUNDS => Some(Move::OutOfRounds),
+            NodeStatus::Executing => self.call_wanted(number).is_none().then_some(Move::Unusable),
+            _ => None,
+        }
+    }
+
+    pub(super) fn place_of(&self, effect: &EffectId) -> Option<Place> {
+        Place::of(effect, &self.tag)
+    }
+
+    pub(super) fn place(&self, number: u32, part: Part) -> Place {
+        Place { node: number, generation: self.at(number).generation, part }
+    }
+
+    /// Put a node into the sets its state belongs to.
+    pub(super) fn refresh(&mut self, number: u32) {
+        let node = self.at(number);
+        let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_held(number));
+        let uses_tools = live && node.status == NodeStatus::Executing && calls::open(&node.work.calls).next().is_some();
+        let wants_model = live && self.call_wanted(number).is_some();
+        let moves = live && self.move_of(number).is_some();
+        put(&mut self.tools, number, uses_tools);
+        put(&mut self.ready, key, wants_model);
+        put(&mut self.agenda, number, moves);
+    }
+
+    pub(super) fn nodes_left(&self, shared: &Shared) -> u32 {
+        shared.budgets.max_nodes.saturating_sub(self.taken)
+    }
+
+    pub(super) fn describe(&self, shared: &Shared) -> String {
+        if self.nodes.is_empty() {
+            return "starting".into();
+        }
+        let done =
+            NodeStatus::ALL.iter().filter(|status| status.is_terminal()).map(|status| self.count(*status)).sum::<u32>();
+        let doing = NodeStatus::ALL.iter().filter(|status| !status.is_terminal() && self.count(**status) > 0);
+        let doing: Vec<String> = doing.map(|status| format!("{} {}", self.count(*status), status.name())).collect();
+        let backing_off =
+            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
+        let retrying = if backing_off { " (retrying)" } else { "" };
+        format!("{done} of {} nodes ended; {}{retrying}", self.nodes.len(), doing.join(", "))
+    }
+}
+
+fn put<T: Ord>(set: &mut BTreeSet<T>, item: T, belongs: bool) {
+    if belongs {
+        set.insert(item);
+    } else {
+        set.remove(&item);
+    }
+}

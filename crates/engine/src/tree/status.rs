@@ -1,0 +1,117 @@
+//! Where a node and a step may stand, and how they may move. The table is published in
+//! `docs/tree-transitions.md`; a test holds the two equal, and every played log to both.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeStatus {
+    Planning,
+    Delegating,
+    Executing,
+    /// For its children.
+    Waiting,
+    Aggregating,
+    /// For a person.
+    Blocked,
+    Completed,
+    Failed,
+    Canceled,
+    /// Reserved: a replan supersedes steps; the nodes that worked on them stay as they ended.
+    Superseded,
+}
+
+use NodeStatus as S;
+
+/// From → to. A node is created into its first status; `Completed`, `Failed` and `Canceled` are events of their own.
+pub const TRANSITIONS: &[(NodeStatus, &[NodeStatus])] = &[
+    (S::Planning, &[S::Delegating, S::Executing, S::Blocked, S::Completed, S::Failed, S::Canceled]),
+    (S::Delegating, &[S::Waiting, S::Canceled]),
+    (S::Executing, &[S::Blocked, S::Completed, S::Failed, S::Canceled]),
+    (S::Waiting, &[S::Delegating, S::Aggregating, S::Canceled]),
+    (S::Aggregating, &[S::Waiting, S::Planning, S::Completed, S::Failed, S::Canceled]),
+    (S::Blocked, &[S::Planning, S::Executing, S::Canceled]),
+    (S::Completed, &[S::Waiting, S::Planning, S::Executing]),
+    (S::Failed, &[S::Waiting, S::Planning, S::Executing]),
+    (S::Canceled, &[]),
+    (S::Superseded, &[]),
+];
+
+impl NodeStatus {
+    pub const ALL: [NodeStatus; 10] = [
+        S::Planning,
+        S::Delegating,
+        S::Executing,
+        S::Waiting,
+        S::Aggregating,
+        S::Blocked,
+        S::Completed,
+        S::Failed,
+        S::Canceled,
+        S::Superseded,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            S::Planning => "planning",
+            S::Delegating => "delegating",
+            S::Executing => "executing",
+            S::Waiting => "waiting",
+            S::Aggregating => "aggregating",
+            S::Blocked => "blocked",
+            S::Completed => "completed",
+            S::Failed => "failed",
+            S::Canceled => "canceled",
+            S::Superseded => "superseded",
+        }
+    }
+
+    pub fn is_terminal(self) -> bool {
+        matches!(self, S::Completed | S::Failed | S::Canceled | S::Superseded)
+    }
+
+    /// A new node starts by planning, or at once when it is a leaf.
+    pub fn may_begin(self) -> bool {
+        matches!(self, S::Planning | S::Executing)
+    }
+
+    pub fn may_become(self, next: NodeStatus) -> bool {
+        TRANSITIONS.iter().any(|(from, to)| *from == self && to.contains(&next))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeRole {
+    Planner,
+    Executor,
+}
+
+impl NodeRole {
+    pub fn name(self) -> &'static str {
+        match self {
+            NodeRole::Planner => "planner",
+            NodeRole::Executor => "executor",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Canceled,
+    /// A replan replaced it.
+    Superseded,
+    /// An earlier band failed whole.
+    Skipped,
+}
+
+impl StepStatus {
+    pub fn is_terminal(self) -> bool {
+        !matches!(self, StepStatus::Pending | StepStatus::Running)
+    }
+}

@@ -1,0 +1,160 @@
+//! The tree, played without a store or a network: a model that plays its part, and everything that must hold of any log.
+
+// The size of a play comes from outside, and one test measures time: neither is the engine's business.
+#![allow(clippy::disallowed_methods)]
+
+mod control;
+mod hostile;
+#[path = "../play/mod.rs"]
+mod play;
+mod random;
+mod rules;
+mod scale;
+
+use engine::actor::Actor;
+use engine::effect::{CallError, Job};
+use engine::facts::run::Queued;
+use engine::ids::NodeId;
+use engine::model::Role;
+use engine::run::{Command, Kind, Machine, NodeOrder, Run};
+use engine::tree::State;
+use engine::tree::audit::audit;
+use engine::tree::status::NodeStatus;
+use play::{Play, own_text};
+use serde_json::{Value, json};
+
+fn brief(objective: &str) -> Queued {
+    Queued { kind: Kind::Tree, ..play::brief(objective) }
+}
+
+/// The node a request is for: the one line that is not JSON.
+fn title(job: &Job) -> String {
+    let text = own_text(job);
+    let mut titles = text.lines().filter_map(|line| line.strip_prefix("Node: "));
+    let title = titles.next().expect("a title").to_owned();
+    assert_eq!(titles.next(), None, "the prefix stands once");
+    title
+}
+
+fn pad(text: &str) -> Value {
+    json!({ "append_markdown": text, "tail_preview": text })
+}
+
+fn execute() -> Value {
+    json!({ "mode": "execute", "mode_reason": "small", "leaf_decision": "criteria_testable", "plan": null, "question": null, "scratchpad": pad("will do it") })
+}
+
+fn step(id: &str, leaf: bool) -> Value {
+    json!({ "id": id, "title": format!("Step {id}"), "reason": "why not", "success_criteria": ["it is there"], "deliverable": "document", "leaf": leaf })
+}
+
+fn plan(bands: &[&[&str]]) -> Value {
+    let bands: Vec<Value> = bands.iter().enumerate().map(|(index, steps)| json!({ "index": index, "goal": "g", "steps": steps.iter().map(|id| step(id, true)).collect::<Vec<_>>() })).collect();
+    json!({ "mode": "plan", "mode_reason": "parts", "leaf_decision": null, "plan": { "summary": "in parts", "bands": bands }, "question": null, "scratchpad": pad("planned") })
+}
+
+fn document(label: &str, markdown: &str) -> Value {
+    json!({ "type": "document", "label": label, "title": format!("About {label}"), "markdown": markdown, "json": null, "is_primary": true })
+}
+
+fn result(label: &str) -> Value {
+    json!({ "kind": "document", "summary": format!("{label} is done"), "success_assessment": { "met": true, "notes": null },
+        "primary_artifact_label": label, "parent_hint": { "hint_type": "read_documents", "artifact_labels": [label] } })
+}
+
+fn done(label: &str) -> Value {
+    json!({ "tool_calls": [], "artifacts": [document(label, &format!("# {label}\n\nText of {label}."))], "result": result(label), "question": null, "scratchpad": pad("wrote it") })
+}
+
+fn summed(label: &str) -> Value {
+    json!({ "synthesis": { "summary": format!("{label} together"), "key_findings": ["one"], "gaps": [] }, "artifacts": [document(label, "# All\n\nTogether.")],
+        "result": result(label), "next": { "should_replan": false, "reason": null }, "scratchpad": pad("summed up") })
+}
+
+/// A model that plays its part unless `special` says otherwise.
+fn scripted(
+    brief: Queued,
+    mut special: impl FnMut(Role, &str, &Job) -> Option<Result<Value, CallError>> + 'static,
+) -> Play {
+    Play::new(brief, move |role, job| {
+        let title = title(job);
+        special(role, &title, job).unwrap_or_else(|| {
+            Ok(match role {
+                Role::TreePlanner => execute(),
+                Role::TreeExecutor => done("paper"),
+                Role::TreeAggregator => summed("synthesis"),
+                _ => panic!("not a role of the tree"),
+            })
+        })
+    })
+}
+
+fn state(play: &Play) -> &State {
+    let Machine::Tree(state) = &play.run.machine else { panic!("a tree") };
+    state
+}
+
+fn by_title(play: &Play, title: &str) -> NodeId {
+    state(play).nodes.iter().rev().find(|node| node.title == title).expect("a node of that title").id
+}
+
+fn status_of(play: &Play, title: &str) -> NodeStatus {
+    state(play).node(by_title(play, title)).expect("the node").status
+}
+
+fn count(play: &Play, kind: &str) -> usize {
+    play.kinds().iter().filter(|known| **known == kind).count()
+}
+
+fn payloads(play: &Play, kind: &str) -> Vec<Value> {
+    play.events
+        .iter()
+        .filter(|event| event.kind() == kind)
+        .map(|event| serde_json::from_str(&event.payload).expect("JSON"))
+        .collect()
+}
+
+/// Everything that must hold of any log, whatever happened.
+fn check(play: &Play) {
+    if let Err(broken) = audit(&play.events) {
+        let seq: usize = broken.split(' ').nth(1).and_then(|seq| seq.parse().ok()).unwrap_or(0);
+        let node = play.events[seq - 1].node_id;
+        let log = play
+            .events
+            .iter()
+            .take(seq)
+            .filter(|event| event.node_id == node)
+            .map(|event| format!("{} {} {}\n", event.seq, event.kind(), event.payload));
+        panic!("{broken}\n{}", log.collect::<String>());
+    }
+    state(play).check_money().expect("money adds up");
+    let folded = Run::fold(&play.events).expect("a fold");
+    assert_eq!(
+        engine::projection::rows(&folded, &play.events),
+        engine::projection::rows(&play.run, &play.events),
+        "T1: the fold is the state"
+    );
+    let mut live: std::collections::BTreeMap<NodeId, engine::batch::NodeRow> = Default::default();
+    let mut run = Run::fold(&play.events[..1]).expect("born");
+    for batch in &play.batches {
+        batch.events.iter().filter(|event| event.seq > 1).for_each(|event| run.apply(event));
+        live.extend(engine::projection::rows(&run, &batch.events).nodes.into_iter().map(|row| (row.id, row)));
+    }
+    let rebuilt: std::collections::BTreeMap<_, _> =
+        engine::projection::rows(&folded, &play.events).nodes.into_iter().map(|row| (row.id, row)).collect();
+    assert_eq!(live, rebuilt, "T1: rows written batch by batch equal rows rebuilt at once");
+    let root = &state(play).nodes[0].subtree;
+    let metrics = &play.run.shared.metrics;
+    assert_eq!(
+        (root.cost_usd, root.tokens_in, root.llm_calls, root.tool_calls),
+        (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls),
+        "the root's subtree is the run"
+    );
+}
+
+fn node(play: &mut Play, title: &str, order: NodeOrder) {
+    let node = by_title(play, title);
+    let owner = Actor::Person(play.run.shared.brief.owner);
+    play.run.command(Command::Node { node, order }, owner, play.now).expect("accepted");
+    play.commit();
+}

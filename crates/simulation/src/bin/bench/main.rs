@@ -1,0 +1,111 @@
+//! The product's line in the benchmark: homework runs on the real driver, worker, tools and store, with a model in
+//! this process that answers at once. Prints one JSON line; `bench/README.md` says what its fields mean.
+//!
+//! `bench --database URL [--runs N] [--at-once C] [--calls K] [--reading] [--postmaster PID]`
+
+// Virtual time belongs to the simulated world; this binary measures the real one.
+#![allow(clippy::disallowed_methods)]
+
+mod house;
+mod meter;
+mod model;
+
+use house::House;
+use meter::{Meter, Spent};
+use model::Shape;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+struct Options {
+    database: String,
+    runs: usize,
+    at_once: usize,
+    shape: Shape,
+    postmaster: Option<u32>,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut options =
+            Options { database: String::new(), runs: 8, at_once: 1, shape: Shape::default(), postmaster: None };
+        while let Some(flag) = arguments.next() {
+            if flag == "--reading" {
+                options.shape.reading = true;
+                continue;
+            }
+            let value = arguments.next().ok_or_else(|| format!("{flag} needs a value"))?;
+            let number = || value.parse::<usize>().map_err(|error| format!("{flag} {value}: {error}"));
+            match flag.as_str() {
+                "--database" => options.database = value,
+                "--runs" => options.runs = number()?.max(1),
+                "--at-once" => options.at_once = number()?.max(1),
+                "--calls" => options.shape.calls = number()?.max(Shape::FEWEST),
+                "--postmaster" => options.postmaster = Some(number()? as u32),
+                _ => return Err(format!("unknown flag {flag}")),
+            }
+        }
+        if options.database.is_empty() { Err("--database is missing".into()) } else { Ok(options) }
+    }
+}
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    // As the product builds it.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    match runtime.block_on(measure(&options)) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(options: &Options) -> Result<Value, String> {
+    let house = Arc::new(House::open(&options.database, options.shape, options.at_once).await?);
+    // One run to fill the statement caches, as the peers have one.
+    house.play(1, 1).await?;
+    let first_call = house.models.first_call();
+    house.models.calls.store(0, Ordering::Relaxed);
+    let meter = Meter::start(options.postmaster);
+    let events = house.play(options.runs, options.at_once).await?;
+    let spent = meter.stop();
+    let calls = house.models.calls.load(Ordering::Relaxed);
+    house.close().await;
+    let mut line = report(options, &spent, calls, events);
+    line["cpu_to_first_call_s"] = json!(first_call);
+    Ok(line)
+}
+
+/// The shape of the peers' lines. A node is a model call here: homework has no tree.
+fn report(options: &Options, spent: &Spent, calls: usize, events: u64) -> Value {
+    let (runs, wall) = (options.runs as f64, spent.wall_s);
+    let nodes = options.shape.calls as f64 * runs;
+    let postgres = options.database.starts_with("postgres");
+    let cpu = spent.cpu_s + spent.cpu_pg_s;
+    let mut line = json!({
+        "test": "peer",
+        "peer": if postgres { "pleach-pg" } else { "pleach-sqlite" },
+        "shape": options.shape.name(),
+        "runs": options.runs, "conc": options.at_once,
+        "nodes": nodes, "calls": nodes, "calls_seen": calls,
+        "nodes_s": nodes / wall, "calls_s": nodes / wall,
+        "wall_ms_node": wall / nodes * 1e3, "cpu_ms_node": cpu / nodes * 1e3, "run_ms": wall / runs * 1e3,
+        "events": events, "cpu_us_event": cpu / events as f64 * 1e6,
+    });
+    if let (Value::Object(line), Value::Object(spent)) = (&mut line, spent.line()) {
+        line.extend(spent);
+    }
+    line
+}
