@@ -97,7 +97,7 @@ async fn a_bad_brief_is_refused_with_its_own_slug_and_makes_no_run() {
         new.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         slug(link.post::<Value>("/api/runs", &new).await)
     };
-    assert_eq!(refused(json!({"kind": "tree"})).await, "422 unknown_kind");
+    assert_eq!(refused(json!({"kind": "forest"})).await, "422 unknown_kind");
     assert_eq!(refused(json!({"objective": " "})).await, "422 empty_objective");
     assert_eq!(refused(json!({"objective": "x".repeat(40_000)})).await, "422 objective_too_long");
     assert_eq!(refused(json!({"objective": "x".repeat(2 << 20)})).await, "413 body_too_large");
