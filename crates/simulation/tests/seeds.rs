@@ -21,3 +21,13 @@ fn h1_b2_b4_b13_sixty_worlds_keep_the_invariants_in_memory() {
 fn h1_b2_b4_b13_twenty_worlds_keep_the_invariants_on_sqlite() {
     survive(60..80, StoreKind::Sqlite, Kinds::Homework);
 }
+
+#[test]
+fn t1_b1_b2_b9_sixty_worlds_of_trees_keep_the_invariants_in_memory() {
+    survive(0..60, StoreKind::Memory, Kinds::Tree);
+}
+
+#[test]
+fn t1_b1_b2_b9_twenty_worlds_of_trees_keep_the_invariants_on_sqlite() {
+    survive(60..80, StoreKind::Sqlite, Kinds::Tree);
+}

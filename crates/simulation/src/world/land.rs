@@ -102,7 +102,10 @@ impl Land {
             project_ids,
             success_criteria: Criterion::number(criteria),
             tools: tools(&mut dice),
-            budgets: growth(seed, nth, budgets(&mut dice)),
+            budgets: match kind {
+                Kind::Tree => growth(seed, nth, budgets(&mut dice)),
+                Kind::Homework => budgets(&mut dice),
+            },
             models: Models::uniform(model(id, &mut dice)),
             owner: self.owner,
             workspace_project_id: ids::derive(Timestamp(1_793_491_200_000), &[id.0.as_bytes(), b"project"]).into(),
@@ -137,11 +140,14 @@ fn budgets(dice: &mut Dice) -> Budgets {
     }
 }
 
-/// How far a tree may grow: some are a leaf by order, some are as wide as their plans.
+/// How far a tree may grow: a few are a leaf by order or soon out of money, most as large as their plans.
 fn growth(seed: u64, nth: u64, budgets: Budgets) -> Budgets {
     let mut dice = Dice::about(seed, &format!("growth {nth}"));
-    let small = dice.happens(200);
+    let (small, poor) = (dice.happens(120), dice.happens(200));
+    let rich = |limit: u64| if poor { limit } else { limit * 10 };
     Budgets {
+        max_cost_usd: budgets.max_cost_usd.map(|limit| Usd(rich(limit.0))),
+        max_tokens: budgets.max_tokens.map(rich),
         max_depth: if small { dice.below(2) } else { dice.between(2, 5) } as u32,
         max_nodes: if small { dice.between(1, 6) } else { dice.between(8, 60) } as u32,
         max_bands: dice.between(if small { 1 } else { 2 }, 4) as u32,

@@ -38,7 +38,8 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
     }
     for node in &state.nodes {
         let own = &node.own;
-        let charged = (own.cost_usd.0, own.tokens_in.saturating_add(own.tokens_out).saturating_add(own.tokens_presumed));
+        let charged =
+            (own.cost_usd.0, own.tokens_in.saturating_add(own.tokens_out).saturating_add(own.tokens_presumed));
         let bills = billed.remove(&Some(node.id)).unwrap_or_default();
         if charged != bills {
             wrongs.push(format!("35: node {} of run {} was charged {charged:?}, billed {bills:?}", node.id, story.id));

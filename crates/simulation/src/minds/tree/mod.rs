@@ -15,7 +15,7 @@ pub fn planner(mind: &Mind, sections: &Sections, dice: &mut Dice) -> Value {
         Temper::Boasting if dice.happens(600) => return plans::bad(sections, dice),
         Temper::Asking if asks(sections, dice) => return json!({"mode": "plan", "question": question(dice)}),
         Temper::Delegating => true,
-        _ => dice.happens([850, 400, 150][depth.min(2) as usize]),
+        _ => dice.happens([950, 450, 200][depth.min(2) as usize]),
     };
     let mut answer = match plans {
         true => plans::sound(sections, dice),
