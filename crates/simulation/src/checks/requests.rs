@@ -52,7 +52,9 @@ fn retry_after(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
         let (Ended::Failed { retry_after_ms: Some(wait), .. }, Some(end)) = (&request.ended, request.end_ms) else {
             continue;
         };
-        let next = bill[index + 1..].iter().find(|next| next.effect == request.effect && next.at_ms >= end);
+        // A process that stood still may still send an earlier attempt; it has not heard of this one.
+        let later = |next: &&&Request| next.effect == request.effect && next.attempt > request.attempt;
+        let next = bill[index + 1..].iter().filter(later).find(|next| next.at_ms >= end);
         if next.is_some_and(|next| next.at_ms < end + *wait as u64) && told(story, request) {
             wrongs.push(format!("40: run {} asked for {} before the provider's Retry-After", story.id, request.effect));
         }
