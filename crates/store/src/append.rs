@@ -3,7 +3,8 @@
 
 use crate::backend::WriteError;
 use crate::sql::{Guard, Statement, Value, id};
-use crate::tables::{HASH_AT, tables};
+use crate::tables::HASH_AT;
+use crate::rows::Stage;
 use crate::{SqlStore, StoreError, codec, rows};
 use engine::run::Status;
 use engine::time::Timestamp;
@@ -32,6 +33,10 @@ macro_rules! advance {
         )
     };
 }
+
+/// The run goes on as it is: no column of an index is written, so none of them is.
+const GOES_ON: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attempts ELSE 0 END, unit = ?1, last_seq = ?2, \
+    last_seen = now_ms() WHERE run_id = ?3 AND last_seq = ?4 AND epoch = ?5 AND lease_owner = ?6";
 
 const COMMANDED: &str = advance!("", "");
 const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?6 AND lease_owner = ?7");
@@ -104,15 +109,24 @@ impl SqlStore {
 
 /// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
 fn truth(append: &Append) -> Vec<Statement> {
-    let tables = tables(append.rows.run.kind);
-    let mut statements = vec![head(append).guarded(Guard::Head)];
-    statements.extend(rows::events(&tables, &append.batch.events));
+    let kind = append.rows.run.kind;
+    let stage = stage(append);
+    let mut statements = vec![head(append, stage).guarded(Guard::Head)];
+    statements.extend(rows::events(kind, &append.batch.events));
     statements.extend(blobs(append));
-    statements.extend(rows::projections(&tables, &append.rows, append.batch.expected_seq == 0));
+    statements.extend(rows::projections(&append.rows, stage));
     statements
 }
 
-fn head(append: &Append) -> Statement {
+fn stage(append: &Append) -> Stage {
+    match append.batch.events.iter().all(|event| event.fact.is_work()) {
+        _ if append.batch.expected_seq == 0 => Stage::Born,
+        true => Stage::Working,
+        false => Stage::Turned,
+    }
+}
+
+fn head(append: &Append, stage: Stage) -> Statement {
     let run = &append.rows.run;
     let state = Value::from(match run.status {
         status if status.is_live() => "live",
@@ -121,7 +135,7 @@ fn head(append: &Append) -> Statement {
     });
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
-    if append.batch.expected_seq == 0 {
+    if stage == Stage::Born {
         let epoch = i64::from(append.claim_for.is_some());
         let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
         let kind = Value::from(run.kind.name());
@@ -131,10 +145,17 @@ fn head(append: &Append) -> Statement {
             vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
         );
     }
-    let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
-    let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
-    values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
-    Statement::new(DRIVEN, values)
+    let mut values = vec![unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
+    if let Some(lease) = &append.fence {
+        values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+    }
+    match (&append.fence, stage) {
+        (Some(_), Stage::Working) => Statement::new(GOES_ON, values),
+        (fence, _) => {
+            values.insert(0, state);
+            Statement::new(if fence.is_some() { DRIVEN } else { COMMANDED }, values)
+        }
+    }
 }
 
 fn blobs(append: &Append) -> Vec<Statement> {
