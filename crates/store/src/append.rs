@@ -2,10 +2,12 @@
 //! into one guarded batch; a refusal is explained, an uncertain commit is looked up.
 
 use crate::backend::WriteError;
+use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::HASH_AT;
-use crate::rows::Stage;
 use crate::{SqlStore, StoreError, codec, rows};
+use engine::blob::Blob;
+use engine::ids::RunId;
 use engine::run::Status;
 use engine::time::Timestamp;
 use runtime::memory::workspace::Touched;
@@ -47,7 +49,7 @@ impl SqlStore {
         let mut touched = Touched::before(&batch.changes);
         let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
         for _ in 0..TRIES {
-            let mut statements = truth(append);
+            let mut statements = self.truth(append);
             match self.revised(append, &touched).await {
                 Ok(revisions) => statements.extend(revisions),
                 Err(AppendError::Conflict(entity)) => {
@@ -56,7 +58,10 @@ impl SqlStore {
                 Err(error) => return Err(error),
             }
             match self.backend.write(statements).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.known.remember(batch.run_id, &batch.blobs);
+                    return Ok(());
+                }
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
                     return Err(self.refusal(append).await?.unwrap_or(moved));
@@ -71,6 +76,17 @@ impl SqlStore {
             }
         }
         Err(last)
+    }
+
+    /// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
+    fn truth(&self, append: &Append) -> Vec<Statement> {
+        let stage = stage(append);
+        let run_id = append.batch.run_id;
+        let mut statements = vec![head(append, stage).guarded(Guard::Head)];
+        statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
+        statements.extend(blobs(run_id, &self.known.fresh(run_id, &append.batch.blobs)));
+        statements.extend(rows::projections(&append.rows, stage));
+        statements
     }
 
     async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
@@ -105,17 +121,6 @@ impl SqlStore {
         let found = self.backend.read(query).await?;
         Ok(found.first().is_some_and(|row| row.bytes(0).is_ok_and(|hash| hash == last.hash.0)))
     }
-}
-
-/// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
-fn truth(append: &Append) -> Vec<Statement> {
-    let kind = append.rows.run.kind;
-    let stage = stage(append);
-    let mut statements = vec![head(append, stage).guarded(Guard::Head)];
-    statements.extend(rows::events(kind, &append.batch.events));
-    statements.extend(blobs(append));
-    statements.extend(rows::projections(&append.rows, stage));
-    statements
 }
 
 fn stage(append: &Append) -> Stage {
@@ -158,13 +163,12 @@ fn head(append: &Append, stage: Stage) -> Statement {
     }
 }
 
-fn blobs(append: &Append) -> Vec<Statement> {
-    let blobs = &append.batch.blobs;
+fn blobs(run_id: RunId, blobs: &[&Blob]) -> Vec<Statement> {
     if blobs.is_empty() {
         return Vec::new();
     }
     let bodies = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), Value::from(codec::pack(&blob.text))]);
-    let references = blobs.iter().map(|blob| vec![id(append.batch.run_id), Value::from(blob.hash.0.to_vec())]);
+    let references = blobs.iter().map(|blob| vec![id(run_id), Value::from(blob.hash.0.to_vec())]);
     vec![
         Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
         Statement::many(

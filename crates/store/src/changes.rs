@@ -248,7 +248,8 @@ static MAKE_DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     unless_there("onto_documents", columns)
 });
 static MAKE_TASK: LazyLock<String> = LazyLock::new(|| {
-    let columns = "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
+    let columns =
+        "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
     unless_there("onto_tasks", columns)
 });
 static MAKE_EDGE: LazyLock<String> = LazyLock::new(|| {

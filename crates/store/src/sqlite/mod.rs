@@ -27,7 +27,7 @@ const LOG_LIMIT: i64 = 64 << 20;
 const FOLD_AFTER: i64 = 4_000;
 /// Bytes in a page of a new database. A commit writes whole pages, one or two of each table and index it touches, and its
 /// rows are small.
-const PAGE: i64 = 1_024;
+const PAGE: i64 = 2_048;
 const STATEMENTS: usize = 256;
 
 pub enum Sqlite {
