@@ -7,10 +7,10 @@ pub mod workspace;
 
 use crate::ports::{Append, AppendError, Claimed, Clock, Lease, Log, StoreError, local_person};
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
+use engine::ids::{self, ActorId, ArtifactId, DocumentId, PlanId, ProjectId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -65,6 +65,10 @@ struct Stored {
     row: RunRow,
     events: Vec<StoredEvent>,
     iterations: BTreeMap<u32, IterationRow>,
+    /// By ordinal.
+    nodes: BTreeMap<u32, NodeRow>,
+    plans: BTreeMap<(Timestamp, PlanId), PlanRow>,
+    artifacts: BTreeMap<(Timestamp, ArtifactId), ArtifactRow>,
     job: Job,
 }
 
@@ -195,6 +199,9 @@ impl State {
         let Some(stored) = self.runs.get_mut(&rows.run.id) else { return };
         stored.row = rows.run;
         stored.iterations.extend(rows.iterations.into_iter().map(|row| (row.iteration, row)));
+        stored.nodes.extend(rows.nodes.into_iter().map(|row| (row.ordinal, row)));
+        stored.plans.extend(rows.plans.into_iter().map(|row| ((row.created_at, row.id), row)));
+        stored.artifacts.extend(rows.artifacts.into_iter().map(|row| ((row.created_at, row.id), row)));
     }
 
     fn settle_job(&mut self, append: &Append, now: Timestamp) {
@@ -204,6 +211,9 @@ impl State {
             row: append.rows.run.clone(),
             events: Vec::new(),
             iterations: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            plans: BTreeMap::new(),
+            artifacts: BTreeMap::new(),
             job: first_job(append, now),
         };
         let stored = self.runs.entry(append.batch.run_id).or_insert_with(fresh);

@@ -7,7 +7,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
 use runtime::memory::terms;
-use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace, is_platform};
+use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace};
 use runtime::ports::AppendError;
 
 /// Ids per look-up; a batch rarely touches more than a few.
@@ -244,5 +244,5 @@ fn role(document: &Document) -> Value {
 }
 
 fn searchable(document: &Document) -> Value {
-    Value::from(if is_platform(document) { String::new() } else { terms::index(&[&document.title, &document.content]) })
+    Value::from(if document.is_platform() { String::new() } else { terms::index(&[&document.title, &document.content]) })
 }

@@ -17,9 +17,9 @@ use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-type Told = Answer<Json<RunRow>>;
+pub type Told = Answer<Json<RunRow>>;
 
-async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
+pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
     caller.run(house, run).await?;
     Ok(house.desk()?.command(run, command, caller.actor()).await?)
 }
@@ -28,6 +28,9 @@ impl From<CommandError> for Problem {
     fn from(error: CommandError) -> Problem {
         match error {
             CommandError::NotFound(run) => Problem::not_found("run", run),
+            CommandError::Refused(refusal) if refusal.slug == "no_such_node" => {
+                Problem::new(StatusCode::NOT_FOUND, "node_not_found", refusal.message)
+            }
             CommandError::Refused(refusal) => Problem::new(StatusCode::CONFLICT, refusal.slug, refusal.message),
             CommandError::Store(error) => error.into(),
         }

@@ -5,12 +5,15 @@ mod brief;
 mod caller;
 mod commands;
 mod events;
+mod inbox;
+mod nodes;
 pub mod problems;
 mod runs;
 mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use nodes::NodeView;
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
@@ -92,6 +95,16 @@ pub fn router(house: Arc<House>) -> Router {
         .route("/api/runs/{id}/budgets", patch(commands::set_budgets))
         .route("/api/runs/{id}/effects/{effect}", post(commands::resolve))
         .route("/api/runs/{id}/drive", post(commands::drive))
+        .route("/api/runs/{id}/nodes", get(nodes::list))
+        .route("/api/runs/{id}/nodes/{node}", get(nodes::show))
+        .route("/api/runs/{id}/nodes/{node}/events", get(nodes::timeline))
+        .route("/api/runs/{id}/nodes/{node}/cancel", post(nodes::cancel))
+        .route("/api/runs/{id}/nodes/{node}/retry", post(nodes::retry))
+        .route("/api/runs/{id}/nodes/{node}/pause", post(nodes::pause))
+        .route("/api/runs/{id}/nodes/{node}/resume", post(nodes::resume))
+        .route("/api/runs/{id}/plans", get(nodes::plans))
+        .route("/api/runs/{id}/artifacts", get(nodes::artifacts))
+        .route("/api/questions", get(inbox::questions))
         .route("/api/projects", get(workspace::projects).post(workspace::create_project))
         .route("/api/projects/{id}/members", post(workspace::grant))
         .route("/api/projects/{id}/members/{actor}", delete(workspace::revoke))

@@ -1,0 +1,200 @@
+//! The nodes of a tree run: look at them, and control one with everything below it.
+
+use super::caller::{Asked, Caller, Id};
+use super::commands::{Told, tell};
+use super::problems::Problem;
+use super::{Answer, House, Page};
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use engine::batch::{ArtifactRow, NodeRow, PlanRow};
+use engine::event::StoredEvent;
+use engine::ids::{NodeId, RunId};
+use engine::run::{Command, NodeOrder};
+use engine::time::Timestamp;
+use engine::workspace::Entry;
+use runtime::ports::NodeFilter;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const PAGE: usize = 200;
+const MAX_PAGE: usize = 1_000;
+const LAST_ENTRIES: usize = 5;
+
+/// A node by its own id and its run's.
+pub struct NodePath {
+    run: RunId,
+    node: NodeId,
+}
+
+impl FromRequestParts<Arc<House>> for NodePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
+        let path = Path::<(String, String)>::from_request_parts(parts, house).await;
+        let Path((run, node)) = path.map_err(|error| Problem::not_found("node", error))?;
+        let run = run.parse().map_err(|_| Problem::not_found("run", &run))?;
+        let node = node.parse().map_err(|_| Problem::not_found("node", &node))?;
+        Ok(NodePath { run, node })
+    }
+}
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    /// The ordinal of the last node of the page before.
+    cursor: Option<u32>,
+    /// Only nodes with an event of their own at this moment or later.
+    since: Option<Timestamp>,
+    limit: Option<usize>,
+}
+
+pub async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<NodeRow>>> {
+    caller.run(&house, id).await?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let filter = NodeFilter { after: query.cursor, since: query.since, limit };
+    let items = house.store.nodes(&caller.scope(), id, filter).await?;
+    let next_cursor = items.last().filter(|_| items.len() == limit).map(|node| node.ordinal.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+/// One node with what belongs to it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct NodeView {
+    #[serde(flatten)]
+    pub node: NodeRow,
+    /// The step of its parent's plan that it works on, with its band's goal; null for the root.
+    pub step: Value,
+    pub plans: Vec<PlanRow>,
+    pub artifacts: Vec<ArtifactRow>,
+    pub questions: Vec<Value>,
+    /// The newest entries of its scratchpad, oldest first.
+    pub scratchpad: Vec<Entry>,
+    /// Its first events; `/nodes/{node}/events` has the rest.
+    pub timeline: Vec<Value>,
+    pub timeline_next_cursor: Option<String>,
+}
+
+pub async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
+    let NodePath { run, node } = path;
+    let row = caller.run(&house, run).await?;
+    let node = find(&house, &caller, run, node).await?;
+    let (store, scope) = (&house.store, caller.scope());
+    let asked = row.questions.as_array().into_iter().flatten();
+    let questions = asked.filter(|question| question["node_id"] == json!(node.id)).cloned().collect();
+    let mut scratchpad = store.entries(&scope, node.scratchpad_doc_id, None, LAST_ENTRIES).await?;
+    scratchpad.reverse();
+    let events = store.timeline(&scope, run, node.id, 0, PAGE).await?;
+    let timeline_next_cursor = next(&events, PAGE);
+    Ok(Json(NodeView {
+        step: step(&house, &caller, &node).await?,
+        plans: store.plans(&scope, run, Some(node.id)).await?,
+        artifacts: store.artifacts(&scope, run, Some(node.id)).await?,
+        questions,
+        scratchpad,
+        timeline: public(events),
+        timeline_next_cursor,
+        node,
+    }))
+}
+
+async fn find(house: &House, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {
+    house.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node", node))
+}
+
+/// The newest plan of its parent that has the step.
+async fn step(house: &House, caller: &Caller, node: &NodeRow) -> Answer<Value> {
+    let (Some(parent), Some(step_id)) = (node.parent_node_id, &node.step_id) else { return Ok(Value::Null) };
+    let plans = house.store.plans(&caller.scope(), node.run_id, Some(parent)).await?;
+    let newest_first = plans.iter().rev().flat_map(|plan| {
+        let bands = plan.plan_json["bands"].as_array().into_iter().flatten();
+        bands.map(move |band| (plan, band))
+    });
+    for (plan, band) in newest_first {
+        let mut steps = band["steps"].as_array().into_iter().flatten();
+        if let Some(step) = steps.find(|step| step["id"] == step_id.as_str()) {
+            return Ok(
+                json!({"plan_id": plan.id, "version": plan.version, "band": {"index": band["index"], "goal": band["goal"]}, "step": step}),
+            );
+        }
+    }
+    Ok(Value::Null)
+}
+
+#[derive(Deserialize)]
+pub struct TimelineQuery {
+    #[serde(default)]
+    after: u64,
+    limit: Option<usize>,
+}
+
+pub async fn timeline(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    path: NodePath,
+    Asked(query): Asked<TimelineQuery>,
+) -> Answer<Json<Page<Value>>> {
+    let node = find(&house, &caller, path.run, path.node).await?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let events = house.store.timeline(&caller.scope(), path.run, node.id, query.after, limit).await?;
+    let next_cursor = next(&events, limit);
+    Ok(Json(Page { items: public(events), next_cursor }))
+}
+
+fn next(events: &[StoredEvent], limit: usize) -> Option<String> {
+    events.last().filter(|_| events.len() == limit).map(|event| event.seq.to_string())
+}
+
+fn public(events: Vec<StoredEvent>) -> Vec<Value> {
+    events.into_iter().filter_map(|event| serde_json::from_str(&event.decode().to_json()).ok()).collect()
+}
+
+#[derive(Deserialize)]
+pub struct PartsQuery {
+    node_id: Option<NodeId>,
+}
+
+pub async fn plans(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<PartsQuery>,
+) -> Answer<Json<Vec<PlanRow>>> {
+    caller.run(&house, id).await?;
+    Ok(Json(house.store.plans(&caller.scope(), id, query.node_id).await?))
+}
+
+pub async fn artifacts(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<PartsQuery>,
+) -> Answer<Json<Vec<ArtifactRow>>> {
+    caller.run(&house, id).await?;
+    Ok(Json(house.store.artifacts(&caller.scope(), id, query.node_id).await?))
+}
+
+async fn order(house: &House, caller: &Caller, path: NodePath, order: NodeOrder) -> Told {
+    tell(house, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
+}
+
+pub async fn cancel(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Cancel).await
+}
+
+pub async fn retry(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Retry).await
+}
+
+pub async fn pause(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Pause).await
+}
+
+pub async fn resume(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Resume).await
+}
