@@ -1,7 +1,10 @@
 //! Questions of all runs in one list: what waits for a person.
 
 use super::caller::{Asked, Caller};
-use super::{Answer, House, Page};
+use super::route::Access::Read;
+use super::route::Route;
+use super::shape::{id, nullable, page, record, text, whole};
+use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::batch::RunRow;
@@ -13,6 +16,20 @@ use std::sync::Arc;
 
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
+
+pub fn routes() -> Vec<Route> {
+    let from = record(
+        [("run_id", id()), ("kind", text()), ("objective", text()), ("status", text()), ("node_title", nullable(text()))],
+        [],
+    );
+    let asking = serde_json::json!({"allOf": [records::question(), from]});
+    let route = Route::get("/api/questions", Read, "Questions of all runs, newest run first", questions)
+        .asks("open", whole(0, 1))
+        .asks("cursor", id())
+        .asks("limit", whole(1, MAX_PAGE as i64))
+        .gives(200, page(asking));
+    vec![route]
+}
 
 /// A question with where it comes from.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,7 +45,7 @@ pub struct Asking {
 }
 
 #[derive(Deserialize)]
-pub struct InboxQuery {
+struct InboxQuery {
     /// 1: only those that can still be answered.
     #[serde(default)]
     open: u8,
@@ -38,7 +55,7 @@ pub struct InboxQuery {
 }
 
 /// Runs are taken newest first, `limit` at a time; one page holds all questions of its runs.
-pub async fn questions(
+async fn questions(
     State(house): State<Arc<House>>,
     caller: Caller,
     Asked(query): Asked<InboxQuery>,

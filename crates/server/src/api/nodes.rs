@@ -3,7 +3,10 @@
 use super::caller::{Asked, Caller, Id};
 use super::commands::{Told, tell};
 use super::problems::Problem;
-use super::{Answer, House, Page};
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, anything, count, id, list as list_of, nullable, page, record, text, time, whole};
+use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
@@ -22,8 +25,65 @@ const PAGE: usize = 200;
 const MAX_PAGE: usize = 1_000;
 const LAST_ENTRIES: usize = 5;
 
+pub fn routes() -> Vec<Route> {
+    const NODE: &str = "/api/runs/{id}/nodes/{node}";
+    let limit = || whole(1, MAX_PAGE as i64);
+    vec![
+        Route::get("/api/runs/{id}/nodes", Read, "A tree's nodes in the order they were made", list)
+            .asks("cursor", count())
+            .asks("since", time())
+            .asks("limit", limit())
+            .gives(200, page(records::node())),
+        Route::get(NODE, Read, "One node with its step, timeline, result and scratchpad tail", show).gives(200, view()),
+        Route::get("/api/runs/{id}/nodes/{node}/events", Read, "The events of one node", timeline)
+            .asks("after", count())
+            .asks("limit", limit())
+            .gives(200, page(records::event())),
+        Route::post("/api/runs/{id}/nodes/{node}/cancel", Run, "End a node and all below it", cancel).gives_run(),
+        Route::post("/api/runs/{id}/nodes/{node}/retry", Run, "Do a step again with a new node", retry).gives_run(),
+        Route::post("/api/runs/{id}/nodes/{node}/pause", Run, "Start no call of this subtree", pause).gives_run(),
+        Route::post("/api/runs/{id}/nodes/{node}/resume", Run, "Let a paused subtree go on", resume).gives_run(),
+        Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
+            .asks("node_id", id())
+            .gives(200, list_of(plan())),
+        Route::get("/api/runs/{id}/artifacts", Read, "What the nodes made", artifacts)
+            .asks("node_id", id())
+            .gives(200, list_of(records::artifact())),
+    ]
+}
+
+fn plan() -> Shape {
+    record(
+        [
+            ("id", id()),
+            ("run_id", id()),
+            ("node_id", id()),
+            ("version", count()),
+            ("plan_json", anything()),
+            ("created_at", time()),
+        ],
+        [],
+    )
+}
+
+fn view() -> Shape {
+    let own = record(
+        [
+            ("step", anything()),
+            ("plans", list_of(plan())),
+            ("artifacts", list_of(records::artifact())),
+            ("questions", list_of(records::question())),
+            ("scratchpad", list_of(anything())),
+            ("timeline", list_of(records::event())),
+            ("timeline_next_cursor", nullable(text())),
+        ],
+        [],
+    );
+    serde_json::json!({"allOf": [records::node(), own]})
+}
+
 /// A node by its own id and its run's.
-pub struct NodePath {
+struct NodePath {
     run: RunId,
     node: NodeId,
 }
@@ -41,7 +101,7 @@ impl FromRequestParts<Arc<House>> for NodePath {
 }
 
 #[derive(Deserialize)]
-pub struct ListQuery {
+struct ListQuery {
     /// The ordinal of the last node of the page before.
     cursor: Option<u32>,
     /// Only nodes with an event of their own at this moment or later.
@@ -49,7 +109,7 @@ pub struct ListQuery {
     limit: Option<usize>,
 }
 
-pub async fn list(
+async fn list(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -80,7 +140,7 @@ pub struct NodeView {
     pub timeline_next_cursor: Option<String>,
 }
 
-pub async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
+async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
     let NodePath { run, node } = path;
     let row = caller.run(&house, run).await?;
     let node = find(&house, &caller, run, node).await?;
@@ -127,13 +187,13 @@ async fn step(house: &House, caller: &Caller, node: &NodeRow) -> Answer<Value> {
 }
 
 #[derive(Deserialize)]
-pub struct TimelineQuery {
+struct TimelineQuery {
     #[serde(default)]
     after: u64,
     limit: Option<usize>,
 }
 
-pub async fn timeline(
+async fn timeline(
     State(house): State<Arc<House>>,
     caller: Caller,
     path: NodePath,
@@ -155,11 +215,11 @@ fn public(events: Vec<StoredEvent>) -> Vec<Value> {
 }
 
 #[derive(Deserialize)]
-pub struct PartsQuery {
+struct PartsQuery {
     node_id: Option<NodeId>,
 }
 
-pub async fn plans(
+async fn plans(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -169,7 +229,7 @@ pub async fn plans(
     Ok(Json(house.store.plans(&caller.scope(), id, query.node_id).await?))
 }
 
-pub async fn artifacts(
+async fn artifacts(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -183,18 +243,18 @@ async fn order(house: &House, caller: &Caller, path: NodePath, order: NodeOrder)
     tell(house, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
 }
 
-pub async fn cancel(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+async fn cancel(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
     order(&house, &caller, path, NodeOrder::Cancel).await
 }
 
-pub async fn retry(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+async fn retry(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
     order(&house, &caller, path, NodeOrder::Retry).await
 }
 
-pub async fn pause(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+async fn pause(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
     order(&house, &caller, path, NodeOrder::Pause).await
 }
 
-pub async fn resume(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+async fn resume(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
     order(&house, &caller, path, NodeOrder::Resume).await
 }
