@@ -244,5 +244,9 @@ fn role(document: &Document) -> Value {
 }
 
 fn searchable(document: &Document) -> Value {
-    Value::from(if document.is_platform() { String::new() } else { terms::index(&[&document.title, &document.content]) })
+    Value::from(if document.is_platform() {
+        String::new()
+    } else {
+        terms::index(&[&document.title, &document.content])
+    })
 }

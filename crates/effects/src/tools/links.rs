@@ -1,7 +1,6 @@
 //! Tools for edges between documents, tasks and projects.
 
 use super::arguments::{Arguments, Kind, required};
-use super::props;
 use super::reach::Reach;
 use super::{Action, Done, Refused};
 use engine::effect::Class;

@@ -315,10 +315,7 @@ impl Run {
                 self.iteration()
             ));
         }
-        if budgets.max_nodes == 0 {
-        return refuse("budget_too_small", "max_nodes is 0: one node, the root, is the least that works");
-    }
-    if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
+        if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
             let minutes = shared.metrics.running_ms / 60_000 + 1;
             return Some(format!(
                 "run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}",
@@ -420,6 +417,9 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
     let budgets = &brief.budgets;
     if budgets.max_iterations == 0 {
         return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
+    }
+    if budgets.max_nodes == 0 {
+        return refuse("budget_too_small", "max_nodes is 0: one node, the root, is the least that works");
     }
     if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
         return refuse(

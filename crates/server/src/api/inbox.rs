@@ -19,7 +19,13 @@ const MAX_PAGE: usize = 200;
 
 pub fn routes() -> Vec<Route> {
     let from = record(
-        [("run_id", id()), ("kind", text()), ("objective", text()), ("status", text()), ("node_title", nullable(text()))],
+        [
+            ("run_id", id()),
+            ("kind", text()),
+            ("objective", text()),
+            ("status", text()),
+            ("node_title", nullable(text())),
+        ],
         [],
     );
     let asking = serde_json::json!({"allOf": [records::question(), from]});

@@ -19,6 +19,7 @@ use engine::workspace::Entry;
 use runtime::ports::NodeFilter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const PAGE: usize = 200;
@@ -72,6 +73,7 @@ fn view() -> Shape {
             ("step", anything()),
             ("plans", list_of(plan())),
             ("artifacts", list_of(records::artifact())),
+            ("reads", list_of(records::artifact())),
             ("questions", list_of(records::question())),
             ("scratchpad", list_of(anything())),
             ("timeline", list_of(records::event())),
@@ -132,6 +134,8 @@ pub struct NodeView {
     pub step: Value,
     pub plans: Vec<PlanRow>,
     pub artifacts: Vec<ArtifactRow>,
+    /// What its children made that it was shown.
+    pub reads: Vec<ArtifactRow>,
     pub questions: Vec<Value>,
     /// The newest entries of its scratchpad, oldest first.
     pub scratchpad: Vec<Entry>,
@@ -150,17 +154,29 @@ async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -
     let mut scratchpad = store.entries(&scope, node.scratchpad_doc_id, None, LAST_ENTRIES).await?;
     scratchpad.reverse();
     let events = store.timeline(&scope, run, node.id, 0, PAGE).await?;
+    let reads = reads(&events, store.artifacts(&scope, run, None).await?);
     let timeline_next_cursor = next(&events, PAGE);
     Ok(Json(NodeView {
         step: step(&house, &caller, &node).await?,
         plans: store.plans(&scope, run, Some(node.id)).await?,
         artifacts: store.artifacts(&scope, run, Some(node.id)).await?,
+        reads,
         questions,
         scratchpad,
         timeline: public(events),
         timeline_next_cursor,
         node,
     }))
+}
+
+/// The receipts among these events, as the artifacts they are for.
+fn reads(events: &[StoredEvent], artifacts: Vec<ArtifactRow>) -> Vec<ArtifactRow> {
+    let receipts = events.iter().filter(|event| event.kind == "tree.artifact_read");
+    let shown: BTreeSet<String> = receipts
+        .filter_map(|event| serde_json::from_str::<Value>(&event.payload).ok())
+        .filter_map(|payload| payload["artifactId"].as_str().map(str::to_owned))
+        .collect();
+    artifacts.into_iter().filter(|artifact| shown.contains(&artifact.id.to_string())).collect()
 }
 
 async fn find(house: &House, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {

@@ -11,8 +11,8 @@ use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, NodeFilter, RunFilter, Store,
-    StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, NodeFilter,
+    RunFilter, Store, StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;

@@ -66,9 +66,13 @@ fn answer(role: Role, title: &str) -> Value {
         (Role::TreeExecutor, "Step c") => {
             json!({"artifacts": [{"type": "json", "label": "figures", "json": {"oaks": 12}}], "result": result("figures"), "scratchpad": pad()})
         }
-        (Role::TreeExecutor, _) => json!({"artifacts": [paper("prices")], "result": result("prices"), "scratchpad": pad()}),
-        _ => json!({"synthesis": {"summary": "oak is dear", "key_findings": [], "gaps": []}, "artifacts": [paper("synthesis")],
-            "result": result("synthesis"), "next": {"should_replan": false}, "scratchpad": pad()}),
+        (Role::TreeExecutor, _) => {
+            json!({"artifacts": [paper("prices")], "result": result("prices"), "scratchpad": pad()})
+        }
+        _ => {
+            json!({"synthesis": {"summary": "oak is dear", "key_findings": [], "gaps": []}, "artifacts": [paper("synthesis")],
+            "result": result("synthesis"), "next": {"should_replan": false}, "scratchpad": pad()})
+        }
     }
 }
 
@@ -108,11 +112,7 @@ async fn t1_nodes_plans_and_artifacts_are_what_the_log_says(world: World) {
     let status: Vec<(&str, NodeStatus)> = nodes.iter().map(|node| (node.title.as_str(), node.status)).collect();
     assert_eq!(
         status[1..],
-        [
-            ("Step a", NodeStatus::Completed),
-            ("Step b", NodeStatus::Failed),
-            ("Step c", NodeStatus::Completed)
-        ]
+        [("Step a", NodeStatus::Completed), ("Step b", NodeStatus::Failed), ("Step c", NodeStatus::Completed)]
     );
     assert_eq!(world.store.run(&mine, run_id(&run)).await.unwrap().unwrap().root_node_id, Some(nodes[0].id));
     fn by_id<K: Ord, R: Clone>(rows: &[R], id: fn(&R) -> K) -> BTreeMap<K, R> {
