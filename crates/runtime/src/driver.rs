@@ -12,7 +12,7 @@ use engine::actor::Actor;
 use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
 use engine::event::Event;
 use engine::projection;
-use engine::run::{Command, Parked, Run};
+use engine::run::{Command, Parked, Run, Status};
 use engine::time::Timestamp;
 use futures::FutureExt;
 use std::collections::HashMap;
@@ -48,6 +48,8 @@ enum Happening {
     Outcome { effect: EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked> },
     Command { command: Command, actor: Actor },
     Tick,
+    /// A deadline has passed by the database's clock, whatever this process's own says.
+    Overdue(Timestamp),
 }
 
 pub(crate) struct Driver {
@@ -103,6 +105,12 @@ impl Driver {
             drain_until: None,
         };
         driver.tell(Happening::TakenOver(claimed.last_seen));
+        if driver.run.shared.status() == Status::WaitingOnUser
+            && let Some(deadline) = driver.run.due(driver.now()).wake_at
+        {
+            // Nobody else would have been given a run that waits for people.
+            driver.tell(Happening::Overdue(deadline));
+        }
         match driver.turn().await {
             Ok(()) => Parting::AtRest,
             Err(parting) => parting,
@@ -142,6 +150,7 @@ impl Driver {
             // Refused the second time means it is already in the log.
             Happening::Command { command, actor } => drop(run.command(command.clone(), *actor, now)),
             Happening::Tick => run.tick(now),
+            Happening::Overdue(deadline) => run.tick(now.max(*deadline)),
         }
     }
 

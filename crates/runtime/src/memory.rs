@@ -75,6 +75,8 @@ struct Stored {
 #[derive(Clone, Debug)]
 struct Job {
     due: Timestamp,
+    /// While the run waits for people: when it is due all the same.
+    wake_at: Option<Timestamp>,
     unit: u32,
     owner: Option<String>,
     until: Timestamp,
@@ -119,7 +121,8 @@ impl Stored {
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
-        self.row.status.is_live() && (self.job.owner.is_none() || self.job.until <= now)
+        let due = self.row.status.is_live() || self.job.wake_at.is_some_and(|at| at <= now);
+        due && (self.job.owner.is_none() || self.job.until <= now)
     }
 }
 
@@ -223,6 +226,7 @@ impl State {
         if !live && append.rows.run.status != engine::run::Status::Paused {
             stored.job.owner = None;
         }
+        stored.job.wake_at = append.rows.wake_at;
         if stored.job.unit != unit {
             (stored.job.unit, stored.job.attempts) = (unit, 0);
         }
@@ -237,6 +241,7 @@ fn first_job(append: &Append, now: Timestamp) -> Job {
     let claimed = append.claim_for.is_some();
     Job {
         due: now,
+        wake_at: None,
         unit: append.rows.run.iteration,
         owner: append.claim_for.clone(),
         until: now.plus_ms(FIRST_LEASE.as_millis() as i64),

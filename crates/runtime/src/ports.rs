@@ -87,7 +87,8 @@ pub trait Log: Send + Sync + 'static {
     /// The texts in the order asked for; one that is missing is `Unusable`.
     async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
 
-    /// Lease up to `limit` live runs (queued or running) that nobody holds, oldest first, or only `only`.
+    /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
+    /// their `wake_at`; oldest first, or only `only`.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
     async fn claim(
         &self,
