@@ -45,8 +45,16 @@ pub enum Parting {
 /// What has happened to the run since its last commit.
 enum Happening {
     TakenOver(Option<Timestamp>),
-    Outcome { effect: EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked> },
-    Command { command: Command, actor: Actor },
+    Outcome {
+        effect: EffectId,
+        attempt: u32,
+        outcome: Outcome,
+        parked: Option<Parked>,
+    },
+    Command {
+        command: Command,
+        actor: Actor,
+    },
     Tick,
     /// A deadline has passed by the database's clock, whatever this process's own says.
     Overdue(Timestamp),

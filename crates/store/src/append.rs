@@ -20,11 +20,12 @@ const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease
     ON CONFLICT DO NOTHING";
 
 /// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
+/// One that waits with a deadline is due then, and before that as soon as it moves again.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
-            "UPDATE jobs SET due = CASE WHEN state = 'live' THEN due ELSE now_ms() END, state = ?1, \
-             lease_owner = CASE WHEN ?1 <> 'idle' THEN lease_owner END, lease_until = CASE WHEN ?1 <> 'idle' THEN lease_until END, \
+            "UPDATE jobs SET due = CASE WHEN ?6 IS NOT NULL THEN ?6 WHEN state = 'live' AND due <= now_ms() THEN due ELSE now_ms() END, \
+             state = ?1, lease_owner = CASE WHEN ?7 = 1 THEN lease_owner END, lease_until = CASE WHEN ?7 = 1 THEN lease_until END, \
              attempts = CASE WHEN unit = ?2 THEN attempts ELSE 0 END, unit = ?2, last_seq = ?3",
             $seen,
             " WHERE run_id = ?4 AND last_seq = ?5",
@@ -34,7 +35,7 @@ macro_rules! advance {
 }
 
 const COMMANDED: &str = advance!("", "");
-const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?6 AND lease_owner = ?7");
+const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?8 AND lease_owner = ?9");
 
 impl SqlStore {
     pub(crate) async fn append_batch(&self, append: &Append) -> Result<(), AppendError> {
@@ -114,11 +115,13 @@ fn truth(append: &Append) -> Vec<Statement> {
 
 fn head(append: &Append) -> Statement {
     let run = &append.rows.run;
-    let state = Value::from(match run.status {
-        status if status.is_live() => "live",
-        Status::Paused => "held",
-        _ => "idle",
-    });
+    let (state, keeps_lease) = match run.status {
+        status if status.is_live() => ("live", true),
+        Status::Paused => ("held", true),
+        _ if append.rows.wake_at.is_some() => ("live", false),
+        _ => ("idle", false),
+    };
+    let state = Value::from(state);
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
     if append.batch.expected_seq == 0 {
@@ -131,7 +134,10 @@ fn head(append: &Append) -> Statement {
             vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
         );
     }
-    let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
+    let wake_at = Value::from(append.rows.wake_at.map(|at| at.0));
+    let keeps_lease = Value::from(i64::from(keeps_lease));
+    let expected_seq = Value::from(append.batch.expected_seq);
+    let mut values = vec![state, unit, last_seq, id(run.id), expected_seq, wake_at, keeps_lease];
     let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
     values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
     Statement::new(DRIVEN, values)

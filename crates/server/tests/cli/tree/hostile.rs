@@ -63,7 +63,7 @@ fn t5_b14_hostile_foreign_ids() {
 
 #[test]
 fn t7_hostile_ten_thousand_steps() {
-    let steps: Vec<Value> = (0..10_000).map(|n| step(&format!("s{n} of many"))).collect();
+    let steps: Vec<Value> = (0..10_000).map(|n| json!({"id": format!("s{n}"), "title": format!("Step {n}")})).collect();
     let huge = plan(&[&steps]);
     ends(planner(move |_| huge.clone()), 0, "guard:max_steps_per_band");
 }

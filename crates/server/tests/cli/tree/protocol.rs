@@ -110,7 +110,7 @@ fn eventful() -> (Home, String) {
     home.pleach(&["say", &id, "Mind the oak"]).exits(0);
     home.pleach(&["answer", &id, "Oak", "--detach"]).exits(0);
     home.pleach(&["resume", &id, "--node", "n1"]).exits(0);
-    home.pleach(&["retry", &id, "--node", "n2", "--detach"]).exits(0);
+    home.pleach(&["retry", &id, "--node", "n1", "--detach"]).exits(0);
     let newest = nodes(&home, &id).len() - 1;
     home.pleach(&["cancel", &id, "--node", &format!("n{newest}")]).exits(0);
     home.pleach(&["watch", &id, "--json"]).exits(0);
