@@ -90,4 +90,16 @@ fn t1_invariant_5_the_golden_log_of_a_tree_folds_for_ever() {
     }
 }
 
-const ENDS: [&str; 0] = [];
+/// Ordinal, title, status and generation of every node.
+const ENDS: [&str; 10] = [
+    "0 Compare backup tools and recommend one completed g4",
+    "1 Step a completed g1",
+    "2 Step b failed g1",
+    "3 Step c completed g2",
+    "4 Step x completed g1",
+    "5 Step y completed g1",
+    "6 Step e completed g1",
+    "7 Step d completed g1",
+    "8 Step x completed g1",
+    "9 Step d canceled g1",
+];
