@@ -13,7 +13,7 @@ use engine::batch::RunRow;
 use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
 use engine::event::Event;
 use engine::projection;
-use engine::run::{Command, Parked, Run};
+use engine::run::{Command, Parked, Run, Status};
 use engine::time::Timestamp;
 use futures::FutureExt;
 use std::collections::HashMap;
@@ -46,9 +46,20 @@ pub enum Parting {
 /// What has happened to the run since its last commit.
 enum Happening {
     TakenOver(Option<Timestamp>),
-    Outcome { effect: EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked> },
-    Command { command: Command, actor: Actor, reply: Reply },
+    Outcome {
+        effect: EffectId,
+        attempt: u32,
+        outcome: Outcome,
+        parked: Option<Parked>,
+    },
+    Command {
+        command: Command,
+        actor: Actor,
+        reply: Reply,
+    },
     Tick,
+    /// A deadline has passed by the database's clock, whatever this process's own says.
+    Overdue(Timestamp),
 }
 
 /// Who waits to hear that a command is stored.
@@ -105,6 +116,12 @@ impl Driver {
             drain_until: None,
         };
         driver.tell(Happening::TakenOver(claimed.last_seen));
+        if driver.run.shared.status() == Status::WaitingOnUser
+            && let Some(deadline) = driver.run.due(driver.now()).wake_at
+        {
+            // Nobody else would have been given a run that waits for people.
+            driver.tell(Happening::Overdue(deadline));
+        }
         match driver.turn().await {
             Ok(()) => Parting::AtRest,
             Err(parting) => parting,
@@ -151,6 +168,7 @@ impl Driver {
                 }
             }
             Happening::Tick => run.tick(now),
+            Happening::Overdue(deadline) => run.tick(now.max(*deadline)),
         }
     }
 

@@ -227,8 +227,6 @@ fn rests(fact: &Fact) -> bool {
     use facts::Run as R;
     matches!(
         fact,
-        Fact::Run(
-            R::Paused(_) | R::WaitingOnUser(_) | R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_)
-        )
+        Fact::Run(R::Paused(_) | R::WaitingOnUser(_) | R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_))
     )
 }

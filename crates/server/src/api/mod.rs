@@ -6,6 +6,8 @@ mod caller;
 mod commands;
 pub mod door;
 mod events;
+mod inbox;
+mod nodes;
 mod openapi;
 pub mod problems;
 mod process;
@@ -17,6 +19,7 @@ mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use nodes::NodeView;
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
@@ -80,7 +83,16 @@ impl House {
 
 /// Every route there is. A new one is a line in its module's `routes()`.
 fn table() -> Vec<Route> {
-    [process::routes(), runs::routes(), commands::routes(), events::routes(), workspace::routes()].concat()
+    [
+        process::routes(),
+        runs::routes(),
+        commands::routes(),
+        nodes::routes(),
+        inbox::routes(),
+        events::routes(),
+        workspace::routes(),
+    ]
+    .concat()
 }
 
 pub fn router(house: Arc<House>, door: Door) -> Router {
