@@ -60,7 +60,7 @@ impl Ended {
     async fn listen(&self, mut events: broadcast::Receiver<Arc<Event>>) {
         loop {
             match events.recv().await {
-                Ok(event) if !event.kind().starts_with("run.") || event.kind() == "run.queued" => {}
+                Ok(event) if event.kind() == "run.queued" => {}
                 Ok(event) => drop(self.waiting().remove(&event.run_id)),
                 // Some were missed: everybody looks for himself.
                 Err(broadcast::error::RecvError::Lagged(_)) => self.waiting().clear(),
@@ -92,7 +92,7 @@ impl House {
         };
         let worker = Worker::new(store, Arc::new(performer), Arc::new(Wall), config);
         let (desk, stop) = (worker.desk(), CancellationToken::new());
-        let (ended, events) = (Arc::<Ended>::default(), desk.live().subscribe());
+        let (ended, events) = (Arc::<Ended>::default(), desk.live().turns());
         let waiting = ended.clone();
         tokio::spawn(async move { waiting.listen(events).await });
         let serving = tokio::spawn(worker.serve(stop.clone()));
