@@ -7,3 +7,4 @@ pub mod model;
 pub mod performer;
 pub mod rehearsal;
 pub mod tools;
+mod whispers;

@@ -80,14 +80,8 @@ impl Desk {
 
     /// What is decided here is told there.
     pub fn heard_by(store: Arc<dyn Store>, clock: Arc<dyn Clock>, live: Live) -> Desk {
-        let office = Office {
-            store,
-            clock,
-            live,
-            drivers: Mutex::default(),
-            wanted: Mutex::default(),
-            bell: Notify::new(),
-        };
+        let office =
+            Office { store, clock, live, drivers: Mutex::default(), wanted: Mutex::default(), bell: Notify::new() };
         Desk { office: Arc::new(office) }
     }
 

@@ -45,7 +45,9 @@ pub async fn onward(
             }
             match &view {
                 Some(view) => keep(log, run, view).await,
-                None => return Err(StoreError::Unusable(format!("the log of run {run} does not begin with run.queued"))),
+                None => {
+                    return Err(StoreError::Unusable(format!("the log of run {run} does not begin with run.queued")));
+                }
             }
         }
     }

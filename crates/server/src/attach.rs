@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::link::Link;
 use axum::Router;
 use axum::serve::Listener;
+use runtime::live::Live;
 use runtime::ports::{Clock, Performer, Store, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -94,7 +95,18 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
         return Ok(None);
     };
     let catalogue = Arc::new(Catalogue::new(config));
-    let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
+    let live = Live::default();
+    // Somebody may take the database up and write to it while we look.
+    live.look_elsewhere(store.clone());
+    let house = House {
+        store,
+        desk: None,
+        catalogue,
+        clock: Arc::new(SystemClock),
+        drives: api::Drives::Nothing,
+        live,
+        views: api::Views::default(),
+    };
     Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house), Door::Private), actor), held: None }))
 }
 
@@ -161,13 +173,25 @@ async fn hold_database(
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store: Arc<dyn Store> = open(config).await?;
+    let live = Live::default();
+    if let Database::Postgres(_) = &config.database.value {
+        live.look_elsewhere(store.clone());
+    }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match load {
         Load::Nothing => Arc::new(Idle),
-        _ => catalogue.performer(store.clone())?,
+        _ => catalogue.performer(store.clone(), live.clone())?,
     };
-    let drive = Drive::start(config, load, store.clone(), performer, clock.clone());
-    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: load.drives() };
+    let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
+    let house = House {
+        store,
+        desk: Some(drive.desk()),
+        catalogue,
+        clock,
+        drives: load.drives(),
+        live,
+        views: api::Views::default(),
+    };
     let house = Arc::new(house);
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;

@@ -27,7 +27,10 @@ pub struct View {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Body {
     /// Bounded in everything but ids: the machine's own state is light enough.
-    Homework { state: Box<homework::State>, iterations: Vec<IterationRow> },
+    Homework {
+        state: Box<homework::State>,
+        iterations: Vec<IterationRow>,
+    },
     Tree(Box<Canopy>),
 }
 

@@ -80,7 +80,6 @@ fn steps(run: &Run, state: &engine::tree::State, shown: &Value) {
     }
     let names = ["node", "step_id", "band", "step", "title", "status"];
     let count = shown["count"].as_u64().unwrap_or_default() as usize;
-    let found: Vec<Value> =
-        (0..count).map(|at| names.iter().map(|name| shown[*name][at].clone()).collect()).collect();
+    let found: Vec<Value> = (0..count).map(|at| names.iter().map(|name| shown[*name][at].clone()).collect()).collect();
     assert_eq!(found, expected, "the open steps after {}", run.shared.last_seq);
 }

@@ -67,7 +67,12 @@ fn t12_a_snapshot_of_ten_thousand_nodes_is_quick_to_make() {
     let begun = Instant::now();
     let json = view.to_json(view.seq()).expect("JSON");
     let written = begun.elapsed();
-    println!("{} events: {folded:?} each; checkpoint of {} bytes {encoded:?} to write and {decoded:?} to read; {} bytes of JSON in {written:?}", play.events.len(), text.len(), json.len());
+    println!(
+        "{} events: {folded:?} each; checkpoint of {} bytes {encoded:?} to write and {decoded:?} to read; {} bytes of JSON in {written:?}",
+        play.events.len(),
+        text.len(),
+        json.len()
+    );
     assert!(folded < Duration::from_micros(50), "{folded:?} per event");
     assert!(decoded + written < Duration::from_secs(1), "{decoded:?} {written:?}");
 }

@@ -6,6 +6,7 @@ mod caller;
 mod commands;
 pub mod door;
 mod events;
+mod multiplex;
 mod openapi;
 pub mod problems;
 mod process;
@@ -13,10 +14,14 @@ mod records;
 mod route;
 mod runs;
 mod shape;
+mod snapshot;
+mod stream;
+mod tail;
 mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use snapshot::Views;
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
@@ -25,6 +30,7 @@ use axum::extract::DefaultBodyLimit;
 use door::Door;
 use problems::Problem;
 use route::Route;
+use runtime::live::Live;
 use runtime::ports::{Clock, Store};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,6 +45,9 @@ pub struct House {
     pub catalogue: Arc<Catalogue>,
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
+    /// What is committed, here or elsewhere.
+    pub live: Live,
+    pub views: Views,
 }
 
 /// What this process takes on by itself.
@@ -80,7 +89,16 @@ impl House {
 
 /// Every route there is. A new one is a line in its module's `routes()`.
 fn table() -> Vec<Route> {
-    [process::routes(), runs::routes(), commands::routes(), events::routes(), workspace::routes()].concat()
+    [
+        process::routes(),
+        runs::routes(),
+        commands::routes(),
+        events::routes(),
+        snapshot::routes(),
+        stream::routes(),
+        workspace::routes(),
+    ]
+    .concat()
 }
 
 pub fn router(house: Arc<House>, door: Door) -> Router {

@@ -37,10 +37,12 @@ async fn world() -> World {
         created_at: now,
     };
     store.create_actor(eve).await.unwrap();
+    let live = Live::default();
     let catalogue = Arc::new(Catalogue::new(&config));
-    let performer = catalogue.performer(store.clone()).unwrap();
-    let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone());
-    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All };
+    let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
+    let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
+    let house =
+        House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All, live, views: Views::default() };
     World { router: router(Arc::new(house), Door::Private), drive }
 }
 

@@ -81,8 +81,12 @@ impl House {
         let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
         let models = Arc::new(Instant::new(shape));
         let store: Arc<dyn Store> = store;
-        let performer =
-            EffectsPerformer { library: store.clone(), registry: Registry::builtin(), models: models.clone() };
+        let performer = EffectsPerformer {
+            library: store.clone(),
+            registry: Registry::builtin(),
+            models: models.clone(),
+            live: Default::default(),
+        };
         let config = WorkerConfig {
             id: format!("bench-{}", std::process::id()),
             slots: SLOTS.max(at_once),
