@@ -135,3 +135,29 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
     assert_eq!(slug(world.link("nobody").get::<Value>("/api/runs").await), "404 actor_not_found");
     world.drive.stop().await;
 }
+
+#[tokio::test]
+async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
+    let world = world().await;
+    let link = world.link("local");
+    let run: RunRow = link.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
+    let mut events = link.events(&format!("/api/runs/{}/stream?until=settled", run.id)).await.unwrap();
+    let mut seqs = vec![events.next().await.unwrap().unwrap().id.parse::<u64>().unwrap()];
+    let path = format!("/api/runs/{}/messages", run.id);
+    for number in 0..100 {
+        // Refused once the run has ended; by then there is enough.
+        let _ = link.post::<Value>(&path, &json!({"text": format!("Message {number}")})).await;
+    }
+    let (mut behind, mut last) = (0, 0);
+    while let Some(event) = events.next().await {
+        let event = event.unwrap();
+        match event.event.as_str() {
+            "behind" => behind += 1,
+            "settled" => last = serde_json::from_str::<RunRow>(&event.data).unwrap().last_seq,
+            _ => seqs.push(event.id.parse().unwrap()),
+        }
+    }
+    assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "all of the log, once, in order");
+    assert!(behind >= 1, "nobody told the client that it fell behind");
+    world.drive.stop().await;
+}

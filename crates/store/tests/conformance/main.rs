@@ -6,6 +6,7 @@ mod maintenance;
 mod postgres;
 mod reading;
 mod sqlite;
+mod views;
 mod workspace;
 mod world;
 
