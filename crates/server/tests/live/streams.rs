@@ -138,11 +138,12 @@ fn t14_an_answer_is_seen_while_it_grows_and_is_not_in_the_log() {
 #[test]
 fn t14_e2_any_process_on_postgres_streams_a_run_that_another_one_drives() {
     let database = Database::create();
-    let home = Home::with(scripts::complete_in(3).latency(Duration::from_millis(50)))
+    let home = Home::with(scripts::complete_in(8).latency(Duration::from_millis(80)))
         .set("PLEACH_DATABASE_URL", &database.url())
         .set("PLEACH_LEASE_MS", "1500");
-    // This one has no room to drive anything.
-    let owner = Owner::of(home.set("PLEACH_WORKERS", "0"));
+    // One place only, and the first run takes it: the second is the worker's.
+    let owner = Owner::of(home.set("PLEACH_WORKERS", "1"));
+    owner.start("homework", "Driven here");
     let own = owner.home.folder.path().join("worker").display().to_string();
     let mut worker = owner.home.command(&["worker", "--workers", "4", "--data-dir", &own]).spawn().expect("it starts");
     let run = owner.start("homework", "Driven elsewhere");
