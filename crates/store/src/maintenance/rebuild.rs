@@ -47,7 +47,7 @@ impl SqlStore {
         ]) {
             statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run));
         }
-        statements.extend(rows::projections(&tables, &rows, true));
+        statements.extend(rows::projections(&rows, rows::Stage::Born));
         self.backend.write(statements).await.map(drop).map_err(unguarded)
     }
 }
