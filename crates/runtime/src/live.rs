@@ -13,6 +13,7 @@ use engine::ids::RunId;
 use engine::model::Role;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
 
@@ -45,6 +46,15 @@ struct House {
     rooms: Mutex<HashMap<RunId, Room>>,
     /// Rung when a first listener comes.
     bell: Notify,
+    commits: AtomicU64,
+    events: AtomicU64,
+}
+
+/// What was told since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    pub commits: u64,
+    pub events: u64,
 }
 
 /// Where the listeners of one run are.
@@ -90,6 +100,8 @@ impl Default for Live {
             stirs: broadcast::channel(TURNS).0,
             rooms: Mutex::default(),
             bell: Notify::new(),
+            commits: AtomicU64::new(0),
+            events: AtomicU64::new(0),
         };
         Live { house: Arc::new(house) }
     }
@@ -99,6 +111,8 @@ impl Live {
     /// Only what is already stored may be published.
     pub fn publish(&self, events: &[Event]) {
         let Some(run) = events.first().map(|event| event.run_id) else { return };
+        self.house.commits.fetch_add(1, Relaxed);
+        self.house.events.fetch_add(events.len() as u64, Relaxed);
         if self.is_heard(run) {
             self.tell(Commit::of(run, events));
         }
@@ -152,6 +166,10 @@ impl Live {
     /// Which runs' logs grow.
     pub fn stirs(&self) -> broadcast::Receiver<RunId> {
         self.house.stirs.subscribe()
+    }
+
+    pub fn told(&self) -> Told {
+        Told { commits: self.house.commits.load(Relaxed), events: self.house.events.load(Relaxed) }
     }
 
     /// How many runs are listened to, and by how many.

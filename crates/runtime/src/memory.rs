@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use engine::batch::{IterationRow, NotificationRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
+use engine::ids::{self, ActorId, DocumentId, NodeId, ProjectId, RunId};
+use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -366,6 +367,20 @@ impl Log for Memory {
         changed.sort_by_key(|(run, at)| std::cmp::Reverse((*at, *run)));
         changed.truncate(MOST_CHANGED);
         Ok(changed)
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        let mut counts: BTreeMap<(Kind, Status), u64> = BTreeMap::new();
+        for stored in self.state().runs.values() {
+            *counts.entry((stored.row.kind, stored.row.status)).or_default() += 1;
+        }
+        Ok(counts.into_iter().map(|((kind, status), count)| (kind, status, count)).collect())
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        let state = self.state();
+        let has = |stored: &&Stored| stored.events.iter().any(|event| event.node_id == Some(node));
+        Ok(state.runs.values().find(has).map(|stored| stored.row.id))
     }
 
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {

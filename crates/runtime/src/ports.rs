@@ -6,7 +6,7 @@ use engine::batch::{Batch, IterationRow, NotificationRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, NodeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
@@ -106,6 +106,10 @@ pub trait Log: Send + Sync + 'static {
     async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
     /// Runs whose log grew after `since`, by the clocks of those who drive them, at most a thousand, newest first.
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
+    /// How many runs there are of each kind in each status.
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError>;
+    /// The run that has this node.
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError>;
     /// The newest checkpoint of a run's view at or before `seq`.
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError>;
     /// Kept for convenience: it can be made again from the log at any time.

@@ -1,13 +1,14 @@
 //! The `Log` port on SQL: the log itself, its texts, and the leases.
 
 use crate::backend::WriteError;
-use crate::sql::{Guard, Query, Statement, Value, id};
+use crate::sql::{Guard, Query, Row, Statement, Value, id};
 use crate::tables::{ALL_RUNS, EVENTS_AFTER};
 use crate::{SqlStore, StoreError, codec, records};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::RunId;
+use engine::ids::{NodeId, RunId};
+use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use runtime::memory::MOST_CHANGED;
 use runtime::ports::{Append, AppendError, Claimed, Lease, Log};
@@ -185,6 +186,23 @@ impl Log for SqlStore {
         query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MOST_CHANGED);
         let found = self.backend.read(query.statement()).await?;
         found.iter().map(|row| Ok((row.parse(0)?, Timestamp(row.int(1)?)))).collect()
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        let query = format!("SELECT kind, status, COUNT(*) FROM ({}) r GROUP BY kind, status ORDER BY 1, 2", *ALL_RUNS);
+        let found = self.backend.read(Statement::new(query, vec![])).await?;
+        let count = |row: &Row| {
+            let known = Kind::parse(row.text(0)?).zip(Status::parse(row.text(1)?));
+            let (kind, status) =
+                known.ok_or_else(|| StoreError::Unusable("a run is of no known kind or status".into()))?;
+            Ok((kind, status, row.int(2)?.unsigned_abs()))
+        };
+        found.iter().map(count).collect()
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        let query = Statement::new("SELECT run_id FROM tree_agent_nodes WHERE id = ?1", vec![id(node)]);
+        self.backend.read(query).await?.first().map(|row| row.parse(0)).transpose()
     }
 
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {

@@ -3,8 +3,9 @@
 
 use crate::log::unguarded;
 use crate::records::{NOTIFICATION_COLUMNS, notification};
-use crate::rows::{insert, json};
+use crate::rows::json;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id};
+use crate::tables::insert;
 use crate::{SqlStore, StoreError};
 use async_trait::async_trait;
 use engine::batch::{NotificationRow, Rows};
@@ -16,7 +17,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 const WEBHOOK: &str = "id, owner, url, template, kinds, secret, disabled_reason, created_at";
-const DELIVERY: &str = "id, webhook_id, run_id, seq, kind, body, state, attempts, due, last_status, last_error, created_at, delivered_at";
+const DELIVERY: &str =
+    "id, webhook_id, run_id, seq, kind, body, state, attempts, due, last_status, last_error, created_at, delivered_at";
 
 /// The placeholder of the kind is between quotes within the JSON list.
 const DISPATCH: &str = "INSERT INTO webhook_deliveries (id, webhook_id, run_id, seq, kind, body, state, attempts, due, created_at) \

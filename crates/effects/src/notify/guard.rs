@@ -107,9 +107,25 @@ mod tests {
     #[test]
     fn h7_addresses_inside_are_told_from_those_outside() {
         for inside in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "255.255.255.255",
-            "224.0.0.1", "198.18.0.1", "::1", "::", "fd00::1", "fe80::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
-            "2002:7f00:1::", "ff02::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "255.255.255.255",
+            "224.0.0.1",
+            "198.18.0.1",
+            "::1",
+            "::",
+            "fd00::1",
+            "fe80::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "ff02::1",
         ] {
             assert!(is_private(inside.parse().unwrap()), "{inside}");
         }
@@ -121,8 +137,17 @@ mod tests {
     #[test]
     fn h7_what_leads_inside_however_it_is_written_is_refused() {
         for bad in [
-            "http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://017700000001/", "http://[::1]:80/", "http://localhost/",
-            "http://a.localhost/", "http://[::ffff:169.254.169.254]/", "ftp://example.com/", "https://me:secret@example.com/", "javascript:1",
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://017700000001/",
+            "http://[::1]:80/",
+            "http://localhost/",
+            "http://a.localhost/",
+            "http://[::ffff:169.254.169.254]/",
+            "ftp://example.com/",
+            "https://me:secret@example.com/",
+            "javascript:1",
             "http://127.1/",
         ] {
             assert!(check(bad, Private::Refused).is_err(), "{bad}");

@@ -47,11 +47,11 @@ async fn exposition(house: &House) -> Result<String, StoreError> {
     out.family("pleach_build_info", "gauge", "The version that answers.");
     out.sample("pleach_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     out.family("pleach_runs", "gauge", "Runs in the database, by kind and status.");
-    for (kind, status, count) in house.store.run_counts().await? {
+    for (kind, status, count) in house.store.census().await? {
         out.sample("pleach_runs", &[("kind", kind.name()), ("status", status.name())], count as f64);
     }
     let told = house.live.told();
-    out.family("pleach_commits_total", "counter", "Commits that this process made or passed on.");
+    out.family("pleach_commits_total", "counter", "Commits that this process made.");
     out.sample("pleach_commits_total", &[], told.commits as f64);
     out.family("pleach_events_total", "counter", "Events in them.");
     out.sample("pleach_events_total", &[], told.events as f64);
@@ -125,7 +125,10 @@ mod tests {
         let mut out = Exposition::default();
         out.family("a_total", "counter", "How many.");
         out.sample("a_total", &[("kind", "tree"), ("status", "running")], 3.0);
-        assert_eq!(out.0, "# HELP a_total How many.\n# TYPE a_total counter\na_total{kind=\"tree\",status=\"running\"} 3\n");
+        assert_eq!(
+            out.0,
+            "# HELP a_total How many.\n# TYPE a_total counter\na_total{kind=\"tree\",status=\"running\"} 3\n"
+        );
         assert!(used().is_some_and(|(_, resident)| resident > 1e6));
     }
 }

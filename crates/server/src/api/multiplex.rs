@@ -102,6 +102,7 @@ pub struct Multiplex {
     shown: BTreeSet<RunId>,
     show_at: Instant,
     ready: VecDeque<Bytes>,
+    ended: bool,
 }
 
 impl Multiplex {
@@ -126,7 +127,7 @@ impl Multiplex {
             let Topic::Run(run, after) = topic else { continue };
             let row = caller.run(&house, run).await?;
             let reached = resumed.as_ref().map(|cursor| cursor.seqs[tails.len()]);
-            tails.push(Tail::new(&house, run, reached.or(after).unwrap_or(row.last_seq)));
+            tails.push(Tail::new(&house, caller, run, reached.or(after).unwrap_or(row.last_seq)));
         }
         let at = resumed.map_or_else(|| house.clock.now(), |cursor| cursor.at);
         let cursor = Cursor { seqs: tails.iter().map(|tail| tail.after).collect(), at };
@@ -146,6 +147,7 @@ impl Multiplex {
             shown: BTreeSet::new(),
             show_at: Instant::now(),
             ready: VecDeque::from([HELLO]),
+            ended: false,
         })
     }
 
@@ -154,6 +156,9 @@ impl Multiplex {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
+            }
+            if self.ended {
+                return None;
             }
             let happened = match or_beat(self.something()).await {
                 Ok(happened) => happened,
@@ -196,6 +201,7 @@ impl Multiplex {
                 self.ready.push_back(frames.into());
             }
             Heard::CaughtUp => {}
+            Heard::Barred => self.ended = true,
             Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
             Heard::Behind => {
                 let Tail { run, after, .. } = &self.tails[index];

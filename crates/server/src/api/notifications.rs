@@ -100,11 +100,7 @@ struct Unread {
     unread: u64,
 }
 
-async fn read(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Sent(marks): Sent<ReadMarks>,
-) -> Answer<Json<Unread>> {
+async fn read(State(house): State<Arc<House>>, caller: Caller, Sent(marks): Sent<ReadMarks>) -> Answer<Json<Unread>> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
         return Err(Problem::invalid("too_many", format!("{} ids were given; at most {MAX_MARKED}", ids.len())));

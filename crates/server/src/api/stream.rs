@@ -83,7 +83,7 @@ async fn of_run(
     let last_seen = last_event_id(&headers).and_then(|text| text.parse().ok());
     let after = last_seen.or(query.after).unwrap_or(0);
     let ready = VecDeque::from([HELLO]);
-    let log = Log { tail: Tail::new(&house, id, after), house, until: query.until, ready, ended: false };
+    let log = Log { tail: Tail::new(&house, &caller, id, after), house, until: query.until, ready, ended: false };
     Ok(sent(&caller, stream::unfold(log, |mut log| async move { Some((log.next().await?, log)) })))
 }
 
@@ -177,6 +177,7 @@ impl Log {
                 }
             }
             Heard::CaughtUp => self.look_for_end().await?,
+            Heard::Barred => self.ended = true,
             Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
             Heard::Behind => self.ready.push_back(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
         }

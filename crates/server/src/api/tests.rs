@@ -9,7 +9,6 @@ use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
 use futures::StreamExt;
-use runtime::memory::Memory;
 use runtime::ports::local_person;
 use serde_json::{Value, json};
 
@@ -23,7 +22,8 @@ async fn world() -> World {
         Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
             .unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+    let opened = store::open_inline(None, clock.clone()).await.unwrap();
+    let (store, post): (Arc<dyn Store>, Arc<dyn Post>) = (opened.clone(), opened);
     let now = clock.now();
     let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
     if store.actor("local").await.unwrap().is_none() {
@@ -41,8 +41,20 @@ async fn world() -> World {
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
-    let house =
-        House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All, live, views: Views::default() };
+    let house = House {
+        store,
+        desk: Some(drive.desk()),
+        catalogue,
+        clock,
+        drives: Drives::All,
+        live,
+        views: Views::default(),
+        sights: Arc::default(),
+        counters: Counters::default(),
+        post,
+        courier: None,
+        private: Private::Refused,
+    };
     World { router: router(Arc::new(house), Door::Private), drive }
 }
 

@@ -24,10 +24,7 @@ const SHOWN: usize = 50;
 pub fn routes() -> Vec<Route> {
     let new = form(
         [("url", words(2_000))],
-        [
-            ("kinds", up_to(KINDS.len(), one_of(KINDS))),
-            ("template", one_of(Template::ALL.map(Template::name))),
-        ],
+        [("kinds", up_to(KINDS.len(), one_of(KINDS))), ("template", one_of(Template::ALL.map(Template::name)))],
     );
     let mut made = webhook();
     made["properties"]["secret"] = text();

@@ -7,6 +7,8 @@ mod home;
 #[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
 #[path = "../cli/database.rs"]
 mod database;
+mod notices;
 mod owner;
+mod receiver;
 mod snapshot;
 mod streams;

@@ -125,7 +125,9 @@ fn h7_the_test_button_says_what_came_of_it_and_gone_means_gone() {
 #[test]
 fn h7_addresses_inside_are_refused_unless_the_configuration_allows_them() {
     let owner = Owner::of(Home::bare());
-    for url in ["http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/latest/meta-data", "ftp://example.com/"] {
+    for url in
+        ["http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/latest/meta-data", "ftp://example.com/"]
+    {
         let (status, problem) = owner.ask(Method::POST, "/api/webhooks", Some(json!({ "url": url })));
         assert_eq!((status, &problem["type"]), (422, &json!("bad_url")), "{url}");
     }

@@ -29,7 +29,8 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
         let taken: Arc<Mutex<Vec<Taken>>> = Arc::default();
-        let (ledger, mut answers) = (taken.clone(), answers.iter().map(|&answer| answer.to_owned()).collect::<Vec<_>>());
+        let (ledger, mut answers) =
+            (taken.clone(), answers.iter().map(|&answer| answer.to_owned()).collect::<Vec<_>>());
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let answer = if answers.is_empty() { "204".into() } else { answers.remove(0) };
@@ -38,7 +39,10 @@ impl Receiver {
                 }
                 let (status, headers) = answer.split_once("\r\n").unwrap_or((&answer, ""));
                 let more = if headers.is_empty() { String::new() } else { format!("{headers}\r\n") };
-                let _ = write!(&stream, "HTTP/1.1 {status} As told\r\ncontent-length: 0\r\nconnection: close\r\n{more}\r\n");
+                let _ = write!(
+                    &stream,
+                    "HTTP/1.1 {status} As told\r\ncontent-length: 0\r\nconnection: close\r\n{more}\r\n"
+                );
             }
         });
         Receiver { url, taken }

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use engine::batch::{IterationRow, NotificationRow, RunRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
@@ -142,6 +143,16 @@ impl Log for FaultyStore {
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
         self.readable().await?;
         self.inner.changed_runs(since).await
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        self.readable().await?;
+        self.inner.census().await
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        self.readable().await?;
+        self.inner.run_of_node(node).await
     }
 
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
