@@ -6,7 +6,8 @@ use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
-use crate::run::{Machine, Run, Shared, StopReason};
+use crate::run::{Machine, Run, Shared, Status, StopReason};
+use crate::time::Timestamp;
 use crate::tree;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use std::collections::BTreeSet;
 pub fn rows(run: &Run, events: &[Event]) -> Rows {
     Rows {
         run: run_row(run),
+        wake_at: wake_at(run),
         iterations: iterations(run.shared.id, events),
         nodes: nodes(run, events),
         plans: events.iter().filter_map(plan).collect(),
@@ -22,6 +24,11 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
         entries: events.iter().filter_map(entry).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
+}
+
+fn wake_at(run: &Run) -> Option<Timestamp> {
+    let waits = run.shared.status() == Status::WaitingOnUser;
+    run.shared.open_questions().filter(|_| waits).filter_map(|question| question.deadline_at).min()
 }
 
 pub fn run_row(run: &Run) -> RunRow {
@@ -336,7 +343,7 @@ fn criterion_line(item: &Value) -> String {
 }
 
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
-pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (crate::batch::Batch, Rows) {
+pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);
     let fact: Fact = crate::facts::run::Failed { stop_reason: StopReason::Error, error: why.to_owned() }.into();
     let payload = fact.encode().unwrap_or_else(|| "{}".into());
@@ -354,7 +361,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
     event.hash = event.link(row.head);
     let mut batch = crate::batch::Batch::after(row.id, row.last_seq);
     let run = RunRow {
-        status: crate::run::Status::Failed,
+        status: Status::Failed,
         activity: "failed".into(),
         stop_reason: Some(StopReason::Error),
         stop_detail: Some(why.to_owned()),
@@ -379,6 +386,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
         batch,
         Rows {
             run,
+            wake_at: None,
             iterations: Vec::new(),
             nodes: Vec::new(),
             plans: Vec::new(),

@@ -6,8 +6,10 @@ mod caller;
 mod commands;
 pub mod door;
 mod events;
+mod inbox;
 mod metrics;
 mod multiplex;
+mod nodes;
 mod notifications;
 mod openapi;
 pub mod problems;
@@ -25,6 +27,7 @@ mod workspace;
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
 pub use metrics::Counters;
+pub use nodes::NodeView;
 pub use snapshot::Views;
 pub use tail::Sights;
 pub use workspace::Workspace;
@@ -114,6 +117,8 @@ fn table() -> Vec<Route> {
         process::routes(),
         runs::routes(),
         commands::routes(),
+        nodes::routes(),
+        inbox::routes(),
         events::routes(),
         snapshot::routes(),
         stream::routes(),

@@ -11,4 +11,5 @@ mod people;
 mod postgres;
 mod runs;
 mod scope;
+mod tree;
 mod workspace;
