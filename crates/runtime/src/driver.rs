@@ -8,12 +8,13 @@ use crate::breaker::Breaker;
 use crate::desk::{CommandError, Desk, Note, Order};
 use crate::load::{is_stored, load};
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
+use crate::views::Keeper;
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
 use engine::event::Event;
 use engine::projection;
-use engine::run::{Command, Parked, Run};
+use engine::run::{Command, Parked, Run, Status};
 use engine::time::Timestamp;
 use futures::FutureExt;
 use std::collections::HashMap;
@@ -46,9 +47,20 @@ pub enum Parting {
 /// What has happened to the run since its last commit.
 enum Happening {
     TakenOver(Option<Timestamp>),
-    Outcome { effect: EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked> },
-    Command { command: Command, actor: Actor, reply: Reply },
+    Outcome {
+        effect: EffectId,
+        attempt: u32,
+        outcome: Outcome,
+        parked: Option<Parked>,
+    },
+    Command {
+        command: Command,
+        actor: Actor,
+        reply: Reply,
+    },
     Tick,
+    /// A deadline has passed by the database's clock, whatever this process's own says.
+    Overdue(Timestamp),
 }
 
 /// Who waits to hear that a command is stored.
@@ -60,6 +72,7 @@ pub(crate) struct Driver {
     breaker: Arc<Breaker>,
     lease: Lease,
     run: Run,
+    keeper: Keeper,
     notes: mpsc::UnboundedReceiver<Note>,
     flights: JoinSet<(EffectId, u32, Outcome)>,
     providers: HashMap<EffectId, String>,
@@ -92,6 +105,7 @@ impl Driver {
             breaker,
             lease: claimed.lease,
             run,
+            keeper: Keeper::default(),
             notes,
             flights: JoinSet::new(),
             providers: HashMap::new(),
@@ -105,6 +119,12 @@ impl Driver {
             drain_until: None,
         };
         driver.tell(Happening::TakenOver(claimed.last_seen));
+        if driver.run.shared.status() == Status::WaitingOnUser
+            && let Some(deadline) = driver.run.due(driver.now()).wake_at
+        {
+            // Nobody else would have been given a run that waits for people.
+            driver.tell(Happening::Overdue(deadline));
+        }
         match driver.turn().await {
             Ok(()) => Parting::AtRest,
             Err(parting) => parting,
@@ -151,6 +171,7 @@ impl Driver {
                 }
             }
             Happening::Tick => run.tick(now),
+            Happening::Overdue(deadline) => run.tick(now.max(*deadline)),
         }
     }
 
@@ -256,7 +277,8 @@ impl Driver {
             {
                 return Ok(false);
             }
-            self.desk.office.live.publish(events);
+            self.desk.office.live.publish(&events);
+            self.keeper.committed(self.desk.office.store.as_ref(), self.lease.run_id, &events).await;
         }
         self.drafted.clear();
         let happened = std::mem::take(&mut self.since_commit).into_iter();

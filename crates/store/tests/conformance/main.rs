@@ -3,9 +3,12 @@
 mod jobs;
 mod log;
 mod maintenance;
+mod played;
 mod postgres;
 mod reading;
 mod sqlite;
+mod tree;
+mod views;
 mod workspace;
 mod world;
 
