@@ -3,11 +3,12 @@
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
 //! `live` tells who is listening what was committed, `breaker` remembers which providers are down,
-//! `memory` is the store that the others are measured against.
+//! `keys` is what doors need of a store and the loop does not, `memory` is the store that the others are measured against.
 
 pub mod breaker;
 pub mod desk;
 mod driver;
+pub mod keys;
 pub mod live;
 mod load;
 pub mod memory;

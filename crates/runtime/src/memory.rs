@@ -1,6 +1,7 @@
 //! The store in memory: what the loop's own tests and the simulation run on, and the plainest statement
 //! of what the SQL stores must do. Holds everything behind one lock; nothing outlives the process.
 
+mod keys;
 mod library;
 pub mod terms;
 pub mod workspace;
@@ -59,6 +60,7 @@ struct State {
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
+    ring: keys::Ring,
 }
 
 struct Stored {

@@ -15,7 +15,7 @@ use engine::event::StoredEvent;
 use engine::ids::RunId;
 use engine::run::Status;
 use engine::workspace::Scope;
-use futures::{StreamExt, stream};
+use futures::stream;
 use runtime::ports::StoreError;
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -113,8 +113,8 @@ async fn stream(
         ended: false,
     };
     let events = stream::unfold(tail, |mut tail| async move { Some((Ok::<_, Infallible>(tail.next().await?), tail)) });
-    let events = events.take_until(caller.revoked());
-    Ok(axum::response::Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(10))))
+    Ok(axum::response::Sse::new(caller.while_valid(events))
+        .keep_alive(KeepAlive::new().interval(Duration::from_secs(10))))
 }
 
 struct Tail<T> {

@@ -6,25 +6,37 @@ mod caller;
 mod commands;
 pub mod door;
 mod events;
+pub mod front;
+mod login;
+mod once;
 mod openapi;
+mod pace;
 pub mod problems;
 mod process;
 mod records;
 mod route;
 mod runs;
+mod secret;
 mod shape;
+mod tokens;
+pub mod validity;
 mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use login::CodeView;
+pub use tokens::{NewToken, TokenMade, TokenView};
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use door::Door;
+use front::Front;
 use problems::Problem;
 use route::Route;
+use runtime::keys::Keys;
 use runtime::ports::{Clock, Store};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -34,11 +46,13 @@ const MAX_BODY: usize = 1 << 20;
 /// What every handler may use.
 pub struct House {
     pub store: Arc<dyn Store>,
+    pub keys: Arc<dyn Keys>,
     /// Absent where the database is only read.
     pub desk: Option<runtime::Desk>,
     pub catalogue: Arc<Catalogue>,
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
+    pub front: Front,
 }
 
 /// What this process takes on by itself.
@@ -58,6 +72,9 @@ pub struct HolderView {
     pub pid: u32,
     pub version: String,
     pub drives: Drives,
+    /// Where people reach it over the network.
+    #[serde(default)]
+    pub url: Option<String>,
 }
 
 /// A part of a list, and where the next part starts.
@@ -80,15 +97,27 @@ impl House {
 
 /// Every route there is. A new one is a line in its module's `routes()`.
 fn table() -> Vec<Route> {
-    [process::routes(), runs::routes(), commands::routes(), events::routes(), workspace::routes()].concat()
+    [
+        process::routes(),
+        login::routes(),
+        runs::routes(),
+        commands::routes(),
+        events::routes(),
+        workspace::routes(),
+        tokens::routes(),
+    ]
+    .concat()
 }
 
 pub fn router(house: Arc<House>, door: Door) -> Router {
-    route::serve(table(), &house, door)
+    let routes = route::serve(table(), &house, door)
         .fallback(process::nowhere)
         .method_not_allowed_fallback(process::no_such_method)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .with_state(house)
+        .layer(DefaultBodyLimit::max(MAX_BODY));
+    match door {
+        Door::Private => routes.with_state(house),
+        Door::Open => routes.layer(from_fn_with_state(house.clone(), front::receive)).with_state(house),
+    }
 }
 
 #[cfg(test)]

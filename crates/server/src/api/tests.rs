@@ -10,7 +10,7 @@ use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
 use futures::StreamExt;
 use runtime::memory::Memory;
-use runtime::ports::local_person;
+use runtime::ports::{Library, local_person};
 use serde_json::{Value, json};
 
 struct World {
@@ -23,7 +23,7 @@ async fn world() -> World {
         Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
             .unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+    let store = Arc::new(Memory::new(clock.clone()));
     let now = clock.now();
     let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
     if store.actor("local").await.unwrap().is_none() {
@@ -40,7 +40,9 @@ async fn world() -> World {
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone());
-    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All };
+    let front = Front::new(None, validity::Validity::new(store.clone(), clock.clone()));
+    let desk = Some(drive.desk());
+    let house = House { keys: store.clone(), store, desk, catalogue, clock, drives: Drives::All, front };
     World { router: router(Arc::new(house), Door::Private), drive }
 }
 
