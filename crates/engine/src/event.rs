@@ -24,7 +24,7 @@ pub struct Event {
 }
 
 /// The row as a store keeps it, before its payload is understood.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StoredEvent {
     pub run_id: RunId,
     pub seq: u64,

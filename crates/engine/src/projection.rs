@@ -5,7 +5,8 @@ use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow
 use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
 use crate::ids::ArtifactId;
-use crate::run::{Machine, Run, StopReason};
+use crate::run::{Machine, Run, Status, StopReason};
+use crate::time::Timestamp;
 use crate::tree;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use std::collections::BTreeSet;
 pub fn rows(run: &Run, events: &[Event]) -> Rows {
     Rows {
         run: run_row(run),
+        wake_at: wake_at(run),
         iterations: iterations(run, events),
         nodes: nodes(run, events),
         plans: events.iter().filter_map(plan).collect(),
@@ -21,6 +23,11 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
         entries: events.iter().filter_map(entry).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
+}
+
+fn wake_at(run: &Run) -> Option<Timestamp> {
+    let waits = run.shared.status() == Status::WaitingOnUser;
+    run.shared.open_questions().filter(|_| waits).filter_map(|question| question.deadline_at).min()
 }
 
 pub fn run_row(run: &Run) -> RunRow {
@@ -311,7 +318,7 @@ fn criterion_line(item: &Value) -> String {
 }
 
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
-pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (crate::batch::Batch, Rows) {
+pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);
     let fact: Fact = crate::facts::run::Failed { stop_reason: StopReason::Error, error: why.to_owned() }.into();
     let payload = fact.encode().unwrap_or_else(|| "{}".into());
@@ -329,7 +336,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
     event.hash = event.link(row.head);
     let mut batch = crate::batch::Batch::after(row.id, row.last_seq);
     let run = RunRow {
-        status: crate::run::Status::Failed,
+        status: Status::Failed,
         activity: "failed".into(),
         stop_reason: Some(StopReason::Error),
         stop_detail: Some(why.to_owned()),
@@ -354,6 +361,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
         batch,
         Rows {
             run,
+            wake_at: None,
             iterations: Vec::new(),
             nodes: Vec::new(),
             plans: Vec::new(),

@@ -8,10 +8,10 @@ pub mod workspace;
 
 use crate::ports::{Append, AppendError, Claimed, Clock, Lease, Log, StoreError, local_person};
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
+use engine::ids::{self, ActorId, ArtifactId, DocumentId, PlanId, ProjectId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -67,12 +67,18 @@ struct Stored {
     row: RunRow,
     events: Vec<StoredEvent>,
     iterations: BTreeMap<u32, IterationRow>,
+    /// By ordinal.
+    nodes: BTreeMap<u32, NodeRow>,
+    plans: BTreeMap<(Timestamp, PlanId), PlanRow>,
+    artifacts: BTreeMap<(Timestamp, ArtifactId), ArtifactRow>,
     job: Job,
 }
 
 #[derive(Clone, Debug)]
 struct Job {
     due: Timestamp,
+    /// While the run waits for people: when it is due all the same.
+    wake_at: Option<Timestamp>,
     unit: u32,
     owner: Option<String>,
     until: Timestamp,
@@ -117,7 +123,8 @@ impl Stored {
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
-        self.row.status.is_live() && (self.job.owner.is_none() || self.job.until <= now)
+        let due = self.row.status.is_live() || self.job.wake_at.is_some_and(|at| at <= now);
+        due && (self.job.owner.is_none() || self.job.until <= now)
     }
 }
 
@@ -197,6 +204,9 @@ impl State {
         let Some(stored) = self.runs.get_mut(&rows.run.id) else { return };
         stored.row = rows.run;
         stored.iterations.extend(rows.iterations.into_iter().map(|row| (row.iteration, row)));
+        stored.nodes.extend(rows.nodes.into_iter().map(|row| (row.ordinal, row)));
+        stored.plans.extend(rows.plans.into_iter().map(|row| ((row.created_at, row.id), row)));
+        stored.artifacts.extend(rows.artifacts.into_iter().map(|row| ((row.created_at, row.id), row)));
     }
 
     fn settle_job(&mut self, append: &Append, now: Timestamp) {
@@ -206,6 +216,9 @@ impl State {
             row: append.rows.run.clone(),
             events: Vec::new(),
             iterations: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            plans: BTreeMap::new(),
+            artifacts: BTreeMap::new(),
             job: first_job(append, now),
         };
         let stored = self.runs.entry(append.batch.run_id).or_insert_with(fresh);
@@ -215,6 +228,7 @@ impl State {
         if !live && append.rows.run.status != engine::run::Status::Paused {
             stored.job.owner = None;
         }
+        stored.job.wake_at = append.rows.wake_at;
         if stored.job.unit != unit {
             (stored.job.unit, stored.job.attempts) = (unit, 0);
         }
@@ -229,6 +243,7 @@ fn first_job(append: &Append, now: Timestamp) -> Job {
     let claimed = append.claim_for.is_some();
     Job {
         due: now,
+        wake_at: None,
         unit: append.rows.run.iteration,
         owner: append.claim_for.clone(),
         until: now.plus_ms(FIRST_LEASE.as_millis() as i64),

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use engine::actor::ActorKind;
-use engine::batch::{Batch, IterationRow, NotificationRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, NodeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
@@ -87,7 +87,8 @@ pub trait Log: Send + Sync + 'static {
     /// The texts in the order asked for; one that is missing is `Unusable`.
     async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
 
-    /// Lease up to `limit` live runs (queued or running) that nobody holds, oldest first, or only `only`.
+    /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
+    /// their `wake_at`; oldest first, or only `only`.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
     async fn claim(
         &self,
@@ -111,8 +112,19 @@ pub struct RunFilter {
     pub kind: Option<Kind>,
     pub status: Option<Status>,
     pub text: Option<String>,
+    /// Only runs that can still be answered: not over, and with something asked.
+    pub asking: bool,
     /// Older than this one.
     pub before: Option<RunId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeFilter {
+    /// Made after the node with this ordinal.
+    pub after: Option<u32>,
+    /// With an event of their own at this moment or later.
+    pub since: Option<Timestamp>,
     pub limit: usize,
 }
 
@@ -169,6 +181,21 @@ pub trait Library: Send + Sync + 'static {
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
     async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError>;
+    /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError>;
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError>;
+    /// The events of one node, in order, after `after`.
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+    /// Every version of every plan, oldest first, or only one node's.
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError>;
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError>;
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
 
     async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError>;

@@ -34,7 +34,7 @@ pub(crate) fn unguarded(error: WriteError) -> StoreError {
 /// Two index ranges, each by its own partial index: an `OR` would scan the whole table.
 fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Statement {
     let mut query = Query::new("WITH free AS MATERIALIZED (");
-    let ready = "state = 'live' AND lease_owner IS NULL";
+    let ready = "state = 'live' AND lease_owner IS NULL AND due <= now_ms()";
     let lapsed = "state = 'live' AND lease_owner IS NOT NULL AND lease_until <= now_ms()";
     for (name, range, order) in [("ready", ready, "due, run_id"), ("lapsed", lapsed, "lease_until")] {
         query.push(if name == "lapsed" { " UNION ALL " } else { "" });

@@ -46,6 +46,8 @@ pub struct Shared {
     pub updated_at: Timestamp,
     /// Working time is counted up to here.
     pub(super) counted_until: Timestamp,
+    /// When a person said something last.
+    pub(super) word_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// How often the run has ended and was continued: one generation of its ending effects each.
     pub generation: u32,
@@ -103,6 +105,7 @@ impl Shared {
             started_at: None,
             updated_at: at,
             counted_until: at,
+            word_at: None,
             ended_at: None,
             generation: 0,
             last_seq: 0,

@@ -77,6 +77,10 @@ impl Rules for State {
         self.rests(shared)
     }
 
+    fn has_node(&self, node: NodeId) -> bool {
+        self.node(node).is_some()
+    }
+
     fn order(&self, shared: &Shared, node: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
         self.ordered(shared, node, order, facts)
     }

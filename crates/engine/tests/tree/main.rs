@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod control;
+mod golden;
 mod hostile;
 #[path = "../play/mod.rs"]
 mod play;

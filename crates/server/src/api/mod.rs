@@ -7,7 +7,9 @@ mod commands;
 pub mod door;
 mod events;
 pub mod front;
+mod inbox;
 mod login;
+mod nodes;
 mod once;
 mod openapi;
 mod pace;
@@ -25,6 +27,7 @@ mod workspace;
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
 pub use login::CodeView;
+pub use nodes::NodeView;
 pub use tokens::{NewToken, TokenMade, TokenView};
 pub use workspace::Workspace;
 
@@ -102,6 +105,8 @@ fn table() -> Vec<Route> {
         login::routes(),
         runs::routes(),
         commands::routes(),
+        nodes::routes(),
+        inbox::routes(),
         events::routes(),
         workspace::routes(),
         tokens::routes(),

@@ -61,6 +61,7 @@ impl Problem {
     pub fn into_failure(self) -> Failure {
         let next = match self.slug.as_str() {
             "run_not_found" => Some("`pleach ls` lists the runs you may see."),
+            "node_not_found" => Some("`pleach show RUN` lists the nodes of a tree run."),
             "project_not_found" => Some("`pleach project ls` lists the projects you may see."),
             "document_not_found" => {
                 Some("`pleach show RUN` lists a run's documents with their ids; `pleach search WORDS` finds others.")

@@ -102,6 +102,7 @@ async fn list(
         kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
         status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
         text: query.q.filter(|text| !text.trim().is_empty()),
+        asking: false,
         before: query.cursor,
         limit,
     };

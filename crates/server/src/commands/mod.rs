@@ -4,6 +4,7 @@ mod drive;
 mod entities;
 mod follow;
 mod look;
+mod nodes;
 mod serve;
 mod start;
 mod tokens;
@@ -56,6 +57,7 @@ impl Session {
             Command::Watch(args) => drive::watch(self, &args.run).await,
             Command::Answer(args) => drive::answer(self, args).await,
             Command::Resume(args) => drive::resume(self, args).await,
+            Command::Retry(args) => drive::retry(self, args).await,
             Command::Extend(args) => drive::extend(self, args).await,
             Command::Say(args) => drive::say(self, args).await,
             Command::Pause(args) => drive::control(self, args, "pause").await,

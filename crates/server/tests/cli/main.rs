@@ -10,4 +10,5 @@ mod people;
 mod postgres;
 mod runs;
 mod scope;
+mod tree;
 mod workspace;

@@ -7,13 +7,13 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// A database of its own on the server the test command started.
-struct Database {
+pub struct Database {
     name: String,
     server: String,
 }
 
 impl Database {
-    fn create() -> Database {
+    pub fn create() -> Database {
         let server = std::env::var("PLEACH_TEST_POSTGRES").expect("PLEACH_TEST_POSTGRES: run the tests through ./test");
         let name = format!(
             "cli_{}_{}",
@@ -24,7 +24,7 @@ impl Database {
         Database { name, server }
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let (base, _) = self.server.rsplit_once('/').expect("a database in the URL");
         format!("{base}/{}", self.name)
     }

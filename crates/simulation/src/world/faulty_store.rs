@@ -5,14 +5,14 @@ use super::nature::{Fate, Nature, Turn};
 use super::process::Process;
 use super::witness::Witness;
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, RunFilter, Store,
-    StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, NodeFilter,
+    RunFilter, Store, StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,6 +158,38 @@ impl Library for FaultyStore {
     async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
         self.readable().await?;
         self.inner.iterations(scope, run).await
+    }
+
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        self.readable().await?;
+        self.inner.nodes(scope, run, filter).await
+    }
+
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.readable().await?;
+        self.inner.timeline(scope, run, node, after, limit).await
+    }
+
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.readable().await?;
+        self.inner.node(scope, run, node).await
+    }
+
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+        self.readable().await?;
+        self.inner.plans(scope, run, node).await
+    }
+
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+        self.readable().await?;
+        self.inner.artifacts(scope, run, node).await
     }
 
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {

@@ -4,9 +4,11 @@ mod jobs;
 mod keys;
 mod log;
 mod maintenance;
+mod played;
 mod postgres;
 mod reading;
 mod sqlite;
+mod tree;
 mod workspace;
 mod world;
 

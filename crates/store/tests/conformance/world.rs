@@ -28,6 +28,14 @@ impl Clock for TestClock {
     }
 }
 
+struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     Memory,
@@ -136,6 +144,18 @@ impl World {
         match &self.clock {
             Some(clock) => drop(clock.0.fetch_add(duration.as_millis() as i64, Ordering::SeqCst)),
             None => tokio::time::sleep(duration).await,
+        }
+    }
+
+    /// What the clock says that judges leases.
+    pub fn now(&self) -> Timestamp {
+        self.wall().now()
+    }
+
+    pub fn wall(&self) -> Arc<dyn Clock> {
+        match &self.clock {
+            Some(clock) => clock.clone(),
+            None => Arc::new(WallClock),
         }
     }
 
