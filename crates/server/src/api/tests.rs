@@ -1,5 +1,7 @@
 //! The API from a client's side, on the store in memory and the rehearsal model.
 
+mod tree;
+
 use super::*;
 use crate::args::Global;
 use crate::config::{Config, Environment};
