@@ -134,14 +134,14 @@ impl Connection {
         }
     }
 
-    async fn recognize(&self, token: &str) -> Answer<Caller> {
+    async fn recognize(&mut self, token: &str) -> Answer<Caller> {
         door::recognize(&self.house, token, KeyKind::Token).await
     }
 
-    async fn admit(&self, message: &Incoming) -> Answer<Channel> {
+    async fn admit(&mut self, message: &Incoming) -> Answer<Channel> {
         let own = message.payload["access_token"].as_str().filter(|token| !token.is_empty());
-        let token = own.or(self.token.as_deref()).unwrap_or_default();
-        let caller = self.recognize(token).await?;
+        let token = own.or(self.token.as_deref()).unwrap_or_default().to_owned();
+        let caller = self.recognize(&token).await?;
         Channel::open(&self.house, caller, message).await
     }
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 14] = [
     "data_dir",
     "database",
     "database_direct",

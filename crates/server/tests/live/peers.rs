@@ -141,6 +141,11 @@ fn peers_t13_a_join_out_of_scope_or_without_a_token_is_refused() {
         assert_eq!(refused["status"], "CHANNEL_ERROR", "{refused}");
         assert!(talker.nothing_for(Duration::from_millis(1_500)) || !talker.next()["payload"].is_object());
     }
+    let mut talker = join(&owner, &mine, "", "2.0.0", &[&topic]);
+    assert_eq!(talker.next()["status"], "SUBSCRIBED");
+    writeln!(talker.stdin, "auth {hers}").expect("told");
+    while talker.next()["status"] != "CLOSED" {}
+    assert!(talker.nothing_for(Duration::from_millis(1_500)), "a token that may not see the run ends the topic");
     for other in [unknown, "homework:run:not-an-id", &format!("homework:run:{run}"), "anything"] {
         assert_eq!(join(&owner, &mine, "", "2.0.0", &[other]).next()["status"], "CHANNEL_ERROR", "{other}");
     }
