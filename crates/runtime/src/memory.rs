@@ -1,6 +1,7 @@
 //! The store in memory: what the loop's own tests and the simulation run on, and the plainest statement
 //! of what the SQL stores must do. Holds everything behind one lock; nothing outlives the process.
 
+mod keys;
 mod library;
 pub mod terms;
 pub mod workspace;
@@ -64,6 +65,7 @@ struct State {
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
     checkpoints: BTreeMap<(RunId, i64, u64), String>,
+    ring: keys::Ring,
 }
 
 struct Stored {

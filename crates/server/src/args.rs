@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
 use engine::facts::effect::Decision;
-use engine::ids::{DocumentId, ProjectId, QuestionId};
+use engine::ids::{DocumentId, KeyId, ProjectId, QuestionId};
 use engine::money::Usd;
 use std::path::PathBuf;
 
@@ -90,6 +90,9 @@ pub enum Command {
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
+    /// Tokens for programs and links for browsers
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Compute the projections again from the log
     Rebuild,
     /// Remove old finished runs
@@ -369,6 +372,34 @@ pub enum ActorCommand {
         name: Option<String>,
     },
     Ls,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// A new token, printed this once
+    Create {
+        /// Whose it will be; the acting person's own when left out
+        handle: Option<String>,
+        /// What it is for
+        #[arg(long)]
+        name: Option<String>,
+        /// read, run or admin; each includes those before it
+        #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "run")]
+        scopes: Vec<String>,
+        /// When it ends: 90d, 12h, 30m
+        #[arg(long, value_name = "AGE", value_parser = age)]
+        expires: Option<std::time::Duration>,
+    },
+    /// Tokens and sessions, without their secrets
+    Ls {
+        /// Everybody's
+        #[arg(long)]
+        all: bool,
+    },
+    /// End a token at once, with the sessions opened with it
+    Revoke { id: KeyId },
+    /// A link that logs a browser in, once
+    Link,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod append;
 mod backend;
 mod changes;
 mod codec;
+mod keys;
 mod known;
 mod library;
 mod log;

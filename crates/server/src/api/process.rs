@@ -2,7 +2,7 @@
 
 use super::problems::Problem;
 use super::route::{Access, Route};
-use super::shape::{count, one_of, open, record, text};
+use super::shape::{count, nullable, one_of, open, record, text};
 use super::{Answer, HolderView, House, openapi};
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,10 @@ pub fn routes() -> Vec<Route> {
         Route::get("/openapi.json", Access::Public, "This document", document).gives(200, open()),
         Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).gives(
             200,
-            record([("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))], []),
+            record(
+                [("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))],
+                [("url", nullable(text()))],
+            ),
         ),
     ]
 }
@@ -45,7 +48,12 @@ async fn document() -> impl IntoResponse {
 }
 
 async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
-    Json(HolderView { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").into(), drives: house.drives })
+    Json(HolderView {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        drives: house.drives,
+        url: house.front.url(),
+    })
 }
 
 pub async fn nowhere(uri: Uri) -> Problem {

@@ -31,6 +31,7 @@ pub fn routes() -> Vec<Route> {
             .asks("limit", whole(1, MAX_PAGE as i64))
             .gives(200, page(records::run())),
         Route::post("/api/runs", Run, "Start a run", create)
+            .paced()
             .takes(brief::shape())
             .gives(201, records::run())
             .gives(200, records::run())

@@ -11,7 +11,8 @@ use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
 use futures::StreamExt;
-use runtime::ports::local_person;
+use runtime::memory::Memory;
+use runtime::ports::{Library, local_person};
 use serde_json::{Value, json};
 
 struct World {
@@ -24,8 +25,8 @@ async fn world() -> World {
         Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
             .unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let opened = store::open_inline(None, clock.clone()).await.unwrap();
-    let (store, post): (Arc<dyn Store>, Arc<dyn Post>) = (opened.clone(), opened);
+    let store = Arc::new(Memory::new(clock.clone()));
+    let post = store::open_inline(None, clock.clone()).await.unwrap();
     let now = clock.now();
     let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
     if store.actor("local").await.unwrap().is_none() {
@@ -44,11 +45,13 @@ async fn world() -> World {
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
     let house = House {
-        store,
+        keys: store.clone(),
         desk: Some(drive.desk()),
         catalogue,
-        clock,
         drives: Drives::All,
+        front: Front::new(None, validity::Validity::new(store.clone(), clock.clone())),
+        clock,
+        store,
         live,
         views: Views::default(),
         sights: Arc::default(),

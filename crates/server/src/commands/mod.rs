@@ -7,6 +7,7 @@ mod look;
 mod nodes;
 mod serve;
 mod start;
+mod tokens;
 mod upkeep;
 
 use crate::args::{Cli, Command};
@@ -70,6 +71,7 @@ impl Session {
             Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
+            Command::Token(command) => tokens::token(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Doctor => upkeep::doctor(self).await,

@@ -1,6 +1,7 @@
 //! What every store promises, and what only the SQL ones do. One text, run on each of them.
 
 mod jobs;
+mod keys;
 mod log;
 mod maintenance;
 mod played;

@@ -9,6 +9,7 @@ use engine::projection;
 use engine::run::{Command, Kind, Lane, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
+use runtime::keys::Keys;
 use runtime::memory::Memory;
 use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
 use serde_json::{Value, json};
@@ -54,6 +55,7 @@ pub enum Place {
 #[derive(Clone)]
 pub struct World {
     pub store: Arc<dyn Store>,
+    pub keys: Arc<dyn Keys>,
     pub sql: Option<Arc<SqlStore>>,
     pub place: Place,
     clock: Option<Arc<TestClock>>,
@@ -67,7 +69,8 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise:
     let file = directory.path().join("pleach.db");
     match kept {
         Kept::Memory => {
-            promise(World::around(Arc::new(Memory::new(clock.clone())), None, Place::Nowhere, Some(clock)).await).await
+            let memory = Arc::new(Memory::new(clock.clone()));
+            promise(World::around(memory, None, Place::Nowhere, Some(clock)).await).await
         }
         Kept::Sqlite => {
             let sql =
@@ -127,13 +130,13 @@ pub async fn execute(url: &str, sql: &str) {
 
 impl World {
     async fn around(
-        store: Arc<dyn Store>,
+        store: Arc<impl Store + Keys>,
         sql: Option<Arc<SqlStore>>,
         place: Place,
         clock: Option<Arc<TestClock>>,
     ) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
-        World { store, sql, place, clock, me }
+        World { keys: store.clone(), store, sql, place, clock, me }
     }
 
     /// Time goes by, for the clock that judges leases.

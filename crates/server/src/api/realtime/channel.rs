@@ -25,7 +25,8 @@ enum Topic {
 impl Topic {
     fn parse(name: &str) -> Option<Topic> {
         let mut parts = name.split(':');
-        let (Some(family), Some(what), Some(id), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        let (Some(family), Some(what), Some(id), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
             return None;
         };
         match (family, what) {
