@@ -8,8 +8,6 @@ export type Page =
   | { name: 'projects' }
   | { name: 'project'; id: string }
   | { name: 'questions' }
-  | { name: 'agents' }
-  | { name: 'agent'; id: string }
   | { name: 'webhooks' }
   | { name: 'settings' }
   | { name: 'login' }
@@ -19,7 +17,6 @@ const LISTS = {
   runs: 'run',
   documents: 'document',
   projects: 'project',
-  agents: 'agent',
 } as const;
 const SINGLE = ['questions', 'webhooks', 'settings', 'login'] as const;
 
