@@ -1,2 +1,7 @@
-// The entry: mounts the shell of src/app into the page.
-export {};
+// The entry: styles first, then the shell.
+import './style/tokens.css';
+import './style/base.css';
+import { mount } from 'svelte';
+import App from './app/App.svelte';
+
+mount(App, { target: document.body });
