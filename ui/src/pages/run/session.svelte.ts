@@ -25,7 +25,7 @@ export class Session {
   /** How much each call in flight has said so far. */
   readonly speaking = new SvelteMap<string, number>();
   /** The run as shown: folded here, or as the list knew it until then. */
-  readonly row = $derived((this.opened ? (this.seen.row as Run | null) : null) ?? shelf.runs.get(this.id) ?? null);
+  readonly row = $derived.by(() => (this.opened ? (this.seen.row as Run | null) : null) ?? shelf.runs.get(this.id) ?? null);
   private unfollow: (() => void) | null = null;
   private closed = false;
 

@@ -4,7 +4,9 @@ export type Inline =
   | { kind: 'text'; text: string }
   | { kind: 'code'; text: string }
   | { kind: 'break' }
-  | { kind: 'strong' | 'em' | 'del'; inside: Inline[] }
+  | { kind: 'strong'; inside: Inline[] }
+  | { kind: 'em'; inside: Inline[] }
+  | { kind: 'del'; inside: Inline[] }
   | { kind: 'link'; href: string; inside: Inline[] }
   /** Never loaded: an image's address can carry away what the model has read. */
   | { kind: 'image'; href: string | null; alt: string };
@@ -89,7 +91,7 @@ function escaped(text: string, at: number): Found | null {
 }
 
 function newline(text: string, at: number): Found {
-  const hard = text.endsWith('  ', at) || text.slice(0, at).endsWith('  ');
+  const hard = text[at - 1] === ' ' && text[at - 2] === ' ';
   return { node: hard ? { kind: 'break' } : ' ', end: at + 1 };
 }
 
