@@ -32,7 +32,7 @@ const TOOL = 4;
 
 class Counted extends Numbers {
   constructor(private readonly charges: Charges) {
-    super(Uint8Array);
+    super();
   }
 
   override put(at: number, value: number): void {
@@ -53,13 +53,13 @@ export class Charges {
   /** Charges counted for each model: one that was charged nothing was still used. */
   private readonly uses: number[] = [];
   private readonly counted: Numbers = new Counted(this);
-  private readonly node = new Numbers(Int32Array);
-  private readonly model = new Numbers(Uint16Array);
-  private readonly flags = new Numbers(Uint8Array);
-  private readonly tokensIn = new Numbers(Uint32Array);
-  private readonly tokensOut = new Numbers(Uint32Array);
-  private readonly tokensCached = new Numbers(Uint32Array);
-  private readonly costMicros = new Numbers(Float64Array);
+  private readonly node = new Numbers();
+  private readonly model = new Numbers();
+  private readonly flags = new Numbers();
+  private readonly tokensIn = new Numbers();
+  private readonly tokensOut = new Numbers();
+  private readonly tokensCached = new Numbers();
+  private readonly costMicros = new Numbers();
   private rows = 0;
 
   constructor(private readonly nodes: Nodes) {}

@@ -1,19 +1,13 @@
 // Growing arrays of one kind of value each. Ten thousand nodes as objects would be ten thousand objects to trace at
 // every collection; as columns they are a few dozen. A column knows nothing of what its numbers mean.
 
-type Store = Float64Array | Int32Array | Uint32Array | Uint16Array | Uint8Array;
-type Kind = Float64ArrayConstructor | Int32ArrayConstructor | Uint32ArrayConstructor | Uint16ArrayConstructor | Uint8ArrayConstructor;
-
 const FIRST_ROOM = 64;
 
-/** Numbers; a cell that was never written reads as `empty`. */
+/** Numbers; a cell that was never written reads as `empty`. All of one width, because code that meets one kind of array only is fast. */
 export class Numbers {
-  data: Store;
-  constructor(
-    private readonly kind: Kind,
-    private readonly empty = 0,
-  ) {
-    this.data = new kind(FIRST_ROOM).fill(empty);
+  data: Float64Array;
+  constructor(private readonly empty = 0) {
+    this.data = new Float64Array(FIRST_ROOM).fill(empty);
   }
 
   get(at: number): number {
@@ -28,10 +22,33 @@ export class Numbers {
   private grow(at: number): void {
     let room = this.data.length;
     while (room <= at) room *= 2;
-    const wider = new this.kind(room);
+    const wider = new Float64Array(room);
     wider.set(this.data);
     if (this.empty !== 0) wider.fill(this.empty, this.data.length);
     this.data = wider;
+  }
+}
+
+type Narrow = Int32Array | Uint8Array | Float64Array;
+
+/** One number for each event of a log: many, so as narrow as they can be. */
+export class Series<A extends Narrow> {
+  private data: A;
+  constructor(private readonly kind: new (size: number) => A) {
+    this.data = new kind(1024);
+  }
+
+  get(at: number): number {
+    return this.data[at];
+  }
+
+  put(at: number, value: number): void {
+    if (at >= this.data.length) {
+      const wider = new this.kind(this.data.length * 2);
+      wider.set(this.data);
+      this.data = wider;
+    }
+    this.data[at] = value;
   }
 }
 

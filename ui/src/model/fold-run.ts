@@ -168,6 +168,7 @@ function started(state: State, event: StoredEvent): void {
   const node = state.node(event);
   if (node === NONE) return;
   journal.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
+  state.nodes.restated.add(node);
   if (Number.isNaN(state.nodes.started.get(node))) journal.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
 }
 
@@ -209,6 +210,7 @@ function lost(state: State, event: StoredEvent): void {
 function landed(state: State, node: number): void {
   if (node === NONE) return;
   state.journal.setNumber(state.nodes.inFlight, node, Math.max(0, state.nodes.inFlight.get(node) - 1));
+  state.nodes.restated.add(node);
 }
 
 const FIGURE_OF = [NONE, F.inFlight, F.backingOff, F.unknown];

@@ -75,7 +75,6 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
     default:
       return;
   }
-  journal.setNumber(nodes.touched, node, time);
   nodes.restated.add(node);
 }
 

@@ -10,7 +10,7 @@ export const NONE = -1;
 /** A status that keeps the counts: of the run by status, of each subtree by what matters when it is folded. */
 class Statuses extends Numbers {
   constructor(private readonly nodes: Nodes) {
-    super(Uint8Array, NOWHERE);
+    super(NOWHERE);
   }
 
   override put(at: number, value: number): void {
@@ -32,38 +32,36 @@ export class Nodes {
   readonly tail = new Values<string | null>(null);
 
   readonly status: Numbers = new Statuses(this);
-  readonly role = new Numbers(Uint8Array);
-  readonly paused = new Numbers(Uint8Array);
-  readonly retryable = new Numbers(Uint8Array);
-  readonly generation = new Numbers(Uint16Array, 1);
-  readonly artifacts = new Numbers(Uint32Array);
-  readonly inFlight = new Numbers(Int32Array);
-  readonly created = new Numbers(Float64Array);
-  readonly started = new Numbers(Float64Array, NaN);
-  readonly ended = new Numbers(Float64Array, NaN);
-  /** When anything of it changed last: what the camera follows. */
-  readonly touched = new Numbers(Float64Array);
+  readonly role = new Numbers();
+  readonly paused = new Numbers();
+  readonly retryable = new Numbers();
+  readonly generation = new Numbers(1);
+  readonly artifacts = new Numbers();
+  readonly inFlight = new Numbers();
+  readonly created = new Numbers();
+  readonly started = new Numbers(NaN);
+  readonly ended = new Numbers(NaN);
 
-  readonly parent = new Numbers(Int32Array, NONE);
-  readonly retryOf = new Numbers(Int32Array, NONE);
-  readonly depth = new Numbers(Uint16Array);
-  readonly band = new Numbers(Uint32Array);
-  readonly step = new Numbers(Uint32Array);
+  readonly parent = new Numbers(NONE);
+  readonly retryOf = new Numbers(NONE);
+  readonly depth = new Numbers();
+  readonly band = new Numbers();
+  readonly step = new Numbers();
   /** Children in the order (band, step, creation), as a chain. */
-  readonly first = new Numbers(Int32Array, NONE);
-  readonly last = new Numbers(Int32Array, NONE);
-  readonly next = new Numbers(Int32Array, NONE);
+  readonly first = new Numbers(NONE);
+  readonly last = new Numbers(NONE);
+  readonly next = new Numbers(NONE);
 
   /** Of the node and everything below it. */
-  readonly total = new Numbers(Int32Array);
-  readonly unfinished = new Numbers(Int32Array);
-  readonly failed = new Numbers(Int32Array);
-  readonly blocked = new Numbers(Int32Array);
-  readonly costMicros = new Numbers(Float64Array);
-  readonly tokensIn = new Numbers(Float64Array);
-  readonly tokensOut = new Numbers(Float64Array);
-  readonly modelCalls = new Numbers(Uint32Array);
-  readonly toolCalls = new Numbers(Uint32Array);
+  readonly total = new Numbers();
+  readonly unfinished = new Numbers();
+  readonly failed = new Numbers();
+  readonly blocked = new Numbers();
+  readonly costMicros = new Numbers();
+  readonly tokensIn = new Numbers();
+  readonly tokensOut = new Numbers();
+  readonly modelCalls = new Numbers();
+  readonly toolCalls = new Numbers();
 
   /** How many nodes stand where. */
   readonly counts = new Int32Array(NODE_STATUSES.length);
@@ -71,8 +69,9 @@ export class Nodes {
   readonly restructured = new Set<number>();
   readonly restated = new Set<number>();
 
+  private postponed: Map<Numbers, Float64Array> | null = null;
   private readonly numbers = new Map<string, number>();
-  private readonly size = new Numbers(Int32Array);
+  private readonly size = new Numbers();
 
   get count(): number {
     return this.size.get(0);
@@ -99,7 +98,6 @@ export class Nodes {
     journal.setNumber(this.size, 0, at + 1);
     this.link(journal, at, node.parent);
     journal.setNumber(this.status, at, node.status);
-    journal.setNumber(this.touched, at, node.created);
     return at;
   }
 
@@ -140,9 +138,36 @@ export class Nodes {
     for (let child = this.first.get(at); child !== NONE; child = this.next.get(child)) yield child;
   }
 
+  /** Add to a node and to every subtree it is in. */
   addUp(column: Numbers, at: number, amount: number): void {
     if (amount === 0) return;
-    for (let node = at; node !== NONE; node = this.parent.get(node)) column.put(node, column.get(node) + amount);
+    if (this.postponed !== null) return this.postpone(column, at, amount);
+    const { data: parents } = this.parent;
+    for (let node = at; node !== NONE; node = parents[node]) column.put(node, column.get(node) + amount);
+  }
+
+  /** Many changes at once: add them up in one pass at the end instead of climbing for each. */
+  inBulk(work: () => void): void {
+    this.postponed = new Map();
+    const before = this.count;
+    work();
+    const { postponed } = this;
+    this.postponed = null;
+    const { data: parents } = this.parent;
+    for (const [column, amounts] of postponed) {
+      for (let node = Math.max(before, this.count) - 1; node >= 0; node--) {
+        const amount = amounts[node];
+        if (amount === 0) continue;
+        column.put(node, column.get(node) + amount);
+        if (parents[node] !== NONE) amounts[parents[node]] += amount;
+      }
+    }
+  }
+
+  private postpone(column: Numbers, at: number, amount: number): void {
+    let amounts = this.postponed!.get(column);
+    if (amounts === undefined) this.postponed!.set(column, (amounts = new Float64Array(this.parent.data.length)));
+    amounts[at] += amount;
   }
 
   moved(at: number, was: number, now: number): void {
@@ -152,6 +177,7 @@ export class Nodes {
     this.addUp(this.unfinished, at, works(now) - works(was));
     this.addUp(this.failed, at, is(now, FAILED) - is(was, FAILED));
     this.addUp(this.blocked, at, is(now, BLOCKED) - is(was, BLOCKED));
+    if (this.postponed !== null) return;
     if (was === NOWHERE || now === NOWHERE) this.restructured.add(at);
     else this.restated.add(at);
   }

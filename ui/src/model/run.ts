@@ -93,10 +93,10 @@ export class Run {
     if (seq >= this.head) return this.toLive();
     const to = Math.max(this.base, seq);
     if (to > known) {
-      this.state.journal.moveTo(this.state.journal.end);
+      this.moveTo(this.state.journal.end);
       this.absorb(to - known);
     } else {
-      this.state.journal.moveTo(to - this.base);
+      this.moveTo(to - this.base);
     }
     this.jumped();
   }
@@ -107,7 +107,7 @@ export class Run {
 
   toLive(): void {
     if (this.live) return;
-    this.state.journal.moveTo(this.state.journal.end);
+    this.moveTo(this.state.journal.end);
     this.absorb(this.waiting.length);
     this.jumped();
   }
@@ -219,6 +219,10 @@ export class Run {
     else foldRun(state, event);
     state.events.node.put(at, state.node(event));
     state.journal.close();
+  }
+
+  private moveTo(step: number): void {
+    this.state.nodes.inBulk(() => this.state.journal.moveTo(step));
   }
 
   private absorb(count: number): void {

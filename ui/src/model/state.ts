@@ -2,7 +2,7 @@
 // run reads it; nothing here decides anything.
 
 import { Charges } from './charges';
-import { Names, Numbers, Values } from './columns';
+import { Names, Numbers, Series, Values } from './columns';
 import { Journal } from './journal';
 import { Nodes } from './nodes';
 import type { ArtifactRow, IterationRow, MessageRow, PlanStep, Question, StoredEvent } from './shapes';
@@ -60,8 +60,8 @@ export const UNKNOWN = 3;
 /** Calls by the place they have in the run; a call that is over is idle. */
 export class Calls {
   readonly names = new Names();
-  readonly state = new Numbers(Uint8Array);
-  readonly attempt = new Numbers(Uint16Array);
+  readonly state = new Numbers();
+  readonly attempt = new Numbers();
   readonly what = new Values<string>('');
   readonly model = new Values<string | null>(null);
 }
@@ -69,13 +69,33 @@ export class Calls {
 /** What is known of every event without keeping it: enough to draw a time line and to find one again. */
 export class EventIndex {
   readonly types = new Names();
-  readonly type = new Numbers(Uint8Array);
-  readonly time = new Numbers(Float64Array);
-  readonly node = new Numbers(Int32Array);
+  readonly type = new Series(Uint8Array);
+  readonly time = new Series(Float64Array);
+  readonly node = new Series(Int32Array);
   /** Working time up to and with this event, and until when it was counted. */
-  readonly running = new Numbers(Float64Array);
-  readonly counted = new Numbers(Float64Array);
+  readonly running = new Series(Float64Array);
+  readonly counted = new Series(Float64Array);
 }
+
+const INITIAL: Words = {
+  status: 'queued',
+  stopReason: null,
+  stopDetail: null,
+  budgets: {},
+  questions: [],
+  plan: null,
+  report: null,
+  providerWait: null,
+  workspaceDocument: null,
+  iterations: [],
+  messages: [],
+  phase: 'starting',
+  entries: [],
+  branches: [],
+  repeated: [],
+};
+const WORD_NAMES = Object.keys(INITIAL) as (keyof Words)[];
+const SLOT = Object.fromEntries(WORD_NAMES.map((name, slot) => [name, slot])) as Record<keyof Words, number>;
 
 export class State {
   readonly journal = new Journal();
@@ -84,51 +104,30 @@ export class State {
   readonly charges = new Charges(this.nodes);
   readonly calls = new Calls();
   readonly events = new EventIndex();
-  readonly figures = new Numbers(Float64Array);
+  readonly figures = new Numbers();
   readonly artifacts = new Values<readonly ArtifactRow[]>([]);
   /** The payload of `run.queued`: what never changes. */
   brief: Brief | null = null;
   createdAt = 0;
-  private readonly slots = new Map<keyof Words, number>();
   private readonly words = new Values<unknown>(undefined);
 
   constructor() {
-    const initial: Words = {
-      status: 'queued',
-      stopReason: null,
-      stopDetail: null,
-      budgets: {},
-      questions: [],
-      plan: null,
-      report: null,
-      providerWait: null,
-      workspaceDocument: null,
-      iterations: [],
-      messages: [],
-      phase: 'starting',
-      entries: [],
-      branches: [],
-      repeated: [],
-    };
-    (Object.keys(initial) as (keyof Words)[]).forEach((name, slot) => {
-      this.slots.set(name, slot);
-      this.words.put(slot, initial[name]);
-    });
+    for (const name of WORD_NAMES) this.words.put(SLOT[name], INITIAL[name]);
     this.figures.put(F.started, NaN);
     this.figures.put(F.ended, NaN);
   }
 
   word<K extends keyof Words>(name: K): Words[K] {
-    return this.words.get(this.slots.get(name)!) as Words[K];
+    return this.words.data[SLOT[name]] as Words[K];
   }
 
   say<K extends keyof Words>(name: K, value: Words[K]): void {
-    this.journal.setValue(this.words, this.slots.get(name)!, value);
+    this.journal.setValue(this.words, SLOT[name], value);
   }
 
   /** Without remembering: only where a snapshot is read. */
   start<K extends keyof Words>(name: K, value: Words[K]): void {
-    this.words.put(this.slots.get(name)!, value);
+    this.words.put(SLOT[name], value);
   }
 
   figure(at: number): number {

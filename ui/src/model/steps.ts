@@ -25,11 +25,11 @@ const NO_PLAN: Plan = { id: null, version: 0, summary: '', steps: [] };
 export class Steps {
   readonly id = new Values<string>('');
   readonly title = new Values<string>('');
-  readonly node = new Numbers(Int32Array, NONE);
-  readonly band = new Numbers(Uint32Array);
-  readonly step = new Numbers(Uint32Array);
-  readonly status = new Numbers(Uint8Array);
-  readonly child = new Numbers(Int32Array, NONE);
+  readonly node = new Numbers(NONE);
+  readonly band = new Numbers();
+  readonly step = new Numbers();
+  readonly status = new Numbers();
+  readonly child = new Numbers(NONE);
   private readonly plans = new Values<Plan>(NO_PLAN);
   /** Rows ever written; one that no plan names is nobody's. */
   private rows = 0;

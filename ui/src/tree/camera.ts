@@ -3,6 +3,9 @@
 const NEAREST = 2.5;
 const FARTHEST = 0.004;
 const GLIDE_MS = 140;
+const MARGIN = 28;
+/** The height of the controls at the lower edge: nothing should hide behind them. */
+const CONTROLS = 40;
 
 export interface Box {
   left: number;
@@ -82,10 +85,9 @@ export class Camera {
 
   /** A view of the whole box, not nearer than the given zoom. */
   framing(box: Box, nearest: number): { x: number; y: number; zoom: number } {
-    const margin = 28;
-    const fits = Math.min((this.width - 2 * margin) / (box.right - box.left), (this.height - 2 * margin) / (box.bottom - box.top));
+    const fits = Math.min((this.width - 2 * MARGIN) / (box.right - box.left), (this.height - 2 * MARGIN - CONTROLS) / (box.bottom - box.top));
     const zoom = Math.max(FARTHEST, Math.min(nearest, fits));
-    return { x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2, zoom };
+    return { x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 + CONTROLS / 2 / zoom, zoom };
   }
 
   /** One frame of gliding. */

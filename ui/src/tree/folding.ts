@@ -30,6 +30,8 @@ const OPEN = 3;
 
 /** Small trees are shown whole: there is nothing to make room for. */
 export const ROOMY = 40;
+/** As many cards as are read without moving. */
+const EASY = 24;
 const QUIET_SHOWN = 4;
 export const FOLD_AFTER_MS = 1500;
 const NO_ENTRIES: readonly Entry[] = [];
@@ -53,6 +55,11 @@ export class Folding {
     this.state = state;
     this.due.clear();
     this.shown.length = 0;
+  }
+
+  /** There are too many nodes to show them all. */
+  get crowded(): boolean {
+    return this.nodes.count > ROOMY;
   }
 
   isFolded(node: number): boolean {
@@ -118,7 +125,7 @@ export class Folding {
   /** Fold what is due. Returns the nodes that folded. */
   settle(now: number): number[] {
     const folded: number[] = [];
-    if (this.nodes.count <= ROOMY) return folded;
+    if (!this.crowded) return folded;
     for (const [node, when] of this.due) {
       if (when > now) continue;
       this.due.delete(node);
@@ -130,7 +137,7 @@ export class Folding {
   }
 
   get waits(): boolean {
-    return this.due.size > 0 && this.nodes.count > ROOMY;
+    return this.due.size > 0 && this.crowded;
   }
 
   /** Everything anew, at once: after a jump in time, or at first sight. */
@@ -141,7 +148,25 @@ export class Folding {
     for (let node = 0; node < nodes.count; node++) {
       if (this.fold[node] === AUTO) this.fold[node] = 0;
       const over = nodes.unfinished.get(node) === 0 && this.hasChildren(node) && nodes.parent.get(node) !== NONE;
-      if (over && this.fold[node] === 0 && nodes.count > ROOMY && !this.holdsSelection(node)) this.fold[node] = AUTO;
+      if (over && this.fold[node] === 0 && this.crowded && !this.holdsSelection(node)) this.fold[node] = AUTO;
+    }
+    if (this.crowded && nodes.unfinished.get(0) === 0) this.openFromTheTop();
+  }
+
+  /** A run that is over has nothing to make room for: show as much of it as is easily seen, level by level. */
+  private openFromTheTop(): void {
+    let shown = 1;
+    let level = [0];
+    while (level.length > 0) {
+      const next: number[] = [];
+      for (const node of level) {
+        const children = [...this.nodes.children(node)];
+        if (shown + children.length > EASY) return;
+        if (this.fold[node] === AUTO) this.fold[node] = 0;
+        shown += children.length;
+        if (this.fold[node] !== SHUT) next.push(...children);
+      }
+      level = next;
     }
   }
 
@@ -160,10 +185,13 @@ export class Folding {
     return before.length !== after.length || after.some((entry, at) => entry !== before[at]);
   }
 
-  /** Active, failed, blocked, selected or with children of its own: worth a card of its own. */
+  /** At work, failed, blocked, selected or with children of its own: worth a card of its own. */
   private isQuiet(node: number): boolean {
-    const status = this.nodes.status.get(node);
-    return !isActive(status) && status !== FAILED && status !== BLOCKED && !this.hasChildren(node) && node !== this.selected;
+    const { nodes } = this;
+    const status = nodes.status.get(node);
+    if (status === FAILED || status === BLOCKED || this.hasChildren(node) || node === this.selected) return false;
+    // One that stands in line for its first call is not at work yet.
+    return !isActive(status) || (Number.isNaN(nodes.started.get(node)) && nodes.inFlight.get(node) === 0);
   }
 
   private arrange(node: number, before: readonly Entry[]): readonly Entry[] {
@@ -196,16 +224,19 @@ export class Folding {
     return entries;
   }
 
-  /** The first few quiet cards of a band stay; the rest becomes one stub, unless someone opened it. */
+  /** The first few quiet cards of a band stay; the rest, and what is only planned, becomes one stub, unless someone opened it. */
   private crowd(node: number, band: number, entries: Entry[], quiet: Entry[], before: readonly Entry[]): void {
+    if (!this.crowded || this.openBands.has(`${node}:${band}`)) return;
+    const nodes = quiet.filter((entry) => typeof entry === 'number');
+    const planned = quiet.length - nodes.length;
     // A stub for one card would hide it for nothing.
-    if (quiet.length <= QUIET_SHOWN + 1 || this.nodes.count <= ROOMY || this.openBands.has(`${node}:${band}`)) return;
-    const hidden = new Set(quiet.slice(QUIET_SHOWN));
-    const nodes = [...hidden].filter((entry): entry is number => typeof entry === 'number');
+    const over = nodes.length > QUIET_SHOWN + 1 ? nodes.slice(QUIET_SHOWN) : [];
+    if (over.length === 0 && planned < 2) return;
     const stub = known(before, 'stub', band, 0) ?? fresh('stub', node, band, 0);
-    stub.nodes = nodes;
-    stub.planned = hidden.size - nodes.length;
-    const kept = entries.filter((entry) => !hidden.has(entry));
+    stub.nodes = over;
+    stub.planned = planned;
+    const hidden = new Set(over);
+    const kept = entries.filter((entry) => (typeof entry === 'number' ? !hidden.has(entry) : entry.band !== band || entry.kind === 'stub'));
     entries.length = 0;
     entries.push(...kept, stub);
   }

@@ -41,7 +41,7 @@ export function statusWord(state: State, node: number): string {
 }
 
 /** The second line of a card: what it does, how long, for how much. */
-export function statusLine(state: State, node: number, now: number): string {
+export function statusParts(state: State, node: number, now: number): string[] {
   const { nodes } = state;
   const sign = SIGN[nodes.status.get(node)];
   const parts = [sign ? `${sign} ${statusWord(state, node)}` : statusWord(state, node)];
@@ -51,11 +51,11 @@ export function statusLine(state: State, node: number, now: number): string {
   if (cost) parts.push(cost);
   const made = nodes.artifacts.get(node);
   if (made > 0) parts.push(made === 1 ? '1 doc' : `${made} docs`);
-  return parts.join(' · ');
+  return parts;
 }
 
 /** The second line of a card that stands for a whole subtree. */
-export function foldedLine(state: State, node: number, now: number): string {
+export function foldedParts(state: State, node: number, now: number): string[] {
   const { nodes } = state;
   const parts = [`▸ ${count(nodes.total.get(node))} nodes`];
   if (nodes.failed.get(node) > 0) parts.push(`✗${count(nodes.failed.get(node))}`);
@@ -63,7 +63,7 @@ export function foldedLine(state: State, node: number, now: number): string {
   if (cost) parts.push(cost);
   const time = lasted(state, node, now);
   if (time >= 1000) parts.push(duration(time));
-  return parts.join(' · ');
+  return parts;
 }
 
 export function stubLine(state: State, stub: Extra): string {
@@ -94,6 +94,15 @@ export class Cutter {
     const fitted = this.measure(text);
     this.cut.set(text, fitted);
     return fitted;
+  }
+
+  /** As many parts as fit whole. */
+  fitParts(parts: readonly string[]): string {
+    for (let many = parts.length; many > 1; many--) {
+      const line = parts.slice(0, many).join(' · ');
+      if (this.fit(line) === line) return line;
+    }
+    return this.fit(parts[0]);
   }
 
   private measure(text: string): string {

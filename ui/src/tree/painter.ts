@@ -3,13 +3,13 @@
 
 import { NONE } from '../model/nodes';
 import type { State } from '../model/state';
-import { isActive, isTentative, type Mood, moodOf } from '../model/words';
+import { isTentative, type Mood, moodOf } from '../model/words';
 import type { Camera } from './camera';
 import type { Extra, Folding } from './folding';
-import { Cutter, foldedLine, SIGN, statusLine, stubLine } from './labels';
+import { Cutter, foldedParts, SIGN, statusParts, stubLine } from './labels';
 import { CARD_HEIGHT, CARD_WIDTH, COLUMN, STUB_HEIGHT } from './measures';
 import type { Palette } from './palette';
-import { detailAt, type Placed, type Scene } from './scene';
+import { detailAt, type Placed, pulses, type Scene } from './scene';
 
 const RADIUS = 9;
 const TITLE_X = 32;
@@ -72,12 +72,15 @@ export class Painter {
   private paintEdges(scene: Scene, zoom: number): void {
     const { context, palette } = this;
     context.lineWidth = Math.max(1.25, 1 / zoom);
-    context.strokeStyle = palette.line;
+    context.strokeStyle = palette.lineStrong;
+    context.globalAlpha = 0.5;
     this.strokeEdges(scene.edges, zoom);
-    if (scene.plannedEdges.length === 0) return;
-    context.setLineDash([2, 4]);
-    this.strokeEdges(scene.plannedEdges, zoom);
-    context.setLineDash([]);
+    if (scene.plannedEdges.length > 0) {
+      context.setLineDash([2, 4]);
+      this.strokeEdges(scene.plannedEdges, zoom);
+      context.setLineDash([]);
+    }
+    context.globalAlpha = 1;
   }
 
   private strokeEdges(edges: readonly number[], zoom: number): void {
@@ -100,7 +103,7 @@ export class Painter {
     const mood = moodOf(status);
     const top = y - CARD_HEIGHT / 2;
     const folded = this.folding.isFolded(node);
-    this.paintPulse(x, top, status, mood, look);
+    this.paintPulse(x, top, node, mood, look);
     if (folded) this.paintStack(x, top, nodes.failed.get(node) > 0 ? 'failed' : mood);
     this.paintRing(x, top, CARD_HEIGHT, node, look);
     this.shape(x, top, CARD_HEIGHT, palette.soft[mood], palette.mood[mood], isTentative(status) ? [5, 4] : null);
@@ -110,8 +113,8 @@ export class Painter {
     context.fillText(this.titles.fit(nodes.title.get(node)), x + TITLE_X, top + 20);
     context.fillStyle = palette.mood[mood];
     context.font = this.palette.fonts.line;
-    const line = folded ? foldedLine(this.state, node, look.now) : statusLine(this.state, node, look.now);
-    context.fillText(this.lines.fit(line), x + TITLE_X, top + 37);
+    const parts = folded ? foldedParts(this.state, node, look.now) : statusParts(this.state, node, look.now);
+    context.fillText(this.lines.fitParts(parts), x + TITLE_X, top + 37);
     if (nodes.parent.get(node) !== NONE) this.paintBand(x, top, nodes.band.get(node));
   }
 
@@ -120,7 +123,7 @@ export class Painter {
     const status = this.state.nodes.status.get(node);
     const mood = moodOf(status);
     const top = y - CARD_HEIGHT / 2;
-    this.paintPulse(x, top, status, mood, look);
+    this.paintPulse(x, top, node, mood, look);
     if (this.folding.isFolded(node)) this.paintStack(x, top, this.state.nodes.failed.get(node) > 0 ? 'failed' : mood);
     this.paintRing(x, top, CARD_HEIGHT, node, look);
     this.shape(x, top, CARD_HEIGHT, palette.soft[mood], palette.mood[mood], isTentative(status) ? [6, 5] : null, 2.5);
@@ -237,8 +240,8 @@ export class Painter {
     context.stroke();
   }
 
-  private paintPulse(x: number, top: number, status: number, mood: Mood, look: Look): void {
-    if (look.still || !(isActive(status) || mood === 'blocked')) return;
+  private paintPulse(x: number, top: number, node: number, mood: Mood, look: Look): void {
+    if (look.still || !pulses(this.state, node)) return;
     const { context, palette } = this;
     const phase = (look.tick % PULSE_MS) / PULSE_MS;
     const reach = 2 + phase * 7;

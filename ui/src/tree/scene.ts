@@ -3,7 +3,7 @@
 
 import { NONE } from '../model/nodes';
 import type { State } from '../model/state';
-import { BLOCKED, FAILED, isActive, type Mood, moodOf } from '../model/words';
+import { BLOCKED, FAILED, type Mood, moodOf } from '../model/words';
 import type { Box, Camera } from './camera';
 import type { Entry, Folding } from './folding';
 import type { Layout } from './layout';
@@ -131,8 +131,9 @@ export function heightOf(entry: Entry): number {
   return typeof entry !== 'number' && entry.kind === 'stub' ? STUB_HEIGHT : CARD_HEIGHT;
 }
 
-export function isWorking(state: State, entry: Entry): entry is number {
-  return typeof entry === 'number' && isActive(state.nodes.status.get(entry));
+/** A call of its own is under way, or it waits for a person. */
+export function pulses(state: State, entry: Entry): boolean {
+  return typeof entry === 'number' && (state.nodes.inFlight.get(entry) > 0 || state.nodes.status.get(entry) === BLOCKED);
 }
 
 function isIn(x: number, y: number, view: Box): boolean {

@@ -4,7 +4,7 @@ import { NONE } from '../model/nodes';
 import { Motion } from './motion';
 import { Painter } from './painter';
 import { onPaletteChange, readPalette } from './palette';
-import { heightOf, isWorking, Scene } from './scene';
+import { heightOf, pulses, Scene } from './scene';
 import { CARD_WIDTH } from './measures';
 import type { Tree } from './tree';
 
@@ -170,9 +170,8 @@ export class Stage {
   private goOn(still: boolean): void {
     if (this.frame !== null) return;
     if (this.motion.moving || this.tree.camera.gliding) return this.ask();
-    const pulses = this.scene.cards.some(({ entry }) => isWorking(this.state, entry));
-    if (!pulses && this.tree.mode !== 'follow') return;
-    if (!pulses && this.tree.working.size === 0) return;
+    const beats = this.scene.cards.some(({ entry }) => pulses(this.state, entry));
+    if (!beats && (this.tree.mode !== 'follow' || this.tree.working.size === 0)) return;
     this.timer ??= setTimeout(() => this.ask(), still ? 1000 : PULSE_EVERY_MS);
   }
 

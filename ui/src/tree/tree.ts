@@ -3,7 +3,7 @@
 
 import { NONE, type Nodes } from '../model/nodes';
 import type { Change, Run } from '../model/run';
-import { BLOCKED, isActive } from '../model/words';
+import { BLOCKED, FAILED, isActive } from '../model/words';
 import { Camera } from './camera';
 import { type Extra, Folding } from './folding';
 import { Follower } from './follow';
@@ -38,6 +38,7 @@ export class Tree {
   private readonly follower: Follower;
   private chosen = NONE;
   private chosenId: string | null = null;
+  private crowded = false;
   private readonly listeners = new Set<() => void>();
   private readonly leave: () => void;
   private timer: ReturnType<typeof setTimeout> | null = null;
@@ -205,7 +206,7 @@ export class Tree {
     if (kind === 'match') return this.found.has(node);
     const status = this.nodes.status.get(node);
     if (kind === 'active') return isActive(status);
-    return kind === 'failed' ? status === 7 : status === BLOCKED;
+    return kind === 'failed' ? status === FAILED : status === BLOCKED;
   }
 
   private choose(node: number): void {
@@ -217,6 +218,8 @@ export class Tree {
   private changed(change: Change): void {
     if (change.moved) return this.startOver();
     const now = performance.now();
+    if (this.folding.crowded !== this.crowded) this.layout.touchAll();
+    this.crowded = this.folding.crowded;
     for (const node of change.restructured) this.placed(node, now);
     for (const node of change.restated) this.restated(node, now);
     this.layout.update();
@@ -229,6 +232,7 @@ export class Tree {
   private startOver(): void {
     const { state } = this.run;
     this.folding.startOver(state);
+    this.crowded = this.folding.crowded;
     this.layout.startOver(state);
     this.chosen = this.nodes.number(this.chosenId);
     this.folding.select(this.chosen);
@@ -244,11 +248,12 @@ export class Tree {
 
   /** A node is new, or its plan is. */
   private placed(node: number, now: number): void {
-    this.layout.touch(node);
-    const parent = this.nodes.parent.get(node);
-    if (parent !== NONE) this.layout.touch(parent);
     this.sprouts.push(node);
     this.restated(node, now);
+    // The first child takes its parent out of the quiet ones among its own siblings.
+    const parent = this.nodes.parent.get(node);
+    const above = parent === NONE ? NONE : this.nodes.parent.get(parent);
+    if (above !== NONE) this.layout.touch(above);
   }
 
   private restated(node: number, now: number): void {
