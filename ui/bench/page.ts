@@ -8,7 +8,7 @@ import ReplayBar from '../src/tree/ReplayBar.svelte';
 import { createTree, type Tree } from '../src/tree/tree';
 import TreeCanvas from '../src/tree/TreeCanvas.svelte';
 import { grow } from '../tests/growth';
-import { measure, openFinished } from './measure';
+import { blank, measure, openFinished, rewind } from './measure';
 
 const asked = new URLSearchParams(location.search);
 if (asked.has('theme')) document.documentElement.dataset.theme = asked.get('theme')!;
@@ -37,7 +37,7 @@ function show(run: Run): Tree {
 
 declare global {
   interface Window {
-    bench: { run: Run; tree: Tree; rest: StoredEvent[]; measure: typeof measure };
+    bench: { run: Run; tree: Tree; rest: StoredEvent[]; measure: typeof measure; blank: typeof blank; rewind: typeof rewind };
     ready: Promise<unknown>;
   }
 }
@@ -49,7 +49,7 @@ async function start(): Promise<unknown> {
   const run = createRun();
   run.applyEvents(all.slice(0, shown));
   const tree = show(run);
-  window.bench = { run, tree, rest: all.slice(shown), measure };
+  window.bench = { run, tree, rest: all.slice(shown), measure, blank, rewind };
   return all.length;
 }
 

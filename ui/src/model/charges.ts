@@ -1,7 +1,7 @@
 // What was used, and by whom. A charge is written once and counted or not: taking it back subtracts what counting it
 // added, to the run, to its model and to every subtree it belongs to. Money is whole micro-dollars, so sums are exact.
 
-import { Names, Numbers } from './columns';
+import { Names, Numbers, Series } from './columns';
 import type { Journal } from './journal';
 import { NONE, type Nodes } from './nodes';
 import type { ModelMetrics } from './shapes';
@@ -53,13 +53,13 @@ export class Charges {
   /** Charges counted for each model: one that was charged nothing was still used. */
   private readonly uses: number[] = [];
   private readonly counted: Numbers = new Counted(this);
-  private readonly node = new Numbers();
-  private readonly model = new Numbers();
-  private readonly flags = new Numbers();
-  private readonly tokensIn = new Numbers();
-  private readonly tokensOut = new Numbers();
-  private readonly tokensCached = new Numbers();
-  private readonly costMicros = new Numbers();
+  private readonly node = new Series(Int32Array);
+  private readonly model = new Series(Uint8Array);
+  private readonly flags = new Series(Uint8Array);
+  private readonly tokensIn = new Series(Uint32Array);
+  private readonly tokensOut = new Series(Uint32Array);
+  private readonly tokensCached = new Series(Uint32Array);
+  private readonly costMicros = new Series(Float64Array);
   private rows = 0;
 
   constructor(private readonly nodes: Nodes) {}

@@ -3,6 +3,11 @@
 
 const FIRST_ROOM = 64;
 
+/** A quarter more than there was: doubling would leave half of a large log empty. */
+function roomFor(at: number, room: number): number {
+  return Math.max(at + 1, Math.ceil(room * 1.25) + FIRST_ROOM);
+}
+
 /** Numbers; a cell that was never written reads as `empty`. All of one width, because code that meets one kind of array only is fast. */
 export class Numbers {
   data: Float64Array;
@@ -20,22 +25,20 @@ export class Numbers {
   }
 
   private grow(at: number): void {
-    let room = this.data.length;
-    while (room <= at) room *= 2;
-    const wider = new Float64Array(room);
+    const wider = new Float64Array(roomFor(at, this.data.length));
     wider.set(this.data);
     if (this.empty !== 0) wider.fill(this.empty, this.data.length);
     this.data = wider;
   }
 }
 
-type Narrow = Int32Array | Uint8Array | Float64Array;
+type Narrow = Int32Array | Uint32Array | Uint8Array | Float64Array;
 
-/** One number for each event of a log: many, so as narrow as they can be. */
+/** One number for each of very many things, written once: as narrow as it can be. */
 export class Series<A extends Narrow> {
   private data: A;
   constructor(private readonly kind: new (size: number) => A) {
-    this.data = new kind(1024);
+    this.data = new kind(FIRST_ROOM);
   }
 
   get(at: number): number {
@@ -44,7 +47,7 @@ export class Series<A extends Narrow> {
 
   put(at: number, value: number): void {
     if (at >= this.data.length) {
-      const wider = new this.kind(this.data.length * 2);
+      const wider = new this.kind(roomFor(at, this.data.length));
       wider.set(this.data);
       this.data = wider;
     }

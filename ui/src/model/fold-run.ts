@@ -161,9 +161,9 @@ function started(state: State, event: StoredEvent): void {
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
   settle(state, call, IN_FLIGHT);
-  journal.setNumber(calls.attempt, call, payload.attempt);
-  journal.setValue(calls.what, call, payload.what);
-  journal.setValue(calls.model, call, payload.model ?? null);
+  calls.attempt.put(call, payload.attempt);
+  calls.what.put(call, payload.what);
+  calls.model.put(call, payload.model ?? null);
   state.say('providerWait', null);
   const node = state.node(event);
   if (node === NONE) return;
@@ -213,38 +213,45 @@ function landed(state: State, node: number): void {
   state.nodes.restated.add(node);
 }
 
-const FIGURE_OF = [NONE, F.inFlight, F.backingOff, F.unknown];
-
 function settle(state: State, call: number, now: number): void {
   const was = state.calls.state.get(call);
   if (was === now) return;
-  if (was !== IDLE) state.count(FIGURE_OF[was], -1);
-  if (now !== IDLE) state.count(FIGURE_OF[now], 1);
+  tally(state, was, -1);
+  tally(state, now, 1);
   state.journal.setNumber(state.calls.state, call, now);
+}
+
+function tally(state: State, which: number, change: number): void {
+  if (which === IN_FLIGHT) state.calls.inFlight += change;
+  else if (which === BACKING_OFF) state.count(F.backingOff, change);
+  else if (which === UNKNOWN) state.count(F.unknown, change);
 }
 
 /** The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked. */
 function isWorking(state: State): boolean {
   const heldUp = state.word('providerWait') !== null || state.figure(F.backingOff) > 0 || state.figure(F.unknown) > 0;
-  return state.status() === 'running' && !isOver(state.word('status')) && (state.figure(F.inFlight) > 0 || !heldUp);
+  return state.status() === 'running' && !isOver(state.word('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 
 /** A word from anywhere does not show that anybody was at work until now. */
 const SAYS_NOTHING_OF_WORK = new Set(['run.message_queued', 'run.budget_changed', 'run.answered']);
 
 /** Working time passes between events; a takeover says how far it really went. Asked before the event is folded. */
-export function clock(state: State, event: StoredEvent, before: number, at: number, time: number): void {
+export function clock(state: State, event: StoredEvent, at: number, time: number): void {
   const { events } = state;
-  let running = events.running.get(before);
-  let counted = events.counted.get(before);
   const working = isWorking(state);
-  if (!working || !SAYS_NOTHING_OF_WORK.has(event.type)) {
-    if (working) {
-      const until = event.type === 'run.recovered' ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
-      running += Math.max(0, until - counted);
-    }
-    counted = time;
+  const hearsay = working && SAYS_NOTHING_OF_WORK.has(event.type);
+  let running = events.running.get(at - 1);
+  if (working && !hearsay) {
+    const until = event.type === 'run.recovered' ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
+    running += Math.max(0, until - countedUntil(state, at - 1));
   }
   events.running.put(at, running);
-  events.counted.put(at, counted);
+  events.hearsay.put(at, hearsay ? 1 : 0);
+}
+
+function countedUntil(state: State, at: number): number {
+  let counted = at;
+  while (counted > 0 && state.events.hearsay.get(counted) === 1) counted--;
+  return state.events.time.get(counted);
 }

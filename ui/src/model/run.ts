@@ -211,7 +211,7 @@ export class Run {
     const { state } = this;
     const time = Date.parse(event.timestamp);
     const at = state.journal.end + 1;
-    clock(state, event, at - 1, at, time);
+    clock(state, event, at, time);
     state.events.type.put(at, Math.min(state.events.types.of(event.type), 255));
     state.events.time.put(at, time);
     if (event.type.startsWith('tree.')) foldTree(state, event, time);

@@ -51,7 +51,6 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
   state.figures.put(F.noProgress, run.metrics.no_progress_streak);
   state.events.time.put(0, Date.parse(run.updated_at));
   state.events.running.put(0, run.metrics.running_ms);
-  state.events.counted.put(0, Date.parse(run.updated_at));
   startCharges(state, run.metrics);
 }
 
@@ -104,7 +103,7 @@ function startNodes(state: State, columns: NodeColumns): void {
     nodes.toolCalls.put(at, columns.tool_calls[at]);
     nodes.link(null, at, columns.parent[at] ?? NONE);
     nodes.status.put(at, numberOf(NODE_STATUSES, columns.status[at], 0));
-    state.figures.put(F.inFlight, state.figure(F.inFlight) + columns.in_flight[at]);
+    state.calls.inFlight += columns.in_flight[at];
   }
 }
 

@@ -15,12 +15,11 @@ export const F = {
   started: 2,
   ended: 3,
   noProgress: 4,
-  inFlight: 5,
-  backingOff: 6,
-  unknown: 7,
-  planned: 8,
-  executors: 9,
-  repeats: 10,
+  backingOff: 5,
+  unknown: 6,
+  planned: 7,
+  executors: 8,
+  repeats: 9,
 } as const;
 
 /** Values of the run itself. */
@@ -57,11 +56,13 @@ export const IN_FLIGHT = 1;
 export const BACKING_OFF = 2;
 export const UNKNOWN = 3;
 
-/** Calls by the place they have in the run; a call that is over is idle. */
+/** Calls by the place they have in the run; a call that is over is idle. Only the state is shown, so only it is remembered:
+ * the rest serves the fold, which happens at the end of time alone. */
 export class Calls {
   readonly names = new Names();
   readonly state = new Numbers();
   readonly attempt = new Numbers();
+  inFlight = 0;
   readonly what = new Values<string>('');
   readonly model = new Values<string | null>(null);
 }
@@ -72,9 +73,10 @@ export class EventIndex {
   readonly type = new Series(Uint8Array);
   readonly time = new Series(Float64Array);
   readonly node = new Series(Int32Array);
-  /** Working time up to and with this event, and until when it was counted. */
-  readonly running = new Series(Float64Array);
-  readonly counted = new Series(Float64Array);
+  /** Milliseconds of work up to and with this event. */
+  readonly running = new Series(Uint32Array);
+  /** 1: this event does not show that anybody was at work until then. */
+  readonly hearsay = new Series(Uint8Array);
 }
 
 const INITIAL: Words = {
