@@ -127,7 +127,7 @@ export class Stage {
   }
 
   private repaint(): void {
-    this.painter.palette = readPalette(this.canvas);
+    this.painter.recolour(readPalette(this.canvas));
     this.ask();
   }
 
