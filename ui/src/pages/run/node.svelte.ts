@@ -1,10 +1,11 @@
 // One node's own story: its events up to the moment that is shown, and what can be read from them.
 
-import { getNode } from '../../api/runs';
+import { nodeEventsAfter } from '../../api/runs';
 import type { StoredEvent } from '../../model/run';
 import type { Session } from './session.svelte';
 
 const PAUSE_MS = 700;
+const PAGE = 500;
 
 export interface PlanVersion {
   version: number;
@@ -42,9 +43,14 @@ export class NodeStory {
     return this.events.findLast((event) => event.type === type);
   }
 
+  /** What came since the last reading; events never change. */
   private async read(): Promise<void> {
     try {
-      this.all = (await getNode<{ timeline: StoredEvent[] }>(this.session.id, this.id)).timeline;
+      for (let full = true; full; ) {
+        const more = await nodeEventsAfter<StoredEvent>(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
+        this.all = [...this.all, ...more];
+        full = more.length === PAGE;
+      }
       this.error = null;
     } catch (error) {
       this.error = error;
