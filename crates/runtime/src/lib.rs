@@ -2,7 +2,7 @@
 //! provider and no protocol.
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
-//! `live` tells who is listening what was committed, `breaker` remembers which providers are down,
+//! `live` tells who is listening what was committed, `views` shows runs as they stood, `post` is what people are told, `breaker` remembers which providers are down,
 //! `memory` is the store that the others are measured against.
 
 pub mod breaker;
@@ -12,6 +12,8 @@ pub mod live;
 mod load;
 pub mod memory;
 pub mod ports;
+pub mod post;
+pub mod views;
 pub mod worker;
 
 pub use desk::{CommandError, Desk};

@@ -10,9 +10,13 @@ use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
 use crate::link::Link;
+use crate::sending::Sending;
 use axum::Router;
 use axum::serve::Listener;
+use effects::notify::{Courier, Private};
+use runtime::live::Live;
 use runtime::ports::{Clock, Performer, Store, StoreError};
+use runtime::post::Post;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +38,7 @@ pub struct Attached {
 
 struct Held {
     drive: Drive,
+    sending: Option<Sending>,
     house: Arc<House>,
     served: Vec<Served>,
     _hold: Option<Hold>,
@@ -50,6 +55,10 @@ impl Attached {
     pub async fn close(self) {
         let Some(held) = self.held else { return };
         held.drive.stop().await;
+        // After the runs: how they ended is sent too.
+        if let Some(sending) = held.sending {
+            sending.stop().await;
+        }
         held.served.iter().for_each(|served| served.stop.cancel());
         for served in held.served {
             // Streams never end by themselves; their readers go on with the next holder.
@@ -94,7 +103,23 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
         return Ok(None);
     };
     let catalogue = Arc::new(Catalogue::new(config));
-    let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
+    let live = Live::default();
+    // Somebody may take the database up and write to it while we look.
+    live.look_elsewhere(store.clone());
+    let house = House {
+        post: store.clone(),
+        courier: None,
+        private: private(config),
+        store,
+        desk: None,
+        catalogue,
+        clock: Arc::new(SystemClock),
+        drives: api::Drives::Nothing,
+        live,
+        views: api::Views::default(),
+        sights: Arc::default(),
+        counters: api::Counters::default(),
+    };
     Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house), Door::Private), actor), held: None }))
 }
 
@@ -160,14 +185,34 @@ async fn hold_database(
     hold: Option<Hold>,
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = open(config).await?;
+    let opened = open(config).await?;
+    let (store, post): (Arc<dyn Store>, Arc<dyn Post>) = (opened.clone(), opened);
+    let live = Live::default();
+    if let Database::Postgres(_) = &config.database.value {
+        live.look_elsewhere(store.clone());
+    }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match load {
         Load::Nothing => Arc::new(Idle),
-        _ => catalogue.performer(store.clone())?,
+        _ => catalogue.performer(store.clone(), live.clone())?,
     };
-    let drive = Drive::start(config, load, store.clone(), performer, clock.clone());
-    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: load.drives() };
+    let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
+    let courier = Courier::new(post.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
+    let sending = (load != Load::Nothing).then(|| Sending::start(courier.clone(), live.clone()));
+    let house = House {
+        store,
+        desk: Some(drive.desk()),
+        catalogue,
+        clock,
+        drives: load.drives(),
+        live,
+        views: api::Views::default(),
+        sights: Arc::default(),
+        counters: api::Counters::default(),
+        post,
+        courier: Some(courier),
+        private: private(config),
+    };
     let house = Arc::new(house);
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
@@ -175,7 +220,14 @@ async fn hold_database(
         Some(hold) => vec![serve_socket(dir, hold, router.clone()).await?],
         None => Vec::new(),
     };
-    Ok(Attached { link: Link::to_router(router, actor), held: Some(Held { drive, house, served, _hold: hold }) })
+    Ok(Attached {
+        link: Link::to_router(router, actor),
+        held: Some(Held { drive, sending, house, served, _hold: hold }),
+    })
+}
+
+fn private(config: &Config) -> Private {
+    if config.webhooks_private.value { Private::Allowed } else { Private::Refused }
 }
 
 /// Performs for a process that only records commands: it is never asked.

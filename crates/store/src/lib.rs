@@ -12,6 +12,7 @@ mod library;
 mod log;
 mod maintenance;
 mod migrate;
+mod post;
 mod postgres;
 mod records;
 mod rows;

@@ -7,7 +7,10 @@ mod commands;
 pub mod door;
 mod events;
 mod inbox;
+mod metrics;
+mod multiplex;
 mod nodes;
+mod notifications;
 mod openapi;
 pub mod problems;
 mod process;
@@ -15,20 +18,31 @@ mod records;
 mod route;
 mod runs;
 mod shape;
+mod snapshot;
+mod stream;
+mod tail;
+mod webhooks;
 mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use metrics::Counters;
 pub use nodes::NodeView;
+pub use snapshot::Views;
+pub use tail::Sights;
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use door::Door;
+use effects::notify::{Courier, Private};
 use problems::Problem;
 use route::Route;
+use runtime::live::Live;
 use runtime::ports::{Clock, Store};
+use runtime::post::Post;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -42,6 +56,16 @@ pub struct House {
     pub catalogue: Arc<Catalogue>,
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
+    /// What is committed, here or elsewhere.
+    pub live: Live,
+    pub views: Views,
+    pub sights: Arc<Sights>,
+    pub counters: Counters,
+    pub post: Arc<dyn Post>,
+    /// Absent where the database is only read.
+    pub courier: Option<Courier>,
+    /// Whether webhooks may lead inside the network.
+    pub private: Private,
 }
 
 /// What this process takes on by itself.
@@ -75,10 +99,16 @@ type Answer<T> = Result<T, Problem>;
 impl House {
     /// The desk, or a refusal where this process only reads.
     fn desk(&self) -> Answer<&runtime::Desk> {
-        let read_only =
-            || Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database");
         self.desk.as_ref().ok_or_else(read_only)
     }
+
+    fn courier(&self) -> Answer<&Courier> {
+        self.courier.as_ref().ok_or_else(read_only)
+    }
+}
+
+fn read_only() -> Problem {
+    Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database")
 }
 
 /// Every route there is. A new one is a line in its module's `routes()`.
@@ -90,6 +120,11 @@ fn table() -> Vec<Route> {
         nodes::routes(),
         inbox::routes(),
         events::routes(),
+        snapshot::routes(),
+        stream::routes(),
+        notifications::routes(),
+        webhooks::routes(),
+        metrics::routes(),
         workspace::routes(),
     ]
     .concat()
@@ -99,6 +134,7 @@ pub fn router(house: Arc<House>, door: Door) -> Router {
     route::serve(table(), &house, door)
         .fallback(process::nowhere)
         .method_not_allowed_fallback(process::no_such_method)
+        .layer(from_fn_with_state(house.clone(), metrics::count))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(house)
 }

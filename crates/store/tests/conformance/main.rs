@@ -8,6 +8,7 @@ mod postgres;
 mod reading;
 mod sqlite;
 mod tree;
+mod views;
 mod workspace;
 mod world;
 
