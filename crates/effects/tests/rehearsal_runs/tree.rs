@@ -106,17 +106,17 @@ async fn an_objective_always_grows_the_same_tree() {
 
 #[tokio::test]
 async fn t7_small_allowances_give_small_trees() {
-    for (depth, nodes) in [(0, 100), (1, 4), (4, 1), (1, 2)] {
+    for (depth, most) in [(0, 100), (1, 4), (4, 1), (1, 2)] {
         let mut house = House::taking(|owner| {
             let mut brief = on("default", OBJECTIVES[0].0, owner);
-            (brief.budgets.max_depth, brief.budgets.max_nodes) = (depth, nodes);
+            (brief.budgets.max_depth, brief.budgets.max_nodes) = (depth, most);
             brief
         })
         .await;
         let row = house.settled().await;
         assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
         let grown = nodes(&house).await.len();
-        assert!(grown <= nodes as usize && (depth > 0 || grown == 1), "{grown} nodes of {nodes} at depth {depth}");
+        assert!(grown <= most as usize && (depth > 0 || grown == 1), "{grown} nodes of {most} at depth {depth}");
     }
 }
 
