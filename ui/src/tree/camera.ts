@@ -98,7 +98,9 @@ export class Camera {
     this.x += (goal.x - this.x) * part;
     this.y += (goal.y - this.y) * part;
     this.zoom *= (goal.zoom / this.zoom) ** part;
-    const near = Math.abs(goal.x - this.x) + Math.abs(goal.y - this.y) < 0.5 / this.zoom && Math.abs(goal.zoom / this.zoom - 1) < 0.002;
+    // The zoom arrives before the place does: cards of one size are cheap to draw.
+    if (Math.abs(goal.zoom / this.zoom - 1) < 0.004) this.zoom = goal.zoom;
+    const near = Math.abs(goal.x - this.x) + Math.abs(goal.y - this.y) < 0.5 / this.zoom && this.zoom === goal.zoom;
     if (near) this.jumpTo(goal.x, goal.y, goal.zoom);
   }
 
