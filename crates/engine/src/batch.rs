@@ -33,6 +33,8 @@ impl Batch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     pub run: RunRow,
+    /// When a run that waits for people must be looked at again though nobody answered: its first deadline.
+    pub wake_at: Option<Timestamp>,
     pub iterations: Vec<IterationRow>,
     pub nodes: Vec<NodeRow>,
     pub plans: Vec<PlanRow>,

@@ -51,6 +51,13 @@ pub struct Document {
     pub updated_at: Timestamp,
 }
 
+impl Document {
+    /// The platform's own documents carry a role; only the platform writes them.
+    pub fn is_platform(&self) -> bool {
+        self.props.get(DOC_ROLE).is_some_and(|role| !role.is_null())
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
@@ -183,6 +190,8 @@ pub struct Change {
     pub seq: u64,
 }
 
+/// The property that marks the platform's own documents.
+pub const DOC_ROLE: &str = "doc_role";
 pub const DOCUMENT_HAS_DOCUMENT: &str = "document_has_document";
 pub const DOCUMENT_HAS_TASK: &str = "document_has_task";
 

@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
 use engine::facts::effect::Decision;
-use engine::ids::{DocumentId, NodeId, ProjectId, QuestionId};
+use engine::ids::{DocumentId, KeyId, ProjectId, QuestionId};
 use engine::money::Usd;
 use std::path::PathBuf;
 
@@ -66,12 +66,14 @@ pub enum Command {
     Answer(AnswerArgs),
     /// Tell a run something; its next model call is shown it
     Say(SayArgs),
-    /// Let calls in flight finish and start no more
+    /// Let calls in flight finish and start no more, in a run or below one node
     Pause(ControlArgs),
-    /// Let a paused run go on
+    /// Let a paused run, or one node of it, go on
     Resume(DriveArgs),
-    /// End a run
+    /// End a run, or one node of it with all below
     Cancel(ControlArgs),
+    /// Do a step of a tree again, with a new node; finished siblings are kept
+    Retry(RetryArgs),
     /// Raise limits, and continue a stopped run
     Extend(ExtendArgs),
     /// Settle an effect whose outcome nobody knows
@@ -88,6 +90,9 @@ pub enum Command {
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
+    /// Tokens for programs and links for browsers
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Compute the projections again from the log
     Rebuild,
     /// Remove old finished runs
@@ -109,6 +114,7 @@ pub enum Command {
 pub struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,
+    /// homework (iterations of one planner) or tree (nodes that plan, delegate and sum up)
     #[arg(long, default_value = "homework")]
     pub kind: String,
     /// Bind the run to a project; repeat for several
@@ -215,8 +221,9 @@ pub struct RunRef {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     pub run: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -244,8 +251,9 @@ pub struct AnswerArgs {
 pub struct SayArgs {
     pub run: String,
     pub text: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
     /// Only for the next planner, not for calls of this iteration
     #[arg(long)]
     pub queue: bool,
@@ -254,15 +262,27 @@ pub struct SayArgs {
 #[derive(Debug, Args)]
 pub struct ControlArgs {
     pub run: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct DriveArgs {
     pub run: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
+    #[command(flatten)]
+    pub follow: Follow,
+}
+
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    pub run: String,
+    /// The node whose step is done again: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: String,
     #[command(flatten)]
     pub follow: Follow,
 }
@@ -352,6 +372,34 @@ pub enum ActorCommand {
         name: Option<String>,
     },
     Ls,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// A new token, printed this once
+    Create {
+        /// Whose it will be; the acting person's own when left out
+        handle: Option<String>,
+        /// What it is for
+        #[arg(long)]
+        name: Option<String>,
+        /// read, run or admin; each includes those before it
+        #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "run")]
+        scopes: Vec<String>,
+        /// When it ends: 90d, 12h, 30m
+        #[arg(long, value_name = "AGE", value_parser = age)]
+        expires: Option<std::time::Duration>,
+    },
+    /// Tokens and sessions, without their secrets
+    Ls {
+        /// Everybody's
+        #[arg(long)]
+        all: bool,
+    },
+    /// End a token at once, with the sessions opened with it
+    Revoke { id: KeyId },
+    /// A link that logs a browser in, once
+    Link,
 }
 
 #[derive(Debug, Args)]

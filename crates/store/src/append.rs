@@ -2,9 +2,12 @@
 //! into one guarded batch; a refusal is explained, an uncertain commit is looked up.
 
 use crate::backend::WriteError;
+use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id};
-use crate::tables::{HASH_AT, tables};
-use crate::{SqlStore, StoreError, codec, rows};
+use crate::tables::HASH_AT;
+use crate::{SqlStore, StoreError, codec, post, rows};
+use engine::blob::Blob;
+use engine::ids::RunId;
 use engine::run::Status;
 use engine::time::Timestamp;
 use runtime::memory::workspace::Touched;
@@ -20,11 +23,12 @@ const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease
     ON CONFLICT DO NOTHING";
 
 /// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
+/// One that waits with a deadline is due then, and before that as soon as it moves again.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
-            "UPDATE jobs SET due = CASE WHEN state = 'live' THEN due ELSE now_ms() END, state = ?1, \
-             lease_owner = CASE WHEN ?1 <> 'idle' THEN lease_owner END, lease_until = CASE WHEN ?1 <> 'idle' THEN lease_until END, \
+            "UPDATE jobs SET due = CASE WHEN ?6 IS NOT NULL THEN ?6 WHEN state = 'live' AND due <= now_ms() THEN due ELSE now_ms() END, \
+             state = ?1, lease_owner = CASE WHEN ?7 = 1 THEN lease_owner END, lease_until = CASE WHEN ?7 = 1 THEN lease_until END, \
              attempts = CASE WHEN unit = ?2 THEN attempts ELSE 0 END, unit = ?2, last_seq = ?3",
             $seen,
             " WHERE run_id = ?4 AND last_seq = ?5",
@@ -33,8 +37,12 @@ macro_rules! advance {
     };
 }
 
+/// The run goes on as it is: no column of an index is written, so none of them is.
+const GOES_ON: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attempts ELSE 0 END, unit = ?1, last_seq = ?2, \
+    last_seen = now_ms() WHERE run_id = ?3 AND last_seq = ?4 AND epoch = ?5 AND lease_owner = ?6";
+
 const COMMANDED: &str = advance!("", "");
-const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?6 AND lease_owner = ?7");
+const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?8 AND lease_owner = ?9");
 
 impl SqlStore {
     pub(crate) async fn append_batch(&self, append: &Append) -> Result<(), AppendError> {
@@ -42,7 +50,7 @@ impl SqlStore {
         let mut touched = Touched::before(&batch.changes);
         let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
         for _ in 0..TRIES {
-            let mut statements = truth(append);
+            let mut statements = self.truth(append);
             match self.revised(append, &touched).await {
                 Ok(revisions) => statements.extend(revisions),
                 Err(AppendError::Conflict(entity)) => {
@@ -51,7 +59,10 @@ impl SqlStore {
                 Err(error) => return Err(error),
             }
             match self.backend.write(statements).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.known.remember(batch.run_id, &batch.blobs);
+                    return Ok(());
+                }
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
                     return Err(self.refusal(append).await?.unwrap_or(moved));
@@ -66,6 +77,18 @@ impl SqlStore {
             }
         }
         Err(last)
+    }
+
+    /// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
+    fn truth(&self, append: &Append) -> Vec<Statement> {
+        let stage = stage(append);
+        let run_id = append.batch.run_id;
+        let mut statements = vec![head(append, stage).guarded(Guard::Head)];
+        statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
+        statements.extend(blobs(run_id, &self.known.fresh(run_id, &append.batch.blobs)));
+        statements.extend(rows::projections(&append.rows, stage));
+        statements.extend(post::dispatched(&append.rows));
+        statements
     }
 
     async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
@@ -102,26 +125,26 @@ impl SqlStore {
     }
 }
 
-/// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
-fn truth(append: &Append) -> Vec<Statement> {
-    let tables = tables(append.rows.run.kind);
-    let mut statements = vec![head(append).guarded(Guard::Head)];
-    statements.extend(rows::events(&tables, &append.batch.events));
-    statements.extend(blobs(append));
-    statements.extend(rows::projections(&tables, &append.rows, append.batch.expected_seq == 0));
-    statements
+fn stage(append: &Append) -> Stage {
+    match append.batch.events.iter().all(|event| event.fact.is_work()) {
+        _ if append.batch.expected_seq == 0 => Stage::Born,
+        true => Stage::Working,
+        false => Stage::Turned,
+    }
 }
 
-fn head(append: &Append) -> Statement {
+fn head(append: &Append, stage: Stage) -> Statement {
     let run = &append.rows.run;
-    let state = Value::from(match run.status {
-        status if status.is_live() => "live",
-        Status::Paused => "held",
-        _ => "idle",
-    });
+    let (state, keeps_lease) = match run.status {
+        status if status.is_live() => ("live", true),
+        Status::Paused => ("held", true),
+        _ if append.rows.wake_at.is_some() => ("live", false),
+        _ => ("idle", false),
+    };
+    let state = Value::from(state);
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
-    if append.batch.expected_seq == 0 {
+    if stage == Stage::Born {
         let epoch = i64::from(append.claim_for.is_some());
         let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
         let kind = Value::from(run.kind.name());
@@ -131,19 +154,24 @@ fn head(append: &Append) -> Statement {
             vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
         );
     }
-    let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
-    let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
-    values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
-    Statement::new(DRIVEN, values)
+    let mut values = vec![unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
+    let fence = append.fence.iter().flat_map(|lease| [Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+    if append.fence.is_some() && stage == Stage::Working {
+        values.extend(fence);
+        return Statement::new(GOES_ON, values);
+    }
+    values.insert(0, state);
+    values.extend([Value::from(append.rows.wake_at.map(|at| at.0)), Value::from(i64::from(keeps_lease))]);
+    values.extend(fence);
+    Statement::new(if append.fence.is_some() { DRIVEN } else { COMMANDED }, values)
 }
 
-fn blobs(append: &Append) -> Vec<Statement> {
-    let blobs = &append.batch.blobs;
+fn blobs(run_id: RunId, blobs: &[&Blob]) -> Vec<Statement> {
     if blobs.is_empty() {
         return Vec::new();
     }
     let bodies = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), Value::from(codec::pack(&blob.text))]);
-    let references = blobs.iter().map(|blob| vec![id(append.batch.run_id), Value::from(blob.hash.0.to_vec())]);
+    let references = blobs.iter().map(|blob| vec![id(run_id), Value::from(blob.hash.0.to_vec())]);
     vec![
         Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
         Statement::many(

@@ -2,17 +2,21 @@
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
-use crate::scope::{narrow, seen, seen_runs};
+use crate::scope::{narrow, seen, seen_of_run, seen_runs};
 use crate::sql::{Guard, Query, Row, Statement, Value, id};
 use crate::tables::ITERATIONS_OF;
-use crate::{SqlStore, StoreError, records, rows};
+use crate::{SqlStore, StoreError, records, rows, tree};
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, RunRow};
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::event::StoredEvent;
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::run::Status;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::memory::workspace::Touched;
 use runtime::memory::{page, terms};
-use runtime::ports::{AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, TaskFilter};
+use runtime::ports::{
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, TaskFilter,
+};
 use uuid::Uuid;
 
 /// A person's change whose entity keeps moving is theirs to look at again.
@@ -24,7 +28,8 @@ impl SqlStore {
     }
 
     async fn one<T>(&self, query: Query, record: fn(&Row) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
-        Ok(self.all(query, record).await?.pop())
+        let mut query = query;
+        self.backend.glance(query.statement()).await?.first().map(record).transpose()
     }
 }
 
@@ -93,6 +98,10 @@ impl Library for SqlStore {
             let Some(needles) = terms::needles(&text) else { return Ok(Vec::new()) };
             containing(&mut query, &needles);
         }
+        if filter.asking {
+            let over = Status::ALL.iter().filter(|status| status.is_terminal());
+            query.push(" AND questions <> '[]' AND status NOT IN ").bind_list(over.map(|status| status.name().into()));
+        }
         if let Some(before) = filter.before {
             query.push(" AND id < ").bind(id(before));
         }
@@ -109,6 +118,49 @@ impl Library for SqlStore {
         }
         let query = Statement::new(ITERATIONS_OF.as_str(), vec![id(run)]);
         self.backend.read(query).await?.iter().map(records::iteration).collect()
+    }
+
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        let mut query = seen_of_run(&tree::NODES, scope, run);
+        if let Some(after) = filter.after {
+            query.push(" AND ordinal > ").bind(i64::from(after));
+        }
+        if let Some(since) = filter.since {
+            query.push(" AND updated_at >= ").bind(since.0);
+        }
+        query.push(" ORDER BY ordinal LIMIT ").bind(page(filter.limit));
+        self.all(query, tree::read_node).await
+    }
+
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.one(only(seen_of_run(&tree::NODES, scope, run), "id", node), tree::read_node).await
+    }
+
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let mut query = only(seen_of_run(&tree::EVENTS, scope, run), "node_id", node);
+        query.push(" AND seq > ").bind(after).push(" ORDER BY seq LIMIT ").bind(page(limit));
+        self.all(query, records::event).await
+    }
+
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+        let mut query = seen_of_run(&tree::PLANS, scope, run);
+        equals(&mut query, "node_id", node);
+        query.push(" ORDER BY created_at, id");
+        self.all(query, tree::read_plan).await
+    }
+
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+        let mut query = seen_of_run(&tree::ARTIFACTS, scope, run);
+        equals(&mut query, "node_id", node);
+        query.push(" ORDER BY created_at, id");
+        self.all(query, tree::read_artifact).await
     }
 
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {

@@ -1,9 +1,12 @@
-//! A tree's own projections as statements: its nodes, their plans and their artifacts.
+//! A tree's own projections, written and read back: its nodes, their plans and their artifacts.
 
-use crate::rows::{insert, json, optional_time, time};
-use crate::sql::{Statement, Value, id, optional_id};
-use crate::tables::{ARTIFACT, NODE, PLAN};
+use crate::rows::{json, optional_time, time};
+use crate::sql::{Row, Statement, Value, id, optional_id};
+use crate::tables::{ARTIFACT, EVENT, NODE, NODE_CHANGES, PLAN, insert};
+use crate::{StoreError, records};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
+use engine::blob::BlobRef;
+use std::sync::LazyLock;
 
 pub fn statements(rows: &Rows) -> Vec<Statement> {
     let mut statements = Vec::new();
@@ -11,21 +14,26 @@ pub fn statements(rows: &Rows) -> Vec<Statement> {
         let sql = "UPDATE tree_agent_runs SET root_node_id = ?1 WHERE id = ?2";
         statements.push(Statement::new(sql, vec![id(root.id), id(root.run_id)]));
     }
-    let mut write = |table, columns: &str, values: Vec<Vec<Value>>| {
+    let mut write = |sql: &'static LazyLock<String>, values: Vec<Vec<Value>>| {
         if !values.is_empty() {
-            statements.push(Statement::many(insert(table, columns, &upsert(columns)), values));
+            statements.push(Statement::many(sql.as_str(), values));
         }
     };
-    write("tree_agent_nodes", NODE, rows.nodes.iter().map(node).collect());
-    write("tree_agent_plans", PLAN, rows.plans.iter().map(plan).collect());
-    write("tree_agent_artifacts", ARTIFACT, rows.artifacts.iter().map(artifact).collect());
+    write(&UPSERT_NODE, rows.nodes.iter().map(node).collect());
+    write(&INSERT_PLAN, rows.plans.iter().map(plan).collect());
+    write(&UPSERT_ARTIFACT, rows.artifacts.iter().map(artifact).collect());
     statements
 }
 
-/// A row that is there already becomes what it is now.
-fn upsert(columns: &str) -> String {
-    let set = columns.split(',').map(str::trim).skip(2).map(|column| format!("{column} = excluded.{column}"));
-    format!(" ON CONFLICT (id) DO UPDATE SET {}", set.collect::<Vec<_>>().join(", "))
+static UPSERT_NODE: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_nodes", NODE, NODE_CHANGES));
+static INSERT_PLAN: LazyLock<String> =
+    LazyLock::new(|| insert("tree_agent_plans", PLAN, " ON CONFLICT (id) DO NOTHING"));
+static UPSERT_ARTIFACT: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_artifacts", ARTIFACT, "is_primary"));
+
+/// A row that is there already becomes what it is now. Columns that never change are left alone, and so their indexes.
+fn upsert(table: &str, columns: &str, changes: &str) -> String {
+    let set = changes.split(',').map(str::trim).map(|column| format!("{column} = excluded.{column}"));
+    insert(table, columns, &format!(" ON CONFLICT (id) DO UPDATE SET {}", set.collect::<Vec<_>>().join(", ")))
 }
 
 fn number(number: u32) -> Value {
@@ -85,4 +93,78 @@ fn artifact(row: &ArtifactRow) -> Vec<Value> {
         Value::from(row.label.as_str()),
         time(row.created_at),
     ]
+}
+
+pub static NODES: LazyLock<String> = LazyLock::new(|| format!("SELECT {NODE} FROM tree_agent_nodes"));
+pub static EVENTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {EVENT} FROM tree_agent_events"));
+pub static PLANS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PLAN} FROM tree_agent_plans"));
+pub static ARTIFACTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {ARTIFACT} FROM tree_agent_artifacts"));
+
+fn count(row: &Row, column: usize) -> Result<u32, StoreError> {
+    Ok(u32::try_from(row.int(column)?).unwrap_or_default())
+}
+
+pub fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
+    let words = |column: usize| Ok::<_, StoreError>(row.optional_text(column)?.map(str::to_owned));
+    Ok(NodeRow {
+        id: row.parse(0)?,
+        run_id: row.parse(1)?,
+        ordinal: count(row, 2)?,
+        parent_node_id: row.optional_parse(3)?,
+        title: row.text(4)?.to_owned(),
+        reason: row.text(5)?.to_owned(),
+        success_criteria: row.json(6)?,
+        band_index: count(row, 7)?,
+        step_index: count(row, 8)?,
+        step_id: words(9)?,
+        depth: count(row, 10)?,
+        status: records::named(row, 11)?,
+        role_state: records::named(row, 12)?,
+        message: words(13)?,
+        paused: row.int(14)? != 0,
+        generation: count(row, 15)?,
+        retry_of: row.optional_parse(16)?,
+        scratchpad_doc_id: row.parse(17)?,
+        scratchpad_tail: row.text(18)?.to_owned(),
+        outcome: row.optional_text(19)?.map(|_| records::named(row, 19)).transpose()?,
+        error: words(20)?,
+        retryable: row.int(21)? != 0,
+        result: row.json(22)?,
+        metrics: row.json(23)?,
+        own_metrics: row.json(24)?,
+        started_at: records::optional_time(row, 25)?,
+        ended_at: records::optional_time(row, 26)?,
+        created_at: records::time(row, 27)?,
+        updated_at: records::time(row, 28)?,
+    })
+}
+
+pub fn read_plan(row: &Row) -> Result<PlanRow, StoreError> {
+    Ok(PlanRow {
+        id: row.parse(0)?,
+        run_id: row.parse(1)?,
+        node_id: row.parse(2)?,
+        version: count(row, 3)?,
+        plan_json: row.json(4)?,
+        created_at: records::time(row, 5)?,
+    })
+}
+
+pub fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
+    let content = match row.optional_int(7)? {
+        Some(bytes) => Some(BlobRef { hash: records::hash(row, 6)?, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }),
+        None => None,
+    };
+    Ok(ArtifactRow {
+        id: row.parse(0)?,
+        run_id: row.parse(1)?,
+        node_id: row.parse(2)?,
+        artifact_type: records::named(row, 3)?,
+        document_id: row.optional_parse(4)?,
+        json_payload: row.optional_text(5)?.map(|_| row.json(5)).transpose()?,
+        content,
+        is_primary: row.int(8)? != 0,
+        label: row.text(9)?.to_owned(),
+        created_at: records::time(row, 10)?,
+    })
 }

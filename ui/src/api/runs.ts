@@ -55,4 +55,5 @@ export const snapshot = <S>(id: string, seq?: number): Promise<S> => get(at(of(i
 export type NodeVerb = 'cancel' | 'retry' | 'pause' | 'resume';
 export const tellNode = (id: string, node: string, verb: NodeVerb): Promise<Run> =>
   post(of(id, `/nodes/${encodeURIComponent(node)}/${verb}`));
-export const getNode = <N>(id: string, node: string, signal?: AbortSignal): Promise<N> => get(of(id, `/nodes/${encodeURIComponent(node)}`), signal);
+export const nodeEventsAfter = <E>(id: string, node: string, after: number, limit: number): Promise<E[]> =>
+  get<Page<E>>(at(of(id, `/nodes/${encodeURIComponent(node)}/events`), { after, limit })).then((page) => page.items);

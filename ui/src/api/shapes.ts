@@ -110,8 +110,10 @@ export interface Report {
   stop_reason: string | null;
   stop_detail?: string | null;
   evidence?: { criterion: string | null; text: string; verified: boolean }[];
-  what_changed?: Partial<Artifacts>;
-  primary_document_id?: string | null;
+  /** What it made, `doc:<id>` or `task:<id>`. */
+  artifacts?: { ref: string; title: string }[];
+  /** A tree's own envelope: the first document is the main result. */
+  result?: { documentIds?: string[] } | null;
 }
 
 export interface Page<T> {

@@ -1,6 +1,7 @@
 // Notifications that were stored for this person, newest first.
 
-import { get, post, Problem } from '../api/http';
+import { at, get, post, Problem } from '../api/http';
+import type { Page } from '../api/shapes';
 import type { Notice } from './live.svelte';
 
 const MOST = 200;
@@ -13,8 +14,7 @@ class Inbox {
 
   async load(): Promise<void> {
     try {
-      const answer = await get<Notice[] | { items: Notice[] }>('/api/notifications');
-      this.notices = (Array.isArray(answer) ? answer : answer.items).slice(0, MOST);
+      this.notices = (await get<Page<Notice>>(at('/api/notifications', { limit: MOST }))).items;
       this.loaded = true;
       this.problem = null;
     } catch (error) {
@@ -28,7 +28,7 @@ class Inbox {
   }
 
   async readAll(): Promise<void> {
-    await post('/api/notifications/read', { all: true });
+    await post('/api/notifications/read');
     const now = new Date().toISOString();
     this.notices = this.notices.map((notice) => (notice.read_at ? notice : { ...notice, read_at: now }));
   }

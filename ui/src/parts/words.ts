@@ -116,6 +116,14 @@ export function ago(then: string, now: number): string {
   return new Date(then).toLocaleDateString();
 }
 
+/** How long until then, roughly. */
+export function within(then: string, now: number): string {
+  const s = Math.max(0, Math.round((Date.parse(then) - now) / 1_000));
+  if (s < 60) return `in ${s} s`;
+  if (s < 3_600) return `in ${Math.round(s / 60)} min`;
+  return s < 172_800 ? `in ${Math.round(s / 3_600)} h` : `in ${Math.round(s / 86_400)} days`;
+}
+
 export const clock = (at: string): string => new Date(at).toLocaleTimeString([], { hour12: false });
 export const moment = (at: string): string => new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
 export const tokens = (metrics: Metrics): number => metrics.tokens_in + metrics.tokens_out;

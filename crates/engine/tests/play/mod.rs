@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test file uses its own part of the stage.
 
+pub mod view;
+
 use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
@@ -247,4 +249,41 @@ pub fn plan(summary: &str) -> Value {
 
 pub fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+/// The log of a run that an earlier version wrote, as the present one reads it: whole, understood, unbroken. Where there
+/// is none yet, BLESS=1 writes the one that is played; one that exists is never written again.
+pub fn golden_log(name: &str, played: impl FnOnce() -> Play) -> Vec<Event> {
+    let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("BLESS").is_some() && !std::path::Path::new(&golden).exists() {
+        let lines: String = played().events.iter().map(|event| event.to_json() + "\n").collect();
+        std::fs::write(&golden, lines).expect("written");
+    }
+    let log = std::fs::read_to_string(&golden).expect("the golden log");
+    let events: Vec<Event> = log.lines().map(stored).collect();
+    let mut head = engine::event::genesis(events[0].run_id);
+    for event in &events {
+        assert!(!matches!(event.fact, engine::facts::Fact::Unknown(_)), "{} is still understood", event.kind());
+        assert_eq!(event.link(head), event.hash, "the chain holds at {}", event.seq);
+        head = event.hash;
+    }
+    events
+}
+
+fn stored(line: &str) -> Event {
+    let public: Value = serde_json::from_str(line).expect("JSON");
+    let payload = line.split_once("\"payload\":").and_then(|(_, rest)| rest.strip_suffix('}')).expect("a payload");
+    let node = |name: &str| public[name].as_str().and_then(|id| id.parse().ok());
+    engine::event::StoredEvent {
+        run_id: public["runId"].as_str().and_then(|id| id.parse().ok()).expect("a run"),
+        seq: public["seq"].as_u64().expect("a seq"),
+        node_id: node("nodeId"),
+        parent_node_id: node("parentNodeId"),
+        kind: public["type"].as_str().expect("a type").into(),
+        at: public["timestamp"].as_str().and_then(Timestamp::parse).expect("a time"),
+        actor: serde_json::from_value(public["actor"].clone()).expect("an actor"),
+        hash: public["hash"].as_str().and_then(|hash| hash.parse().ok()).expect("a hash"),
+        payload: payload.into(),
+    }
+    .decode()
 }

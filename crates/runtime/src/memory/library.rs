@@ -1,13 +1,14 @@
 //! Reading the workspace in memory, with the same scopes, filters and order as on SQL.
 
-use super::workspace::{Conflict, Kept, is_platform};
-use super::{Memory, State, page, terms};
+use super::workspace::{Conflict, Kept};
+use super::{Memory, State, Stored, page, terms};
 use crate::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, StoreError, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, StoreError, TaskFilter,
 };
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, RunRow};
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::event::StoredEvent;
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use uuid::Uuid;
 
@@ -39,6 +40,10 @@ impl State {
         }
     }
 
+    fn seen_run(&self, scope: &Scope, run: RunId) -> Option<&Stored> {
+        self.runs.get(&run).filter(|stored| self.sees_run(scope, &stored.row))
+    }
+
     fn whole(&self, document: &Document) -> Document {
         let mut whole = document.clone();
         if let Some(entries) = self.entries.get(&document.id).filter(|entries| !entries.is_empty()) {
@@ -55,7 +60,7 @@ impl State {
             found.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
         };
         let documents =
-            self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !is_platform(document));
+            self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !document.is_platform());
         let documents = documents.filter_map(|d| hit(HitKind::Document, d.id.0, d.project_id, &d.title, &d.content));
         let tasks = self.workspace.tasks.values().map(|kept| &kept.entity);
         let tasks = tasks.filter_map(|t| hit(HitKind::Task, t.id.0, t.project_id, &t.title, &t.description));
@@ -63,6 +68,10 @@ impl State {
         let projects = projects.filter_map(|p| hit(HitKind::Project, p.id.0, p.id, &p.title, &p.description));
         documents.chain(tasks).chain(projects).collect()
     }
+}
+
+fn asked(run: &RunRow) -> bool {
+    run.questions.as_array().is_some_and(|asked| !asked.is_empty())
 }
 
 fn version(kept: &Kept<Document>) -> DocumentVersion {
@@ -84,6 +93,7 @@ impl Library for Memory {
         let wanted = |run: &&RunRow| {
             filter.kind.is_none_or(|kind| kind == run.kind)
                 && filter.status.is_none_or(|status| status == run.status)
+                && (!filter.asking || (!run.status.is_terminal() && asked(run)))
                 && filter.before.is_none_or(|before| run.id < before)
                 && needles.as_ref().is_none_or(|needles| {
                     needles.as_ref().is_some_and(|needles| terms::matches(&terms::index(&[&run.objective]), needles))
@@ -95,14 +105,52 @@ impl Library for Memory {
     }
 
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError> {
-        let state = self.state();
-        Ok(state.runs.get(&id).map(|stored| &stored.row).filter(|run| state.sees_run(scope, run)).cloned())
+        Ok(self.state().seen_run(scope, id).map(|stored| stored.row.clone()))
     }
 
     async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
         let state = self.state();
-        let stored = state.runs.get(&run).filter(|stored| state.sees_run(scope, &stored.row));
-        Ok(stored.map(|stored| stored.iterations.values().cloned().collect()).unwrap_or_default())
+        let iterations = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.iterations.values());
+        Ok(iterations.cloned().collect())
+    }
+
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        let state = self.state();
+        let first = filter.after.map_or(0, |after| after.saturating_add(1));
+        let nodes = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.nodes.range(first..));
+        let wanted = nodes.map(|(_, row)| row).filter(|row| filter.since.is_none_or(|since| row.updated_at >= since));
+        Ok(wanted.take(page(filter.limit)).cloned().collect())
+    }
+
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        let state = self.state();
+        Ok(state.seen_run(scope, run).and_then(|stored| stored.nodes.values().find(|row| row.id == node).cloned()))
+    }
+
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let state = self.state();
+        let events = state.seen_run(scope, run).into_iter().flat_map(|stored| &stored.events);
+        let own = events.skip(after as usize).filter(|event| event.node_id == Some(node));
+        Ok(own.take(page(limit)).cloned().collect())
+    }
+
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+        let state = self.state();
+        let plans = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.plans.values());
+        Ok(plans.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
+    }
+
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+        let state = self.state();
+        let artifacts = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.artifacts.values());
+        Ok(artifacts.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
     }
 
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
@@ -132,7 +180,7 @@ impl Library for Memory {
         let state = self.state();
         let wanted = |kept: &&Kept<Document>| {
             let document = &kept.entity;
-            let asked_for = filter.type_key.is_some() || filter.run_id.is_some() || !is_platform(document);
+            let asked_for = filter.type_key.is_some() || filter.run_id.is_some() || !document.is_platform();
             asked_for
                 && filter.project_id.is_none_or(|project| project == document.project_id)
                 && filter.type_key.as_ref().is_none_or(|key| *key == document.type_key)

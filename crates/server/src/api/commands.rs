@@ -20,7 +20,7 @@ use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-type Told = Answer<Json<RunRow>>;
+pub type Told = Answer<Json<RunRow>>;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -53,7 +53,7 @@ fn answer() -> Shape {
 /// Said here for clients; the engine is who refuses.
 const MAX_MESSAGE: usize = 32_768;
 
-async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
+pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
     caller.run(house, run).await?;
     Ok(house.desk()?.command(run, command, caller.actor()).await?)
 }
@@ -62,6 +62,9 @@ impl From<CommandError> for Problem {
     fn from(error: CommandError) -> Problem {
         match error {
             CommandError::NotFound(run) => Problem::not_found("run", run),
+            CommandError::Refused(refusal) if refusal.slug == "no_such_node" => {
+                Problem::new(StatusCode::NOT_FOUND, "node_not_found", refusal.message)
+            }
             CommandError::Refused(refusal) => Problem::new(StatusCode::CONFLICT, refusal.slug, refusal.message),
             CommandError::Store(error) => error.into(),
         }

@@ -2,7 +2,7 @@
 
 use super::problems::Problem;
 use super::route::{Access, Route};
-use super::shape::{count, one_of, open, record, text};
+use super::shape::{count, nullable, one_of, open, record, text};
 use super::{Answer, HolderView, House, openapi};
 use crate::ui;
 use axum::Json;
@@ -20,7 +20,10 @@ pub fn routes() -> Vec<Route> {
         Route::get("/openapi.json", Access::Public, "This document", document).gives(200, open()),
         Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).gives(
             200,
-            record([("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))], []),
+            record(
+                [("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))],
+                [("url", nullable(text()))],
+            ),
         ),
     ]
 }
@@ -46,7 +49,12 @@ async fn document() -> impl IntoResponse {
 }
 
 async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
-    Json(HolderView { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").into(), drives: house.drives })
+    Json(HolderView {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        drives: house.drives,
+        url: house.front.url(),
+    })
 }
 
 /// What is no route of the API may be a part of the web page.

@@ -31,6 +31,7 @@ pub fn routes() -> Vec<Route> {
             .asks("limit", whole(1, MAX_PAGE as i64))
             .gives(200, page(records::run())),
         Route::post("/api/runs", Run, "Start a run", create)
+            .paced()
             .takes(brief::shape())
             .gives(201, records::run())
             .gives(200, records::run())
@@ -101,6 +102,7 @@ async fn list(
         kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
         status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
         text: query.q.filter(|text| !text.trim().is_empty()),
+        asking: false,
         before: query.cursor,
         limit,
     };

@@ -4,8 +4,10 @@ mod drive;
 mod entities;
 mod follow;
 mod look;
+mod nodes;
 mod serve;
 mod start;
+mod tokens;
 mod upkeep;
 
 use crate::args::{Cli, Command};
@@ -55,6 +57,7 @@ impl Session {
             Command::Watch(args) => drive::watch(self, &args.run).await,
             Command::Answer(args) => drive::answer(self, args).await,
             Command::Resume(args) => drive::resume(self, args).await,
+            Command::Retry(args) => drive::retry(self, args).await,
             Command::Extend(args) => drive::extend(self, args).await,
             Command::Say(args) => drive::say(self, args).await,
             Command::Pause(args) => drive::control(self, args, "pause").await,
@@ -68,6 +71,7 @@ impl Session {
             Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
+            Command::Token(command) => tokens::token(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Doctor => upkeep::doctor(self).await,

@@ -1,7 +1,10 @@
 //! Runs for people's eyes. Reads the run object and events; never the store.
 
+pub mod chronicle;
+pub mod grove;
 pub mod headline;
 pub mod live;
+pub mod node;
 pub mod scene;
 pub mod show;
 pub mod style;
@@ -21,6 +24,16 @@ pub fn status_ink(status: Status) -> Ink {
         Status::Stopped | Status::WaitingOnUser | Status::Paused => Ink::Yellow,
         Status::Canceled => Ink::Dim,
         Status::Queued | Status::Running => Ink::Cyan,
+    }
+}
+
+/// A titled part of a page; one without content is left out.
+pub fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
+    let content: Vec<String> = content.into_iter().collect();
+    if !content.is_empty() {
+        lines.push(String::new());
+        lines.push(style.paint(Ink::Bold, title));
+        lines.extend(content);
     }
 }
 
@@ -118,7 +131,7 @@ impl Question {
         Question::all(run).into_iter().filter(|question| question.open).collect()
     }
 
-    fn read(asked: &Value) -> Question {
+    pub fn read(asked: &Value) -> Question {
         let id = asked["id"].as_str().or(asked["question_id"].as_str()).unwrap_or_default();
         let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
         let answer = asked["answer"].as_str().map(line);

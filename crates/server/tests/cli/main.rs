@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod crash;
+mod database;
 mod gateway;
 mod home;
 mod limits;
@@ -10,4 +11,5 @@ mod people;
 mod postgres;
 mod runs;
 mod scope;
+mod tree;
 mod workspace;

@@ -1,10 +1,11 @@
 // One node's own story: its events up to the moment that is shown, and what can be read from them.
 
-import { getNode } from '../../api/runs';
+import { nodeEventsAfter } from '../../api/runs';
 import type { StoredEvent } from '../../model/run';
 import type { Session } from './session.svelte';
 
 const PAUSE_MS = 700;
+const PAGE = 500;
 
 export interface PlanVersion {
   version: number;
@@ -25,20 +26,16 @@ export class NodeStory {
   readonly plans = $derived<PlanVersion[]>(this.events.filter((event) => event.type === 'tree.plan_created').map((event) => event.payload as PlanVersion));
   readonly entries = $derived(this.events.filter((event) => event.type === 'tree.scratchpad_updated').map((event) => ({ seq: event.seq, at: event.timestamp, markdown: String(event.payload.markdown ?? event.payload.tailPreview ?? '') })).reverse());
 
-  constructor(private readonly session: Session, private readonly id: string) {
-    let first = true;
+  constructor(
+    private readonly session: Session,
+    private readonly id: string,
+  ) {
+    // How much there is to know: it grows with the node's own log, not whenever the run moves.
+    const known = $derived((session.seen.version, session.run.eventsOf(id).length));
     $effect(() => {
-      // Read again when the node's own log has grown, not whenever the run moves.
-      void session.seen.version;
-      const known = session.run.eventsOf(id).length;
-      if (!first && known <= this.events.length && this.loaded) return;
-      const abort = new AbortController();
-      const timer = setTimeout(() => void this.read(abort.signal), first ? 0 : PAUSE_MS);
-      first = false;
-      return () => {
-        clearTimeout(timer);
-        abort.abort();
-      };
+      if (this.loaded && known <= this.events.length) return;
+      const timer = setTimeout(() => void this.read(), this.loaded ? PAUSE_MS : 0);
+      return () => clearTimeout(timer);
     });
   }
 
@@ -46,14 +43,18 @@ export class NodeStory {
     return this.events.findLast((event) => event.type === type);
   }
 
-  private async read(signal: AbortSignal): Promise<void> {
+  /** What came since the last reading; events never change. */
+  private async read(): Promise<void> {
     try {
-      const found = await getNode<{ timeline: StoredEvent[] }>(this.session.id, this.id, signal);
-      this.all = found.timeline;
+      for (let full = true; full; ) {
+        const more = await nodeEventsAfter<StoredEvent>(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
+        this.all = [...this.all, ...more];
+        full = more.length === PAGE;
+      }
       this.error = null;
-      this.loaded = true;
     } catch (error) {
-      if (!signal.aborted) this.error = error;
+      this.error = error;
     }
+    this.loaded = true;
   }
 }
