@@ -3,7 +3,7 @@
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
 //! `live` tells who is listening what was committed, `breaker` remembers which providers are down,
-//! `keys` is what doors need of a store and the loop does not, `memory` is the store that the others are measured against.
+//! `keys` and `removal` are what doors need of a store and the loop does not, `memory` is the store that the others are measured against.
 
 pub mod breaker;
 pub mod desk;
@@ -13,6 +13,7 @@ pub mod live;
 mod load;
 pub mod memory;
 pub mod ports;
+pub mod removal;
 pub mod worker;
 
 pub use desk::{CommandError, Desk};

@@ -3,6 +3,7 @@
 
 mod keys;
 mod library;
+mod removal;
 pub mod terms;
 pub mod workspace;
 

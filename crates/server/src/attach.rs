@@ -11,8 +11,9 @@ use crate::config::{Config, Database};
 use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{Link, LinkError};
 use axum::Router;
+use axum::http::StatusCode;
 use runtime::ports::{Clock, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A holder that just started may not answer yet; one that ends gives its lock back soon.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
@@ -85,6 +86,35 @@ impl Attached {
     pub fn holds(&self) -> bool {
         self.held.is_some()
     }
+}
+
+/// Through the server that was named, which does what this process would: it is asked who it is, so that a wrong
+/// address or token is said before anything else.
+pub async fn to_server(config: &Config, server: &Setting<String>, patience: Duration) -> Result<Attached, Failure> {
+    let link = Link::to_server(&server.value, config.token().as_deref())?;
+    let deadline = tokio::time::Instant::now() + patience;
+    loop {
+        match link.get::<HolderView>("/api/holder").await {
+            Ok(_) => return Ok(Attached { link, held: None }),
+            Err(LinkError::Gone(_)) if tokio::time::Instant::now() < deadline => {}
+            Err(LinkError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+                return Err(not_admitted(config, server));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+}
+
+fn not_admitted(config: &Config, server: &Setting<String>) -> Failure {
+    let what = match config.token() {
+        Some(_) => "does not accept the token in PLEACH_TOKEN: it is mistyped, expired or revoked",
+        None => "wants a token, and PLEACH_TOKEN is not set",
+    };
+    Failure::usage(format!(
+        "{} ({}) {what}.\n`pleach token create` on the server's machine makes one; then export PLEACH_TOKEN=…",
+        server.value, server.origin
+    ))
 }
 
 /// To look only. `None` when there is no database yet.
@@ -186,7 +216,16 @@ async fn hold_database(
 fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>) -> House {
     let public = config.public_url.as_ref().map(|url| url.value.clone());
     let front = Front::new(public, Validity::new(store.clone(), clock.clone()));
-    House { keys: store.clone(), store, desk: None, catalogue, clock, drives: api::Drives::Nothing, front }
+    House {
+        keys: store.clone(),
+        removal: store.clone(),
+        store,
+        desk: None,
+        catalogue,
+        clock,
+        drives: api::Drives::Nothing,
+        front,
+    }
 }
 
 /// Performs for a process that only records commands: it is never asked.

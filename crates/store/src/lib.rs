@@ -15,6 +15,7 @@ mod maintenance;
 mod migrate;
 mod postgres;
 mod records;
+mod removal;
 mod rows;
 mod scope;
 mod sql;

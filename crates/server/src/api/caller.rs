@@ -86,7 +86,7 @@ impl Caller {
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
     pub async fn run(&self, house: &House, id: RunId) -> Result<RunRow, Problem> {
-        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run", id))
+        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
     }
 }
 
@@ -107,9 +107,9 @@ impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
 
     async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, house).await.map_err(unreadable)?;
-        text.parse()
-            .map(Id)
-            .map_err(|_| Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{text} is not an id")))
+        text.parse().map(Id).map_err(|_| {
+            Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing with that id that you may see")
+        })
     }
 }
 

@@ -1,9 +1,11 @@
 //! The HTTP API of the process that holds the database. Handlers translate; what a run may do is decided
 //! by the engine, what an actor may see by the store.
 
+mod actors;
 mod brief;
 mod caller;
 mod commands;
+mod documents;
 pub mod door;
 mod events;
 pub mod front;
@@ -15,13 +17,16 @@ mod openapi;
 mod pace;
 pub mod problems;
 mod process;
+mod projects;
 mod records;
 mod route;
 mod runs;
 mod secret;
 mod shape;
+mod tasks;
 mod tokens;
 pub mod validity;
+mod version;
 mod workspace;
 
 pub use brief::NewRun;
@@ -41,6 +46,7 @@ use problems::Problem;
 use route::Route;
 use runtime::keys::Keys;
 use runtime::ports::{Clock, Store};
+use runtime::removal::Removal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -50,6 +56,7 @@ const MAX_BODY: usize = 1 << 20;
 pub struct House {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
+    pub removal: Arc<dyn Removal>,
     /// Absent where the database is only read.
     pub desk: Option<runtime::Desk>,
     pub catalogue: Arc<Catalogue>,
@@ -87,6 +94,16 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// One more than `limit` was asked for: whether it came says whether there is a next part.
+    fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| more).map(cursor);
+        Page { items, next_cursor }
+    }
+}
+
 type Answer<T> = Result<T, Problem>;
 
 impl House {
@@ -109,6 +126,10 @@ fn table() -> Vec<Route> {
         inbox::routes(),
         events::routes(),
         workspace::routes(),
+        projects::routes(),
+        documents::routes(),
+        tasks::routes(),
+        actors::routes(),
         tokens::routes(),
     ]
     .concat()

@@ -25,7 +25,7 @@ impl Problem {
         Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None }
     }
 
-    pub fn not_found(what: &str, _id: impl std::fmt::Display) -> Problem {
+    pub fn not_found(what: &str) -> Problem {
         Problem::new(
             StatusCode::NOT_FOUND,
             format!("{what}_not_found"),

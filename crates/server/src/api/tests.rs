@@ -42,7 +42,16 @@ async fn world() -> World {
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone());
     let front = Front::new(None, validity::Validity::new(store.clone(), clock.clone()));
     let desk = Some(drive.desk());
-    let house = House { keys: store.clone(), store, desk, catalogue, clock, drives: Drives::All, front };
+    let house = House {
+        keys: store.clone(),
+        removal: store.clone(),
+        store,
+        desk,
+        catalogue,
+        clock,
+        drives: Drives::All,
+        front,
+    };
     World { router: router(Arc::new(house), Door::Private), drive }
 }
 
@@ -122,7 +131,7 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
     let (link, eve) = (world.link("local"), world.link("eve"));
     let project: Value = link.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
     let id = project["id"].as_str().unwrap();
-    let seen = async |link: &Link| link.get::<Vec<Value>>("/api/projects").await.unwrap().len();
+    let seen = async |link: &Link| link.get::<Page<Value>>("/api/projects").await.unwrap().items.len();
     assert_eq!((seen(&link).await, seen(&eve).await), (1, 0));
     assert_eq!(
         slug(eve.post::<Value>(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await),
