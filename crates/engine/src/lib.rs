@@ -26,4 +26,5 @@ pub mod request;
 pub mod run;
 pub mod time;
 pub mod tree;
+pub mod view;
 pub mod workspace;

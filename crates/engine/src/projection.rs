@@ -4,8 +4,9 @@
 use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
-use crate::ids::ArtifactId;
-use crate::run::{Machine, Run, Status, StopReason};
+use crate::homework;
+use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
+use crate::run::{Machine, Run, Shared, Status, StopReason};
 use crate::time::Timestamp;
 use crate::tree;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
     Rows {
         run: run_row(run),
         wake_at: wake_at(run),
-        iterations: iterations(run, events),
+        iterations: iterations(run.shared.id, events),
         nodes: nodes(run, events),
         plans: events.iter().filter_map(plan).collect(),
         artifacts: artifacts(run, events),
@@ -31,14 +32,38 @@ fn wake_at(run: &Run) -> Option<Timestamp> {
 }
 
 pub fn run_row(run: &Run) -> RunRow {
-    let shared = &run.shared;
-    let (plan, workspace_document_id) = match &run.machine {
-        Machine::Homework(state) => (
-            if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
-            state.workspace.map(|workspace| workspace.document),
-        ),
-        Machine::Tree(state) => (Value::Null, state.root().map(|root| root.pad)),
+    let face = match &run.machine {
+        Machine::Homework(state) => Face::homework(state),
+        Machine::Tree(state) => Face::tree(run.root_node(), state.root().map(|root| root.pad)),
     };
+    row(&run.shared, face, run.activity())
+}
+
+/// What one kind of run adds to the run object.
+#[derive(Default)]
+pub(crate) struct Face {
+    plan: Value,
+    workspace_document_id: Option<DocumentId>,
+    iteration: u32,
+    root_node_id: Option<NodeId>,
+}
+
+impl Face {
+    pub(crate) fn homework(state: &homework::State) -> Face {
+        Face {
+            plan: if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
+            workspace_document_id: state.workspace.map(|workspace| workspace.document),
+            iteration: state.iteration,
+            root_node_id: None,
+        }
+    }
+
+    pub(crate) fn tree(root_node_id: Option<NodeId>, workspace_document_id: Option<DocumentId>) -> Face {
+        Face { root_node_id, workspace_document_id, ..Face::default() }
+    }
+}
+
+pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
     RunRow {
         id: shared.id,
         kind: shared.brief.kind,
@@ -46,17 +71,17 @@ pub fn run_row(run: &Run) -> RunRow {
         scope: shared.brief.scope,
         project_ids: shared.brief.project_ids.clone(),
         status: shared.status(),
-        activity: run.activity(),
+        activity,
         stop_reason: shared.stop_reason,
         stop_detail: shared.stop_detail.clone(),
-        iteration: run.iteration(),
+        iteration: face.iteration,
         budgets: value(&shared.budgets),
         metrics: value(&shared.metrics),
-        plan,
+        plan: face.plan,
         success_criteria: shared.brief.success_criteria.clone(),
         questions: value(&shared.questions),
-        root_node_id: run.root_node(),
-        workspace_document_id,
+        root_node_id: face.root_node_id,
+        workspace_document_id: face.workspace_document_id,
         workspace_project_id: shared.home_project(),
         report: shared.report.clone().unwrap_or(Value::Null),
         model: shared.brief.models.balanced.name(),
@@ -76,12 +101,12 @@ fn value(of: impl serde::Serialize) -> Value {
 }
 
 /// One row per iteration: written when it starts, rewritten when it completes.
-fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
+pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
     let mut rows: Vec<IterationRow> = Vec::new();
     for event in events {
         match &event.fact {
             Fact::Homework(H::IterationStarted(fact)) => rows.push(IterationRow {
-                run_id: run.shared.id,
+                run_id,
                 iteration: fact.iteration,
                 status: "running".into(),
                 summary: String::new(),
@@ -94,7 +119,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
             Fact::Homework(H::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
                 let row = IterationRow {
-                    run_id: run.shared.id,
+                    run_id,
                     iteration: fact.iteration,
                     status: "completed".into(),
                     summary: fact.summary.clone(),

@@ -123,6 +123,16 @@ fn t1_folding_the_log_gives_the_state_that_wrote_it() {
 }
 
 #[test]
+fn t12_a_homework_run_is_seen_as_it_stood_after_every_event() {
+    let (mut play, _) = happy(brief("Compare backup tools"));
+    play.go();
+    play::view::check(&play.events);
+    let mut view = engine::view::View::born(&play.events[0]).expect("a view");
+    play.events[1..].iter().for_each(|event| view.apply(event));
+    assert_eq!(view.iterations(), engine::projection::rows(&play.run, &play.events).iterations);
+}
+
+#[test]
 fn p5_a_planner_that_repeats_itself_is_hinted_made_to_replan_and_stopped_in_the_third_iteration() {
     let requests: Rc<RefCell<Vec<String>>> = Rc::default();
     let seen = requests.clone();

@@ -8,6 +8,7 @@ use crate::breaker::Breaker;
 use crate::desk::{CommandError, Desk, Note, Order};
 use crate::load::{is_stored, load};
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
+use crate::views::Keeper;
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
@@ -71,6 +72,7 @@ pub(crate) struct Driver {
     breaker: Arc<Breaker>,
     lease: Lease,
     run: Run,
+    keeper: Keeper,
     notes: mpsc::UnboundedReceiver<Note>,
     flights: JoinSet<(EffectId, u32, Outcome)>,
     providers: HashMap<EffectId, String>,
@@ -103,6 +105,7 @@ impl Driver {
             breaker,
             lease: claimed.lease,
             run,
+            keeper: Keeper::default(),
             notes,
             flights: JoinSet::new(),
             providers: HashMap::new(),
@@ -274,7 +277,8 @@ impl Driver {
             {
                 return Ok(false);
             }
-            self.desk.office.live.publish(events);
+            self.desk.office.live.publish(&events);
+            self.keeper.committed(self.desk.office.store.as_ref(), self.lease.run_id, &events).await;
         }
         self.drafted.clear();
         let happened = std::mem::take(&mut self.since_commit).into_iter();

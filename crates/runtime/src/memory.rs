@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, ArtifactId, DocumentId, PlanId, ProjectId, RunId};
+use engine::ids::{self, ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, RunId};
+use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,6 +24,9 @@ use workspace::{Conflict, Kept, Revision, Touched, Workspace};
 
 /// How long a run that was claimed as it was created is held before it must be renewed.
 pub const FIRST_LEASE: Duration = Duration::from_secs(10);
+
+/// Runs that changed lately, as many as anybody looks at.
+pub const MOST_CHANGED: usize = 1_000;
 
 /// Lists that ask for no particular length.
 pub fn page(limit: usize) -> usize {
@@ -62,6 +66,7 @@ struct State {
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
     ring: keys::Ring,
+    checkpoints: BTreeMap<(RunId, i64, u64), String>,
 }
 
 struct Stored {
@@ -366,6 +371,45 @@ impl Log for Memory {
         let state = self.state();
         let held = state.runs.values().filter(|stored| stored.job.owner.as_deref() == Some(worker));
         Ok(held.map(|stored| (stored.row.id, stored.last_seq())).collect())
+    }
+
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let state = self.state();
+        Ok(runs.iter().filter_map(|run| Some((*run, state.runs.get(run)?.last_seq()))).collect())
+    }
+
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        let state = self.state();
+        let rows = state.runs.values().map(|stored| (stored.row.id, stored.row.updated_at));
+        let mut changed: Vec<_> = rows.filter(|(_, at)| *at > since).collect();
+        changed.sort_by_key(|(run, at)| std::cmp::Reverse((*at, *run)));
+        changed.truncate(MOST_CHANGED);
+        Ok(changed)
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        let mut counts: BTreeMap<(Kind, Status), u64> = BTreeMap::new();
+        for stored in self.state().runs.values() {
+            *counts.entry((stored.row.kind, stored.row.status)).or_default() += 1;
+        }
+        Ok(counts.into_iter().map(|((kind, status), count)| (kind, status, count)).collect())
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        let state = self.state();
+        let has = |stored: &&Stored| stored.events.iter().any(|event| event.node_id == Some(node));
+        Ok(state.runs.values().find(has).map(|stored| stored.row.id))
+    }
+
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
+        let state = self.state();
+        let kept = state.checkpoints.range((run, format, 0)..=(run, format, seq)).next_back();
+        Ok(kept.map(|(_, text)| text.clone()))
+    }
+
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        self.state().checkpoints.insert((run, format, seq), text);
+        Ok(())
     }
 
     async fn wakeup(&self, at_most: Duration) {

@@ -103,6 +103,18 @@ pub trait Log: Send + Sync + 'static {
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError>;
     /// Where the logs of the runs this worker holds end: how commands given elsewhere are noticed.
     async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
+    /// Where the logs of these runs end, whoever drives them; unknown runs are left out.
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
+    /// Runs whose log grew after `since`, by the clocks of those who drive them, at most a thousand, newest first.
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
+    /// How many runs there are of each kind in each status.
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError>;
+    /// The run that has this node.
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError>;
+    /// The newest checkpoint of a run's view at or before `seq`.
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError>;
+    /// Kept for convenience: it can be made again from the log at any time.
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
     /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
     async fn wakeup(&self, at_most: Duration);
 }

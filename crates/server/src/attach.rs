@@ -12,8 +12,11 @@ use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
 use crate::link::{Link, LinkError};
+use crate::sending::Sending;
 use axum::Router;
 use axum::http::StatusCode;
+use effects::notify::{Courier, Private};
+use runtime::live::Live;
 use runtime::ports::{Clock, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,6 +39,7 @@ pub struct Attached {
 
 struct Held {
     drive: Drive,
+    sending: Option<Sending>,
     house: Arc<House>,
     served: Vec<Served>,
     _hold: Option<Hold>,
@@ -52,6 +56,10 @@ impl Attached {
     pub async fn close(self) {
         let Some(held) = self.held else { return };
         held.drive.stop().await;
+        // After the runs: how they ended is sent too.
+        if let Some(sending) = held.sending {
+            sending.stop().await;
+        }
         held.served.iter().for_each(|served| served.stop.cancel());
         for served in held.served {
             // Streams never end by themselves; their readers go on with the next holder.
@@ -128,7 +136,10 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else {
         return Ok(None);
     };
-    let house = house(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock));
+    let live = Live::default();
+    // Somebody may take the database up and write to it while we look.
+    live.look_elsewhere(store.clone());
+    let house = house(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
     Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house), Door::Private), actor), held: None }))
 }
 
@@ -195,36 +206,57 @@ async fn hold_database(
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = open(config).await?;
+    let live = Live::default();
+    if let Database::Postgres(_) = &config.database.value {
+        live.look_elsewhere(store.clone());
+    }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match load {
         Load::Nothing => Arc::new(Idle),
-        _ => catalogue.performer(store.clone())?,
+        _ => catalogue.performer(store.clone(), live.clone())?,
     };
-    let drive = Drive::start(config, load, store.clone(), performer, clock.clone());
-    let house = house(config, store, catalogue, clock);
-    let house = Arc::new(House { desk: Some(drive.desk()), drives: load.drives(), ..house });
+    let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
+    let courier = Courier::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
+    let sending = (load != Load::Nothing).then(|| Sending::start(courier.clone(), live.clone()));
+    let house = house(config, store, catalogue, clock, live);
+    let (desk, drives) = (Some(drive.desk()), load.drives());
+    let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
     let served = match &mut hold {
         Some(hold) => vec![serve_socket(dir, hold, router.clone()).await?],
         None => Vec::new(),
     };
-    Ok(Attached { link: Link::to_router(router, actor), held: Some(Held { drive, house, served, _hold: hold }) })
+    Ok(Attached {
+        link: Link::to_router(router, actor),
+        held: Some(Held { drive, sending, house, served, _hold: hold }),
+    })
+}
+
+fn private(config: &Config) -> Private {
+    if config.webhooks_private.value { Private::Allowed } else { Private::Refused }
 }
 
 /// A house whose database is only read.
-fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>) -> House {
+fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> House {
     let public = config.public_url.as_ref().map(|url| url.value.clone());
     let front = Front::new(public, Validity::new(store.clone(), clock.clone()));
     House {
         keys: store.clone(),
         removal: store.clone(),
+        post: store.clone(),
         store,
         desk: None,
         catalogue,
         clock,
         drives: api::Drives::Nothing,
         front,
+        live,
+        views: api::Views::default(),
+        sights: Arc::default(),
+        counters: api::Counters::default(),
+        courier: None,
+        private: private(config),
     }
 }
 

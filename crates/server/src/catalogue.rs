@@ -9,6 +9,7 @@ use effects::rehearsal::RehearsalModels;
 use effects::tools::Registry;
 use engine::effect::{Class, ToolSpec};
 use engine::model::{ModelSpec, Models};
+use runtime::live::Live;
 use runtime::ports::{Performer, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -40,9 +41,9 @@ impl Catalogue {
         self.gateway.as_ref().map_err(|why| format!("{why}\nNo run was made."))
     }
 
-    pub fn performer(&self, store: Arc<dyn Store>) -> Result<Arc<dyn Performer>, Failure> {
+    pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
-        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models }))
+        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models, live }))
     }
 
     /// Each profile's model, and what people should know about them before money is spent.

@@ -11,6 +11,7 @@ mod drive;
 mod failure;
 mod link;
 mod render;
+mod sending;
 
 use clap::Parser;
 use std::process::ExitCode;

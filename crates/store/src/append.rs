@@ -5,7 +5,7 @@ use crate::backend::WriteError;
 use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::HASH_AT;
-use crate::{SqlStore, StoreError, codec, rows};
+use crate::{SqlStore, StoreError, codec, post, rows};
 use engine::blob::Blob;
 use engine::ids::RunId;
 use engine::run::Status;
@@ -87,6 +87,7 @@ impl SqlStore {
         statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
         statements.extend(blobs(run_id, &self.known.fresh(run_id, &append.batch.blobs)));
         statements.extend(rows::projections(&append.rows, stage));
+        statements.extend(post::dispatched(&append.rows));
         statements
     }
 

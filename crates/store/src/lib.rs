@@ -13,6 +13,7 @@ mod library;
 mod log;
 mod maintenance;
 mod migrate;
+mod post;
 mod postgres;
 mod records;
 mod removal;

@@ -115,6 +115,7 @@ pub fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
 }
 
 pub const NOTIFICATION: &str = "SELECT run_id, seq, owner, kind, title, body, question_id, at FROM notifications";
+pub const NOTIFICATION_COLUMNS: &str = "run_id, seq, owner, kind, title, body, question_id, at";
 
 pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
     Ok(NotificationRow {

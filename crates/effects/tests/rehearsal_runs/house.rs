@@ -59,6 +59,7 @@ impl House {
             library: memory.clone(),
             registry: Registry::builtin(),
             models: Arc::new(RehearsalModels::default()),
+            live: Default::default(),
         };
         let lease = Duration::from_secs(10);
         let config = WorkerConfig { id: "test".into(), slots: 4, lease, duty: Duty::All, shared: false };

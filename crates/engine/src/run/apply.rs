@@ -12,7 +12,7 @@ const KEPT_MESSAGES: usize = 20;
 const KEPT_QUESTIONS: usize = 200;
 
 impl Shared {
-    pub(super) fn apply(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         self.tick(event);
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),

@@ -193,7 +193,7 @@ impl Run {
     }
 
     pub fn activity(&self) -> String {
-        self.shared.activity(self.rules())
+        self.shared.activity(|| self.rules().activity(&self.shared))
     }
 
     /// Decide, apply, and repeat until the state asks for nothing more.

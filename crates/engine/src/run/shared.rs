@@ -1,6 +1,5 @@
 //! What every kind of run has in common.
 
-use super::Rules;
 use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
@@ -12,11 +11,11 @@ use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::workspace::Scope;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared {
     pub id: RunId,
     pub brief: Queued,
@@ -55,7 +54,7 @@ pub struct Shared {
     pub head: Hash,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub id: QuestionId,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +69,7 @@ pub struct Question {
 }
 
 /// A message from a person to the run, and whether a model has been shown it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Steering {
     pub id: MessageId,
     pub text: String,
@@ -80,7 +79,7 @@ pub struct Steering {
 }
 
 impl Shared {
-    pub(super) fn new(id: RunId, brief: Queued, at: Timestamp) -> Shared {
+    pub(crate) fn new(id: RunId, brief: Queued, at: Timestamp) -> Shared {
         let metrics = Metrics { cost_known: brief.models.price_known(), ..Metrics::default() };
         Shared {
             id,
@@ -177,11 +176,12 @@ impl Shared {
         self.status() == Status::Running && (in_flight || !held_up)
     }
 
-    pub(super) fn activity(&self, rules: &dyn Rules) -> String {
+    /// `working` says what goes on while it runs.
+    pub(crate) fn activity(&self, working: impl FnOnce() -> String) -> String {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),
             Status::Running if self.provider_wait.is_some() => "waiting: provider".into(),
-            Status::Running => rules.activity(self),
+            Status::Running => working(),
             Status::WaitingOnUser => match self.open_questions().count() {
                 1 => "waiting for an answer".into(),
                 open => format!("waiting for {open} answers"),

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test file uses its own part of the stage.
 
+pub mod view;
+
 use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;

@@ -8,7 +8,6 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::sse::Event as Sse;
 use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
 use engine::ids::{ActorId, RunId};
@@ -17,7 +16,6 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use runtime::keys::Key;
 use serde::de::DeserializeOwned;
-use std::convert::Infallible;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -72,16 +70,16 @@ impl Caller {
         }
     }
 
-    /// The events while these credentials are valid; `revoked` is the last one when they stop being so.
-    pub fn while_valid<S>(&self, events: S) -> impl Stream<Item = S::Item> + Send + use<S>
+    /// The frames of a stream while these credentials are valid; `last` when they stop being so.
+    pub fn while_valid<S>(&self, frames: S, last: S::Item) -> impl Stream<Item = S::Item> + Send + use<S>
     where
-        S: Stream<Item = Result<Sse, Infallible>> + Send + 'static,
+        S: Stream<Item: Send> + Send + 'static,
     {
         let over = || futures::stream::once(futures::future::ready(None));
-        let revoked = self.revoked().map(|()| Some(Ok(Sse::default().event("revoked").data("{}"))));
-        let both = futures::stream::select(events.map(Some).chain(over()), revoked.into_stream().chain(over()));
+        let revoked = self.revoked().map(|()| Some(last)).into_stream();
+        let both = futures::stream::select(frames.map(Some).chain(over()), revoked.chain(over()));
         // Whichever is over first ends both.
-        both.take_while(|event| futures::future::ready(event.is_some())).filter_map(futures::future::ready)
+        both.take_while(|frame| futures::future::ready(frame.is_some())).filter_map(futures::future::ready)
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.

@@ -94,7 +94,11 @@ impl Guard {
                 "a browser's session changes things only from this server's own pages; programs send a token instead",
             ));
         }
-        match recognize(&self.house, text, &[kind]).await {
+        let recognized = match kind {
+            KeyKind::Token => recognize(&self.house, text).await,
+            _ => recognize_as(&self.house, text, &[kind]).await,
+        };
+        match recognized {
             Err(problem) if problem.status == StatusCode::UNAUTHORIZED && Secret::parse(text).is_none() => {
                 slow(&self.house.front.guesses, &peer(request)).and(Err(problem))
             }
@@ -103,8 +107,13 @@ impl Guard {
     }
 }
 
-/// Whose credential this is, while it is valid.
-pub async fn recognize(house: &House, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
+/// Whose token this is, while it is valid.
+pub async fn recognize(house: &House, text: &str) -> Result<Caller, Problem> {
+    recognize_as(house, text, &[KeyKind::Token]).await
+}
+
+/// The same for credentials of these kinds.
+pub async fn recognize_as(house: &House, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
     let secret = Secret::parse(text).ok_or_else(unauthorized)?;
     let (key, actor) = house.keys.key(secret.digest()).await?.ok_or_else(unauthorized)?;
     let now = house.clock.now();

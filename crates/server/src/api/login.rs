@@ -1,7 +1,7 @@
 //! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
 
 use super::caller::{Asked, Caller, Sent};
-use super::door::{self, COOKIE, recognize, slow};
+use super::door::{self, COOKIE, recognize_as, slow};
 use super::front::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
@@ -106,7 +106,7 @@ fn guessed(house: &House, peer: Peer, problem: Problem) -> Problem {
 /// A new session for whoever holds this token, or this code for the first time.
 async fn open(house: &House, text: &str) -> Answer<(String, SessionView)> {
     house.desk()?;
-    let caller = recognize(house, text.trim(), &[KeyKind::Token, KeyKind::Code]).await.map_err(not_accepted)?;
+    let caller = recognize_as(house, text.trim(), &[KeyKind::Token, KeyKind::Code]).await.map_err(not_accepted)?;
     let Some(key) = caller.key() else { return Err(door::unauthorized()) };
     let now = house.clock.now();
     if key.kind == KeyKind::Code && !house.keys.revoke_key(key.id, now).await? {

@@ -11,7 +11,10 @@ mod events;
 pub mod front;
 mod inbox;
 mod login;
+mod metrics;
+mod multiplex;
 mod nodes;
+mod notifications;
 mod once;
 mod openapi;
 mod pace;
@@ -23,16 +26,23 @@ mod route;
 mod runs;
 mod secret;
 mod shape;
+mod snapshot;
+mod stream;
+mod tail;
 mod tasks;
 mod tokens;
 pub mod validity;
 mod version;
+mod webhooks;
 mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
 pub use login::CodeView;
+pub use metrics::Counters;
 pub use nodes::NodeView;
+pub use snapshot::Views;
+pub use tail::Sights;
 pub use tokens::{NewToken, TokenMade, TokenView};
 pub use workspace::Workspace;
 
@@ -41,11 +51,14 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use door::Door;
+use effects::notify::{Courier, Private};
 use front::Front;
 use problems::Problem;
 use route::Route;
 use runtime::keys::Keys;
+use runtime::live::Live;
 use runtime::ports::{Clock, Store};
+use runtime::post::Post;
 use runtime::removal::Removal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -63,6 +76,16 @@ pub struct House {
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
     pub front: Front,
+    /// What is committed, here or elsewhere.
+    pub live: Live,
+    pub views: Views,
+    pub sights: Arc<Sights>,
+    pub counters: Counters,
+    pub post: Arc<dyn Post>,
+    /// Absent where the database is only read.
+    pub courier: Option<Courier>,
+    /// Whether webhooks may lead inside the network.
+    pub private: Private,
 }
 
 /// What this process takes on by itself.
@@ -109,10 +132,16 @@ type Answer<T> = Result<T, Problem>;
 impl House {
     /// The desk, or a refusal where this process only reads.
     fn desk(&self) -> Answer<&runtime::Desk> {
-        let read_only =
-            || Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database");
         self.desk.as_ref().ok_or_else(read_only)
     }
+
+    fn courier(&self) -> Answer<&Courier> {
+        self.courier.as_ref().ok_or_else(read_only)
+    }
+}
+
+fn read_only() -> Problem {
+    Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database")
 }
 
 /// Every route there is. A new one is a line in its module's `routes()`.
@@ -125,6 +154,11 @@ fn table() -> Vec<Route> {
         nodes::routes(),
         inbox::routes(),
         events::routes(),
+        snapshot::routes(),
+        stream::routes(),
+        notifications::routes(),
+        webhooks::routes(),
+        metrics::routes(),
         workspace::routes(),
         projects::routes(),
         documents::routes(),
@@ -139,6 +173,7 @@ pub fn router(house: Arc<House>, door: Door) -> Router {
     let routes = route::serve(table(), &house, door)
         .fallback(process::nowhere)
         .method_not_allowed_fallback(process::no_such_method)
+        .layer(from_fn_with_state(house.clone(), metrics::count))
         .layer(DefaultBodyLimit::max(MAX_BODY));
     match door {
         Door::Private => routes.with_state(house),

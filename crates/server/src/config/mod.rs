@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 14] = [
     "data_dir",
     "database",
     "database_direct",
@@ -34,6 +34,7 @@ pub const KEYS: [&str; 13] = [
     "workers",
     "lease_ms",
     "rehearsal_ms",
+    "webhooks_private",
 ];
 
 fn variable(key: &str) -> String {
@@ -93,6 +94,8 @@ pub struct Config {
     pub lease_ms: Setting<u64>,
     /// How long the rehearsal model takes for an answer: for people who want to watch.
     pub rehearsal_ms: Setting<u64>,
+    /// Whether webhooks may lead to addresses of this machine and its networks.
+    pub webhooks_private: Setting<bool>,
     pub providers: providers::Sections,
     pub mcp: BTreeMap<String, Setting<toml::Table>>,
     environment: Environment,
@@ -169,6 +172,9 @@ impl Config {
             rehearsal_ms: layers
                 .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
                 .unwrap_or_else(|| Setting::default(0)),
+            webhooks_private: layers
+                .parse("webhooks_private", "true or false", |text| text.parse().ok())?
+                .unwrap_or_else(|| Setting::default(false)),
             providers: sections,
             environment: environment.clone(),
             data_dir,

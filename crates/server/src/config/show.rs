@@ -31,6 +31,7 @@ impl Config {
             line("workers", self.workers.clone().map(|number| number.to_string())),
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
             line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
+            line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
         lines.extend(

@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Deeper nodes are folded: nobody reads lines that begin in the middle of the screen.
 const DEEPEST: usize = 24;
 
+/// A line with less room than this for title, mark and facts keeps only the title.
+const LEAST_TITLE: usize = 30;
+
 #[derive(Debug, Default)]
 pub struct Grove {
     nodes: BTreeMap<u32, NodeRow>,
@@ -174,6 +177,12 @@ impl<'a> Parts<'a> {
     }
 }
 
+enum Item<'b, 'a> {
+    Node(&'b Branch<'a>),
+    Done(usize),
+    ToCome(String),
+}
+
 struct Page {
     room: usize,
     style: Style,
@@ -188,46 +197,46 @@ impl Page {
         if folded {
             return;
         }
-        let quiet = |child: &&Branch<'_>| child.over && child.node.status == NodeStatus::Completed;
-        let hidden = match self.folding {
-            Folding::Siblings if !branch.over => branch.children.iter().filter(quiet).count(),
-            _ => 0,
-        };
-        let hidden = if hidden > 1 { hidden } else { 0 };
-        let shown: Vec<&Branch<'_>> = branch.children.iter().filter(|child| hidden == 0 || !quiet(child)).collect();
-        let ghosts = match self.folding {
-            Folding::Siblings => usize::from(!branch.to_come.is_empty()),
-            _ => branch.to_come.len(),
-        };
-        let mut left = usize::from(hidden > 0) + shown.len() + ghosts;
-        let mut lead_for = || {
-            left -= 1;
-            if left == 0 {
-                (format!("{below}└─ "), format!("{below}   "))
-            } else {
-                (format!("{below}├─ "), format!("{below}│  "))
+        let items = self.items(branch);
+        let last = items.len().saturating_sub(1);
+        for (index, item) in items.into_iter().enumerate() {
+            let (joint, trunk) = if index == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let lead = format!("{below}{joint}");
+            let short = self.lead(&lead);
+            match item {
+                Item::Node(child) => self.add(child, &lead, &format!("{below}{trunk}")),
+                Item::Done(count) => {
+                    self.lines.push(format!("{short}{} {count} done", self.style.paint(Ink::Green, "✓")));
+                }
+                Item::ToCome(text) => {
+                    let text = fit(&format!("· {text}"), self.room.saturating_sub(width(&short)));
+                    self.lines.push(format!("{short}{}", self.style.paint(Ink::Dim, &text)));
+                }
             }
-        };
-        if hidden > 0 {
-            let text = format!("{}{} {hidden} done", lead_for().0, self.style.paint(Ink::Green, "✓"));
-            self.lines.push(text);
         }
-        for child in shown {
-            let (lead, below) = lead_for();
-            self.add(child, &lead, &below);
+    }
+
+    /// What hangs below a node: finished siblings and steps to come are one line each where room is short.
+    fn items<'b, 'a>(&self, branch: &'b Branch<'a>) -> Vec<Item<'b, 'a>> {
+        let short = self.folding == Folding::Siblings && !branch.over;
+        let quiet = |child: &&Branch<'_>| short && child.over && child.node.status == NodeStatus::Completed;
+        let done = branch.children.iter().filter(quiet).count();
+        let mut items = Vec::new();
+        if done > 1 {
+            items.push(Item::Done(done));
         }
-        let ghosts: Vec<String> = match self.folding {
-            Folding::Siblings if !branch.to_come.is_empty() => vec![format!("{} steps to come", branch.to_come.len())],
-            Folding::Siblings => Vec::new(),
-            _ => {
-                branch.to_come.iter().map(|ghost| format!("{}  (band {})", line(ghost.title), ghost.band + 1)).collect()
-            }
-        };
-        for text in ghosts {
-            let lead = lead_for().0;
-            let text = fit(&format!("· {text}"), self.room.saturating_sub(width(&lead)));
-            self.lines.push(format!("{lead}{}", self.style.paint(Ink::Dim, &text)));
+        items.extend(branch.children.iter().filter(|child| done < 2 || !quiet(child)).map(Item::Node));
+        match branch.to_come.len() {
+            0 => {}
+            count if short => items.push(Item::ToCome(format!("{count} steps to come"))),
+            _ => items.extend(
+                branch
+                    .to_come
+                    .iter()
+                    .map(|ghost| Item::ToCome(format!("{}  (band {})", line(ghost.title), ghost.band + 1))),
+            ),
         }
+        items
     }
 
     fn node_line(&self, branch: &Branch<'_>, lead: &str, folded: bool) -> String {
@@ -243,11 +252,19 @@ impl Page {
             (true, failed) => format!(" ▸ {} below, {failed} failed", branch.below),
         };
         let text = format!("{role} n{} {}{fold}{}", node.ordinal, line(&node.title), remark(node));
-        let facts = self.facts(branch);
-        let room = self.room.saturating_sub(width(lead) + 2 + width(&facts) + 1);
+        let lead = self.lead(lead);
+        // Where there is little room the title matters most.
+        let facts = if self.room < width(&lead) + LEAST_TITLE { String::new() } else { self.facts(branch) };
+        let room = self.room.saturating_sub(width(&lead) + 2 + width(&facts) + 1);
         let text = fit(&text, room);
         let gap = " ".repeat(room.saturating_sub(width(&text)) + 1);
         format!("{lead}{} {text}{gap}{}", self.style.paint(ink, mark), self.style.paint(Ink::Dim, &facts))
+    }
+
+    /// The branches' lines, cut from the left where they would leave no room.
+    fn lead(&self, lead: &str) -> String {
+        let spare = lead.chars().count().saturating_sub(self.room / 2);
+        lead.chars().skip(spare).collect()
     }
 
     /// Band, status and what it cost with everything below it.
@@ -303,3 +320,6 @@ fn remark(node: &NodeRow) -> String {
     }
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod crash;
+mod database;
 mod gateway;
 mod home;
 mod limits;

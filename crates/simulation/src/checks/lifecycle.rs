@@ -62,10 +62,10 @@ fn entries_once(story: &Story, wrongs: &mut Vec<String>) {
                     ));
                 }
             }
-            Fact::Tree(T::ScratchpadUpdated(fact)) => {
-                if !keys.insert((fact.scratchpad_doc_id, fact.entry_key.clone())) {
-                    wrongs.push(format!("20: run {} has two entries {}", story.id, fact.entry_key));
-                }
+            Fact::Tree(T::ScratchpadUpdated(fact))
+                if !keys.insert((fact.scratchpad_doc_id, fact.entry_key.clone())) =>
+            {
+                wrongs.push(format!("20: run {} has two entries {}", story.id, fact.entry_key));
             }
             Fact::Homework(H::IterationCompleted(fact)) => completed.push(fact.iteration),
             _ => {}

@@ -44,10 +44,10 @@ fn granted(story: &Story, wrongs: &mut Vec<String>) {
                 }
             }
             Fact::Tree(T::ToolCallRequested(fact)) => drop(caller.insert(fact.call_id.0.clone(), None)),
-            Fact::Tree(T::ToolCallResult(fact)) if fact.ok => {
-                if !own.contains(&fact.tool) || !caller.contains_key(&fact.call_id.0) {
-                    wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
-                }
+            Fact::Tree(T::ToolCallResult(fact))
+                if fact.ok && !(own.contains(&fact.tool) && caller.contains_key(&fact.call_id.0)) =>
+            {
+                wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
             }
             _ => {}
         }

@@ -9,6 +9,8 @@ use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow
 use engine::blob::Hash;
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::run::{Kind, Status};
+use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
     Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
@@ -131,6 +133,36 @@ impl Log for FaultyStore {
     async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
         self.readable().await?;
         self.inner.heads(worker).await
+    }
+
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.readable().await?;
+        self.inner.ends(runs).await
+    }
+
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        self.readable().await?;
+        self.inner.changed_runs(since).await
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        self.readable().await?;
+        self.inner.census().await
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        self.readable().await?;
+        self.inner.run_of_node(node).await
+    }
+
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
+        self.readable().await?;
+        self.inner.checkpoint(run, seq, format).await
+    }
+
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        self.readable().await?;
+        self.inner.keep_checkpoint(run, seq, format, text).await
     }
 
     async fn wakeup(&self, at_most: Duration) {

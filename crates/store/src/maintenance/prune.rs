@@ -105,7 +105,13 @@ fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
         of_run(dangling("dst"), run.id),
         of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run.id),
     ];
-    for table in tables.parts.iter().copied().chain(["run_projects", "notifications"]) {
+    for table in tables.parts.iter().copied().chain([
+        "run_projects",
+        "notifications",
+        "run_checkpoints",
+        "notification_reads",
+        "webhook_deliveries",
+    ]) {
         statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run.id));
     }
     statements

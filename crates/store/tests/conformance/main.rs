@@ -9,6 +9,7 @@ mod postgres;
 mod reading;
 mod sqlite;
 mod tree;
+mod views;
 mod workspace;
 mod world;
 

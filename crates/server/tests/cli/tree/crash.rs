@@ -2,8 +2,8 @@
 
 use super::play::*;
 use crate::crash::{killed, kills, paid_once};
+use crate::database::Database;
 use crate::home::{Home, Said, of_type};
-use crate::postgres::Database;
 use serde_json::Value;
 use simulation::scripted::Script;
 use std::collections::BTreeMap;

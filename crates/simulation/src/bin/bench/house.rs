@@ -60,7 +60,7 @@ impl Ended {
     async fn listen(&self, mut events: broadcast::Receiver<Arc<Event>>) {
         loop {
             match events.recv().await {
-                Ok(event) if !event.kind().starts_with("run.") || event.kind() == "run.queued" => {}
+                Ok(event) if event.kind() == "run.queued" => {}
                 Ok(event) => drop(self.waiting().remove(&event.run_id)),
                 // Some were missed: everybody looks for himself.
                 Err(broadcast::error::RecvError::Lagged(_)) => self.waiting().clear(),
@@ -81,8 +81,12 @@ impl House {
         let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
         let models = Arc::new(Instant::new(shape));
         let store: Arc<dyn Store> = store;
-        let performer =
-            EffectsPerformer { library: store.clone(), registry: Registry::builtin(), models: models.clone() };
+        let performer = EffectsPerformer {
+            library: store.clone(),
+            registry: Registry::builtin(),
+            models: models.clone(),
+            live: Default::default(),
+        };
         let config = WorkerConfig {
             id: format!("bench-{}", std::process::id()),
             slots: SLOTS.max(at_once),
@@ -92,7 +96,7 @@ impl House {
         };
         let worker = Worker::new(store, Arc::new(performer), Arc::new(Wall), config);
         let (desk, stop) = (worker.desk(), CancellationToken::new());
-        let (ended, events) = (Arc::<Ended>::default(), desk.live().subscribe());
+        let (ended, events) = (Arc::<Ended>::default(), desk.live().turns());
         let waiting = ended.clone();
         tokio::spawn(async move { waiting.listen(events).await });
         let serving = tokio::spawn(worker.serve(stop.clone()));

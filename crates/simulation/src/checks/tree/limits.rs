@@ -25,8 +25,10 @@ pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 budgets = fact.budgets.clone();
                 None
             }
+            // A plan that was accepted under a higher limit is carried out.
             Fact::Run(R::BudgetChanged(fact)) => {
-                budgets = fact.budgets.clone();
+                let max_nodes = budgets.max_nodes.max(fact.budgets.max_nodes);
+                budgets = Budgets { max_nodes, ..fact.budgets.clone() };
                 None
             }
             Fact::Tree(fact) => event.node_id.and_then(|id| growth.grow(fact, id, &budgets)),
