@@ -34,6 +34,11 @@ impl Problem {
         )
     }
 
+    /// The same for one of several that a body named.
+    pub fn unknown(what: &str, id: &str) -> Problem {
+        Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
+    }
+
     pub fn body_too_large() -> Problem {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -122,10 +122,7 @@ async fn list(
 fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
     all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
         let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
-        Problem::invalid(
-            format!("unknown_{what}"),
-            format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")),
-        )
+        Problem::invalid("unknown_word", format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))
     })
 }
 
