@@ -21,6 +21,7 @@ mod pace;
 pub mod problems;
 mod process;
 mod projects;
+mod realtime;
 mod records;
 mod route;
 mod runs;
@@ -159,6 +160,7 @@ fn table() -> Vec<Route> {
         notifications::routes(),
         webhooks::routes(),
         metrics::routes(),
+        realtime::routes(),
         workspace::routes(),
         projects::routes(),
         documents::routes(),

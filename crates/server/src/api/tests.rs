@@ -42,23 +42,22 @@ async fn world() -> World {
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
-    let front = Front::new(None, validity::Validity::new(store.clone(), clock.clone()));
     let house = House {
         keys: store.clone(),
         removal: store.clone(),
         post: store.clone(),
-        store,
         desk: Some(drive.desk()),
         catalogue,
-        clock,
         drives: Drives::All,
+        front: Front::new(None, validity::Validity::new(store.clone(), clock.clone())),
+        clock,
+        store,
         live,
         views: Views::default(),
         sights: Arc::default(),
         counters: Counters::default(),
         courier: None,
         private: Private::Refused,
-        front,
     };
     World { router: router(Arc::new(house), Door::Private), drive }
 }
