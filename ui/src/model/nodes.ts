@@ -66,8 +66,8 @@ export class Nodes {
   /** How many nodes stand where. */
   readonly counts = new Int32Array(NODE_STATUSES.length);
   /** Nodes whose place in the tree, or whose status, changed since someone last asked. */
-  readonly restructured = new Set<number>();
-  readonly restated = new Set<number>();
+  restructured = new Set<number>();
+  restated = new Set<number>();
 
   private postponed: Map<Numbers, Float64Array> | null = null;
   private readonly numbers = new Map<string, number>();

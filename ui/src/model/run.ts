@@ -200,10 +200,10 @@ export class Run {
   flush(): void {
     this.scheduled = false;
     const { nodes } = this.state;
-    const change = { moved: this.moved, restructured: new Set(nodes.restructured), restated: new Set(nodes.restated) };
+    const change = { moved: this.moved, restructured: nodes.restructured, restated: nodes.restated };
     this.moved = false;
-    nodes.restructured.clear();
-    nodes.restated.clear();
+    nodes.restructured = new Set();
+    nodes.restated = new Set();
     for (const listener of this.listeners) listener(change);
   }
 

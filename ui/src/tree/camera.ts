@@ -68,10 +68,9 @@ export class Camera {
     this.y = treeY - (y - this.height / 2) / this.zoom;
   }
 
-  /** What is looked at moved by itself: move with it, and with where we are going. */
+  /** What is looked at moved by itself: move with it. Where we are going is a place of the tree, and stays. */
   shift(dy: number): void {
     this.y += dy;
-    if (this.goal) this.goal.y += dy;
   }
 
   glideTo(x: number, y: number, zoom = this.goal?.zoom ?? this.zoom): void {
@@ -98,7 +97,9 @@ export class Camera {
     this.x += (goal.x - this.x) * part;
     this.y += (goal.y - this.y) * part;
     this.zoom *= (goal.zoom / this.zoom) ** part;
-    const near = Math.abs(goal.x - this.x) + Math.abs(goal.y - this.y) < 0.5 / this.zoom && Math.abs(goal.zoom / this.zoom - 1) < 0.002;
+    // The zoom arrives before the place does: cards of one size are cheap to draw.
+    if (Math.abs(goal.zoom / this.zoom - 1) < 0.004) this.zoom = goal.zoom;
+    const near = Math.abs(goal.x - this.x) + Math.abs(goal.y - this.y) < 0.5 / this.zoom && this.zoom === goal.zoom;
     if (near) this.jumpTo(goal.x, goal.y, goal.zoom);
   }
 

@@ -7,14 +7,16 @@ import type { Tree } from './tree';
 /** The whole tree is shown while its cards can still be told apart. */
 const WHOLE_ZOOM = 0.55;
 const WORK_ZOOM = 0.5;
-const CLOSE_ZOOM = 0.85;
+const CLOSE_ZOOM = 1;
 const LOOK_EVERY_MS = 400;
-/** What changed this long ago still counts as happening. */
-const FRESH_MS = 10_000;
+/** After work is done its place is looked at a little longer. */
+const FRESH_MS = 2000;
 
 export class Follower {
   private looked = -Infinity;
   private focus = NONE;
+  private lastWork = -Infinity;
+  private showing: 'whole' | 'work' | 'one' = 'whole';
 
   constructor(private readonly tree: Tree) {}
 
@@ -28,17 +30,20 @@ export class Follower {
     this.looked = now;
     const { camera } = tree;
     const whole = camera.framing(tree.bounds(), 1);
-    if (whole.zoom >= WHOLE_ZOOM) return this.frame(tree.bounds(), whole);
+    if (this.fits('whole', whole.zoom, WHOLE_ZOOM)) return this.frame(tree.bounds(), whole);
     const work = this.workBox();
     if (work === null) return;
     const view = camera.framing(work, CLOSE_ZOOM);
-    if (view.zoom >= WORK_ZOOM) return this.frame(work, view);
+    if (this.fits('work', view.zoom, WORK_ZOOM)) return this.frame(work, view);
+    this.showing = 'one';
     this.stayWith(now);
   }
 
-  /** Where the eye is; the canvas holds it still while the tree grows around it. */
-  get held(): number {
-    return this.focus;
+  /** What is shown now may become a little smaller, what is not has to be well visible: no going back and forth. */
+  private fits(what: 'whole' | 'work', zoom: number, least: number): boolean {
+    if (zoom < least * (this.showing === what ? 0.85 : 1.15)) return false;
+    this.showing = what;
+    return true;
   }
 
   private frame(box: { left: number; top: number; right: number; bottom: number }, view: { x: number; y: number; zoom: number }): void {
@@ -66,15 +71,13 @@ export class Follower {
   private stayWith(now: number): void {
     const { tree } = this;
     const { camera, nodes } = tree;
-    const isFresh = (node: number) => node < nodes.count && (tree.working.has(node) || now - this.lastWork < FRESH_MS / 5);
+    const isFresh = (node: number) => node < nodes.count && (tree.working.has(node) || now - this.lastWork < FRESH_MS);
     if (this.focus === NONE || !isFresh(this.focus)) this.focus = this.nearestWork();
     if (this.focus === NONE) return;
     if (tree.working.has(this.focus)) this.lastWork = now;
     const [x, y] = tree.centre(this.focus);
     if (!camera.centred(x, y, 0.6) || camera.zoom < WORK_ZOOM) camera.glideTo(x, y, Math.max(camera.zoom, CLOSE_ZOOM));
   }
-
-  private lastWork = -Infinity;
 
   private nearestWork(): number {
     const { tree } = this;

@@ -45,6 +45,16 @@ export class Painter {
     this.prints.clear();
   }
 
+  /** Nodes whose cards may look different now. */
+  doubt(nodes: Iterable<number>): void {
+    for (const node of nodes) this.prints.doubt(node);
+  }
+
+  /** Not everything that changed could be drawn in one frame. */
+  get late(): boolean {
+    return this.prints.late;
+  }
+
   recolour(palette: Palette): void {
     this.palette = this.faces.palette = palette;
     this.prints.clear();
@@ -102,7 +112,7 @@ export class Painter {
   private paintFaces(scene: Scene, near: boolean, scale: number, left: number, top: number, look: Look): void {
     const { context } = this;
     for (const placed of scene.cards) if (typeof placed.entry === 'number') this.paintMoment(placed, placed.entry, look);
-    if (this.prints.begin(scale)) {
+    if (this.prints.begin(scale, look.now)) {
       context.setTransform(1, 0, 0, 1, 0, 0);
       for (const { entry, x, y } of scene.cards) {
         this.prints.put(context, entry, near, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);

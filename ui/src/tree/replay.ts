@@ -22,6 +22,8 @@ const MARKS: Record<string, MarkKind> = {
 
 /** No pause between two events counts for more than this part of the whole. */
 const LONGEST_PAUSE = 1 / 40;
+const SHORTEST_PAUSE_MS = 50;
+const TURNS = 8;
 const MOST_MARKS = 400;
 
 export class TimeLine {
@@ -83,10 +85,14 @@ export class TimeLine {
   private squeeze(count: number): void {
     const { time } = this.run.state.events;
     const start = time.get(this.first === 0 ? 1 : 0);
-    const cap = Math.max(50, (time.get(count) - start) * LONGEST_PAUSE);
-    for (let at = 1; at <= count; at++) {
-      const before = at === 1 ? start : time.get(at - 1);
-      this.elapsed[at] = this.elapsed[at - 1] + Math.min(cap, Math.max(0, time.get(at) - before));
+    const pause = (at: number) => Math.max(0, time.get(at) - (at === 1 ? start : time.get(at - 1)));
+    let whole = Math.max(0, time.get(count) - start);
+    // What counts as long depends on how much is left when the long ones are short: a few turns settle it.
+    for (let turn = 0; turn < TURNS; turn++) {
+      const cap = Math.max(SHORTEST_PAUSE_MS, whole * LONGEST_PAUSE);
+      for (let at = 1; at <= count; at++) this.elapsed[at] = this.elapsed[at - 1] + Math.min(cap, pause(at));
+      if (this.elapsed[count] > whole * 0.9) return;
+      whole = this.elapsed[count];
     }
   }
 

@@ -155,6 +155,8 @@ export class Stage {
     const before = anchor === NONE ? null : motion.lastY(anchor);
     motion.begin(ms, still);
     for (const node of tree.sprouts.splice(0)) motion.sprout(node);
+    this.painter.doubt(tree.stale);
+    tree.stale.clear();
     // Hold what is looked at where it is while the tree grows around it.
     if (anchor !== NONE && before !== null) tree.camera.shift(motion.y(anchor) - before);
     tree.step(now);
@@ -169,7 +171,7 @@ export class Stage {
   /** The next frame at once while something moves, later for a pulse, never if nothing happens. */
   private goOn(still: boolean): void {
     if (this.frame !== null) return;
-    if (this.motion.moving || this.tree.camera.gliding) return this.ask();
+    if (this.motion.moving || this.tree.camera.gliding || this.painter.late) return this.ask();
     const beats = this.scene.cards.some(({ entry }) => pulses(this.state, entry));
     if (!beats && (this.tree.mode !== 'follow' || this.tree.working.size === 0)) return;
     this.timer ??= setTimeout(() => this.ask(), still ? 1000 : PULSE_EVERY_MS);

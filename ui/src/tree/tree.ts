@@ -34,11 +34,14 @@ export class Tree {
   found: ReadonlySet<number> = new Set();
   /** Nodes that appeared since the canvas last drew. */
   readonly sprouts: number[] = [];
+  /** Nodes whose cards may look different since then. */
+  readonly stale = new Set<number>();
   readonly working = new Set<number>();
   private readonly follower: Follower;
   private chosen = NONE;
   private chosenId: string | null = null;
   private crowded = false;
+  private heading = NONE;
   private readonly listeners = new Set<() => void>();
   private readonly leave: () => void;
   private timer: ReturnType<typeof setTimeout> | null = null;
@@ -104,6 +107,7 @@ export class Tree {
   fold(node: number, folded: boolean): void {
     if (!this.folding.hasChildren(node)) return;
     this.folding.set(node, folded);
+    this.stale.add(node);
     this.layout.touch(node);
     this.layout.update();
     if (!folded) this.sprouts.push(...this.folding.entries(node).filter((entry) => typeof entry === 'number'));
@@ -119,6 +123,7 @@ export class Tree {
 
   unfoldTo(level: number): void {
     this.folding.toLevel(level);
+    for (let node = 0; node < this.nodes.count; node++) this.stale.add(node);
     this.layout.touchAll();
     this.layout.update();
     this.tell();
@@ -126,11 +131,16 @@ export class Tree {
 
   /** Open what hides a node and bring it into view. */
   reveal(node: number): void {
-    for (const ancestor of this.folding.reveal(node)) this.layout.touch(ancestor);
+    for (const ancestor of this.folding.reveal(node)) {
+      this.layout.touch(ancestor);
+      this.stale.add(ancestor);
+    }
     this.layout.update();
     this.mode = 'free';
     const [x, y] = this.centre(node);
-    if (!this.camera.centred(x, y, 0.8)) this.camera.glideTo(x, y, Math.max(this.camera.zoom, 0.7));
+    if (this.camera.centred(x, y, 0.8)) return;
+    this.heading = node;
+    this.camera.glideTo(x, y, Math.max(this.camera.zoom, 0.7));
   }
 
   /** The middle of a node's card where the layout wants it. */
@@ -173,6 +183,7 @@ export class Tree {
 
   fit(): void {
     this.mode = 'free';
+    this.heading = NONE;
     const view = this.camera.framing(this.bounds(), 1);
     this.camera.glideTo(view.x, view.y, view.zoom);
     this.tell();
@@ -187,7 +198,10 @@ export class Tree {
 
   /** Called by the canvas before it draws: follow what happens. */
   step(now: number): void {
-    if (this.mode === 'follow') this.follower.step(now);
+    if (this.mode === 'follow') return this.follower.step(now);
+    // What we are going to may move while we are on the way.
+    if (!this.camera.gliding || this.heading >= this.nodes.count) this.heading = NONE;
+    if (this.heading !== NONE) this.camera.glideTo(...this.centre(this.heading));
   }
 
   key(event: KeyboardEvent): boolean {
@@ -220,8 +234,9 @@ export class Tree {
     const now = performance.now();
     if (this.folding.crowded !== this.crowded) this.layout.touchAll();
     this.crowded = this.folding.crowded;
-    for (const node of change.restructured) this.placed(node, now);
-    for (const node of change.restated) this.restated(node, now);
+    const climbed = new Set<number>();
+    for (const node of change.restructured) this.placed(node, now, climbed);
+    for (const node of change.restated) this.restated(node, now, climbed);
     this.layout.update();
     this.settleLater();
     if (this.query !== '' && change.restructured.size > 0) this.found = paths.matching(this.nodes, this.query);
@@ -241,27 +256,33 @@ export class Tree {
     this.layout.update();
     this.sprouts.length = 0;
     this.working.clear();
-    for (let node = 0; node < this.nodes.count; node++) this.noteWork(node);
+    for (let node = 0; node < this.nodes.count; node++) {
+      this.noteWork(node);
+      this.stale.add(node);
+    }
     this.found = paths.matching(this.nodes, this.query);
     this.tell();
   }
 
   /** A node is new, or its plan is. */
-  private placed(node: number, now: number): void {
+  private placed(node: number, now: number, climbed: Set<number>): void {
     this.sprouts.push(node);
-    this.restated(node, now);
+    this.restated(node, now, climbed);
     // The first child takes its parent out of the quiet ones among its own siblings.
     const parent = this.nodes.parent.get(node);
     const above = parent === NONE ? NONE : this.nodes.parent.get(parent);
     if (above !== NONE) this.layout.touch(above);
   }
 
-  private restated(node: number, now: number): void {
+  private restated(node: number, now: number, climbed: Set<number>): void {
     this.noteWork(node);
     this.layout.touch(node);
     const parent = this.nodes.parent.get(node);
     if (parent !== NONE) this.layout.touch(parent);
-    for (let at = node; at !== NONE; at = this.nodes.parent.get(at)) {
+    // Most of what changes at once has ancestors in common: each is looked at once.
+    for (let at = node; at !== NONE && !climbed.has(at); at = this.nodes.parent.get(at)) {
+      climbed.add(at);
+      this.stale.add(at);
       if (this.folding.consider(at, now)) this.layout.touch(at);
     }
   }
@@ -277,7 +298,10 @@ export class Tree {
     this.timer = setTimeout(() => {
       this.timer = null;
       const folded = this.folding.settle(performance.now());
-      for (const node of folded) this.layout.touch(node);
+      for (const node of folded) {
+        this.layout.touch(node);
+        this.stale.add(node);
+      }
       this.layout.update();
       if (folded.length > 0) this.tell();
       this.settleLater();
