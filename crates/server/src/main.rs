@@ -12,6 +12,7 @@ mod failure;
 mod link;
 mod render;
 mod sending;
+mod ui;
 
 use clap::Parser;
 use std::process::ExitCode;

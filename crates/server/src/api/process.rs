@@ -4,10 +4,11 @@ use super::problems::Problem;
 use super::route::{Access, Route};
 use super::shape::{count, nullable, one_of, open, record, text};
 use super::{Answer, HolderView, House, openapi};
+use crate::ui;
 use axum::Json;
 use axum::extract::State;
-use axum::http::{Method, StatusCode, Uri, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
 use runtime::ports::LOCAL_HANDLE;
 use std::sync::Arc;
 
@@ -56,8 +57,11 @@ async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
     })
 }
 
-pub async fn nowhere(uri: Uri) -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path()))
+/// What is no route of the API may be a part of the web page.
+pub async fn nowhere(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    ui::answer(&method, &uri, &headers).unwrap_or_else(|| {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path())).into_response()
+    })
 }
 
 pub async fn no_such_method(method: Method, uri: Uri) -> Problem {
