@@ -233,17 +233,20 @@ function isWorking(state: State): boolean {
   return state.status() === 'running' && !isOver(state.word('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 
-/** A word from anywhere does not show that anybody was at work until now. */
-const SAYS_NOTHING_OF_WORK = new Set(['run.message_queued', 'run.budget_changed', 'run.answered']);
+/** After these nobody is at work, so what was done before them counts now or never. */
+const RESTS = new Set(['run.paused', 'run.waiting_on_user', 'run.completed', 'run.stopped', 'run.failed', 'run.canceled']);
 
 /** Working time passes between events; a takeover says how far it really went. Asked before the event is folded. */
 export function clock(state: State, event: StoredEvent, at: number, time: number): void {
   const { events } = state;
+  if (event.actor !== undefined && event.actor.kind !== 'platform') state.wordAt = time;
   const working = isWorking(state);
-  const hearsay = working && SAYS_NOTHING_OF_WORK.has(event.type);
+  const recovered = event.type === 'run.recovered';
+  // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
+  const hearsay = working && !recovered && state.wordAt === time && !RESTS.has(event.type);
   let running = events.running.get(at - 1);
   if (working && !hearsay) {
-    const until = event.type === 'run.recovered' ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
+    const until = recovered ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
     running += Math.max(0, until - countedUntil(state, at - 1));
   }
   events.running.put(at, running);

@@ -111,6 +111,8 @@ export class State {
   /** The payload of `run.queued`: what never changes. */
   brief: Brief | null = null;
   createdAt = 0;
+  /** When a person said something last. */
+  wordAt = NaN;
   private readonly words = new Values<unknown>(undefined);
 
   constructor() {
