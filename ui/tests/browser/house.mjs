@@ -57,8 +57,6 @@ class House {
   /** As a power cut would. */
   async kill() {
     const gone = new Promise((resolve) => this.process.once('exit', resolve));
-    this.process.removeAllListeners('exit');
-    this.process.once('exit', () => {});
     this.process.kill('SIGKILL');
     await gone;
   }
