@@ -160,6 +160,10 @@ function started(state: State, event: StoredEvent): void {
   const { payload } = event;
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
+  if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
+    calls.orphansBackingOff--;
+    state.count(F.backingOff, -1);
+  }
   settle(state, call, IN_FLIGHT);
   calls.attempt.put(call, payload.attempt);
   calls.what.put(call, payload.what);
@@ -176,6 +180,7 @@ function finished(state: State, event: StoredEvent): void {
   const { payload } = event;
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
+  adopt(state, call, payload.attempt);
   const inFlight = calls.state.get(call) === IN_FLIGHT && calls.attempt.get(call) === payload.attempt;
   if (!inFlight) {
     if (payload.outcome === 'canceled') settle(state, call, IDLE);
@@ -198,6 +203,17 @@ function finished(state: State, event: StoredEvent): void {
   }
   settle(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
   landed(state, node);
+}
+
+/** A call that was in flight when the snapshot was taken: its model is taken to be the run's own. */
+function adopt(state: State, call: number, attempt: number): void {
+  const { calls } = state;
+  if (calls.orphansInFlight === 0 || calls.state.get(call) !== IDLE) return;
+  calls.orphansInFlight--;
+  calls.inFlight--;
+  settle(state, call, IN_FLIGHT);
+  calls.attempt.put(call, attempt);
+  calls.model.put(call, state.brief?.model ?? null);
 }
 
 function lost(state: State, event: StoredEvent): void {
