@@ -1,6 +1,6 @@
 // A real Chromium on the page of bench/, built once: what the measurements and the screenshots have in common.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { build, preview } from 'vite';
 import { chromium } from 'playwright-core';
 
@@ -9,10 +9,13 @@ const OUT = new URL('./out/site', import.meta.url).pathname;
 
 export const BROWSER = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => path && existsSync(path));
 
-/** The page of bench/, served as a visitor would get it. */
+/** The page of bench/, served as a visitor would get it, with the recorded logs beside it. */
 export async function site() {
+  const beside = new URL('./out/public/', import.meta.url).pathname;
+  mkdirSync(beside, { recursive: true });
+  cpSync(new URL('../tests/logs/', import.meta.url).pathname, `${beside}logs`, { recursive: true });
   const shared = { root: HERE, configFile: new URL('../vite.config.ts', import.meta.url).pathname, logLevel: 'error' };
-  if (!process.env.BENCH_BUILT) await build({ ...shared, publicDir: new URL('./out/public', import.meta.url).pathname, build: { outDir: OUT, emptyOutDir: true, target: 'es2023' } });
+  if (!process.env.BENCH_BUILT) await build({ ...shared, publicDir: beside, build: { outDir: OUT, emptyOutDir: true, target: 'es2023' } });
   const server = await preview({ ...shared, build: { outDir: OUT }, preview: { port: 0, host: '127.0.0.1', proxy: {} } });
   return { url: server.resolvedUrls.local[0], close: () => new Promise((done) => server.httpServer.close(done)) };
 }

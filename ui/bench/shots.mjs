@@ -1,12 +1,10 @@
 // npm run shots: pictures of the tree, the outline and the replay bar in both themes, from generated and recorded logs, for someone to look at.
 
-import { cpSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { browser, site } from './browser.mjs';
 
 const OUT = new URL('./out/shots/', import.meta.url).pathname;
 mkdirSync(OUT, { recursive: true });
-mkdirSync(new URL('./out/public/', import.meta.url).pathname, { recursive: true });
-cpSync(new URL('../tests/logs/', import.meta.url).pathname, new URL('./out/public/logs/', import.meta.url).pathname, { recursive: true });
 
 const SHOTS = [
   ['small', 'nodes=14&seed=3&parallel=4&part=0.6'],

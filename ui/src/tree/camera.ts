@@ -68,10 +68,9 @@ export class Camera {
     this.y = treeY - (y - this.height / 2) / this.zoom;
   }
 
-  /** What is looked at moved by itself: move with it, and with where we are going. */
+  /** What is looked at moved by itself: move with it. Where we are going is a place of the tree, and stays. */
   shift(dy: number): void {
     this.y += dy;
-    if (this.goal) this.goal.y += dy;
   }
 
   glideTo(x: number, y: number, zoom = this.goal?.zoom ?? this.zoom): void {

@@ -41,6 +41,7 @@ export class Tree {
   private chosen = NONE;
   private chosenId: string | null = null;
   private crowded = false;
+  private heading = NONE;
   private readonly listeners = new Set<() => void>();
   private readonly leave: () => void;
   private timer: ReturnType<typeof setTimeout> | null = null;
@@ -137,7 +138,9 @@ export class Tree {
     this.layout.update();
     this.mode = 'free';
     const [x, y] = this.centre(node);
-    if (!this.camera.centred(x, y, 0.8)) this.camera.glideTo(x, y, Math.max(this.camera.zoom, 0.7));
+    if (this.camera.centred(x, y, 0.8)) return;
+    this.heading = node;
+    this.camera.glideTo(x, y, Math.max(this.camera.zoom, 0.7));
   }
 
   /** The middle of a node's card where the layout wants it. */
@@ -180,6 +183,7 @@ export class Tree {
 
   fit(): void {
     this.mode = 'free';
+    this.heading = NONE;
     const view = this.camera.framing(this.bounds(), 1);
     this.camera.glideTo(view.x, view.y, view.zoom);
     this.tell();
@@ -194,7 +198,10 @@ export class Tree {
 
   /** Called by the canvas before it draws: follow what happens. */
   step(now: number): void {
-    if (this.mode === 'follow') this.follower.step(now);
+    if (this.mode === 'follow') return this.follower.step(now);
+    // What we are going to may move while we are on the way.
+    if (!this.camera.gliding || this.heading >= this.nodes.count) this.heading = NONE;
+    if (this.heading !== NONE) this.camera.glideTo(...this.centre(this.heading));
   }
 
   key(event: KeyboardEvent): boolean {
