@@ -15,7 +15,8 @@ const served = ['/api', '/login', '/logout', '/whoami', '/realtime', '/mcp', '/o
 
 export default defineConfig({
   plugins: [svelte()],
-  build: { target: 'es2023', modulePreload: { polyfill: false }, reportCompressedSize: false },
+  // The built page is part of the repository: cargo puts it into the binary and never runs npm.
+  build: { outDir: '../crates/server/ui-dist', emptyOutDir: true, target: 'es2023', modulePreload: { polyfill: false }, reportCompressedSize: false },
   server: { proxy: Object.fromEntries(served.map((path) => [path, upstream()])) },
   // Component tests mount in jsdom: they need the browser's half of the runtime.
   resolve: process.env.VITEST ? { conditions: ['browser'] } : {},

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 
 const KIB = 1024;
 const LIMITS = { first: 60 * KIB, all: 250 * KIB };
-const dist = process.argv[2] ?? new URL('../dist', import.meta.url).pathname;
+const dist = process.argv[2] ?? new URL('../../crates/server/ui-dist', import.meta.url).pathname;
 
 const files = readdirSync(dist, { recursive: true })
   .map((name) => join(dist, name))

@@ -26,7 +26,7 @@ pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Respons
     let path = uri.path().trim_start_matches('/');
     let found = FILES.binary_search_by_key(&path, |(name, _)| name).ok().and_then(|at| FILES.get(at));
     match found {
-        Some((name, bytes)) if *name != "index.html" => Some(file(name, bytes, headers)),
+        Some((name, bytes)) if *name != "index.html" => Some(file(name, bytes)),
         _ if is_place(path, headers) => Some(page(headers)),
         _ => None,
     }
@@ -64,16 +64,8 @@ fn page(headers: &HeaderMap) -> Response<Body> {
     response
 }
 
-fn file(name: &str, bytes: &'static [u8], headers: &HeaderMap) -> Response<Body> {
-    let packed = format!("{name}.br");
-    let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    let small =
-        FILES.iter().find(|(other, _)| *other == packed).filter(|_| accepts.is_some_and(|value| value.contains("br")));
-    let mut response = Response::new(Body::from(small.map_or(bytes, |(_, bytes)| bytes)));
-    if small.is_some() {
-        put(&mut response, header::CONTENT_ENCODING, "br");
-    }
-    put(&mut response, header::VARY, "accept-encoding");
+fn file(name: &str, bytes: &'static [u8]) -> Response<Body> {
+    let mut response = Response::new(Body::from(bytes));
     put(&mut response, header::CONTENT_TYPE, content_type(name));
     put(&mut response, header::CACHE_CONTROL, if name.starts_with("assets/") { FOREVER } else { "no-cache" });
     put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");

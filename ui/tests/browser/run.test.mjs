@@ -77,7 +77,7 @@ test('h10 a limit is raised and the run continues', async () => {
   const id = await startFromPage(page, 'Write pages until told otherwise', async () => {
     await page.getByText('Homework', { exact: true }).click();
     await page.getByText('Each limit').click();
-    await page.getByLabel('Iterations').fill('2');
+    await page.getByRole('spinbutton', { name: 'Iterations' }).fill('2');
   });
   await page.getByText('Stopped: the iteration limit was reached').waitFor();
   await page.getByRole('button', { name: 'Raise limits and continue' }).click();
