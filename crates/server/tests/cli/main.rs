@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod crash;
+mod demo;
 mod database;
 mod gateway;
 mod home;
