@@ -3,8 +3,8 @@
 
 mod bad_input;
 mod crash;
-mod demo;
 mod database;
+mod demo;
 mod gateway;
 mod home;
 mod limits;
