@@ -105,7 +105,7 @@ fn shown_in_tree(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
             Fact::Effect(Effect::Started(fact)) => {
                 asked = heard.get(&(fact.effect.0.as_str(), fact.attempt)).copied();
                 let Some(request) = asked else { continue };
-                for missing in words.due(event, request.role, &family).filter(|text| !request.heard.contains(text)) {
+                for missing in words.owed(event, request.role, &family).filter(|text| !request.heard.contains(text)) {
                     wrongs.push(format!(
                         "6: {missing:?} was said to run {} and {}:{} was not shown it",
                         story.id, request.effect, request.attempt
@@ -146,7 +146,7 @@ impl Words {
         }
     }
 
-    fn due<'a>(&'a self, started: &'a Event, role: Role, family: &'a Family) -> impl Iterator<Item = &'a String> {
+    fn owed<'a>(&'a self, started: &'a Event, role: Role, family: &'a Family) -> impl Iterator<Item = &'a String> {
         let unread = self.messages.values().filter(move |message| {
             let in_time = message.lane == Lane::Steer || role != Role::TreeExecutor;
             let addressed = message

@@ -21,7 +21,7 @@ struct Shelf {
     /// Receipts of the generation in hand.
     read: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
     /// What a sum that was asked for must show.
-    due: BTreeMap<String, BTreeSet<String>>,
+    awaited: BTreeMap<String, BTreeSet<String>>,
 }
 
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
@@ -34,7 +34,7 @@ pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     for request in lived.bill.iter().filter(|request| request.run == story.id) {
         let shown: BTreeSet<String> = request.shown.iter().cloned().collect();
         let due = match request.role {
-            Role::TreeAggregator => shelf.due.get(&request.effect).cloned().unwrap_or_default(),
+            Role::TreeAggregator => shelf.awaited.get(&request.effect).cloned().unwrap_or_default(),
             _ => BTreeSet::new(),
         };
         if shown != due {
@@ -77,7 +77,7 @@ impl Shelf {
             }
             Fact::Effect(E::Started(fact)) if fact.what == Role::TreeAggregator.name() => {
                 let read = self.read.get(&id).into_iter().flatten().map(ToString::to_string).collect();
-                self.due.insert(fact.effect.0.clone(), read);
+                self.awaited.insert(fact.effect.0.clone(), read);
             }
             _ => {}
         }
