@@ -10,12 +10,12 @@ pub struct Study {
     pub angle: &'static Angle,
 }
 
-/// Two to four sides of the objective, none of them twice.
+/// Two or three sides of the objective, none of them twice: with the register they fill one band.
 pub fn studies(theme: &Theme) -> Vec<Study> {
     let first = theme.choose("first study", ANGLES.len());
     // Coprime with the number of angles, so that going round meets each of them once.
     let stride = [1, 3, 5, 7][theme.choose("stride", 4)];
-    let count = 2 + theme.choose("studies", 3);
+    let count = 2 + theme.choose("studies", 2);
     (0..count)
         .map(|nth| {
             let angle = &ANGLES[(first + nth * stride) % ANGLES.len()];
