@@ -69,6 +69,7 @@ struct Room {
 pub struct Listener {
     pub commits: broadcast::Receiver<Arc<Commit>>,
     pub deltas: broadcast::Receiver<Arc<str>>,
+    /// Last: by now this listener's receivers are gone.
     _leaving: Leaving,
 }
 
@@ -80,8 +81,7 @@ struct Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         let mut rooms = self.house.rooms();
-        // This listener's own receivers are dropped after this.
-        if rooms.get(&self.run).is_some_and(|room| room.commits.receiver_count() <= 1) {
+        if rooms.get(&self.run).is_some_and(|room| room.commits.receiver_count() == 0) {
             rooms.remove(&self.run);
         }
     }
@@ -176,5 +176,23 @@ impl Live {
     pub fn audience(&self) -> (usize, usize) {
         let rooms = self.house.rooms();
         (rooms.len(), rooms.values().map(|room| room.commits.receiver_count()).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t14_a_room_stays_while_anybody_is_in_it() {
+        let live = Live::default();
+        let run = RunId(uuid::Uuid::nil());
+        let (mut first, second) = (live.listen(run), live.listen(run));
+        drop(second);
+        assert_eq!(live.audience(), (1, 1));
+        live.tell(Commit::reaching(run, 7));
+        assert_eq!(first.commits.try_recv().expect("heard").last, 7);
+        drop(first);
+        assert_eq!(live.audience(), (0, 0));
     }
 }

@@ -1,7 +1,9 @@
 //! The store in memory: what the loop's own tests and the simulation run on, and the plainest statement
 //! of what the SQL stores must do. Holds everything behind one lock; nothing outlives the process.
 
+mod keys;
 mod library;
+mod removal;
 pub mod terms;
 pub mod workspace;
 
@@ -63,6 +65,7 @@ struct State {
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
+    ring: keys::Ring,
     checkpoints: BTreeMap<(RunId, i64, u64), String>,
 }
 

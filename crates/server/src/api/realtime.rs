@@ -4,8 +4,8 @@
 mod channel;
 mod wire;
 
-use super::caller::Asked;
-use super::door::recognize;
+use super::caller::{Asked, Caller};
+use super::door;
 use super::problems::Problem;
 use super::route::{Access, Route};
 use super::shape::{one_of, text};
@@ -32,11 +32,16 @@ const SILENCE: Duration = Duration::from_secs(90);
 
 pub fn routes() -> Vec<Route> {
     vec![
-        Route::get("/realtime/v1/websocket", Access::Public, "Events as broadcasts on private topics (WebSocket)", connect)
-            .asks("apikey", text())
-            .asks("vsn", one_of(["1.0.0", "2.0.0"]))
-            .gives_text(101, "application/octet-stream")
-            .refuses([400, 426]),
+        Route::get(
+            "/realtime/v1/websocket",
+            Access::Public,
+            "Events as broadcasts on private topics (WebSocket)",
+            connect,
+        )
+        .asks("apikey", text())
+        .asks("vsn", one_of(["1.0.0", "2.0.0"]))
+        .gives_text(101, "application/octet-stream")
+        .refuses([400, 426]),
     ]
 }
 
@@ -51,8 +56,8 @@ async fn connect(
     Asked(query): Asked<ConnectQuery>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer<Response> {
-    let version = Version::parse(query.vsn.as_deref())
-        .ok_or_else(|| Problem::invalid("unknown_vsn", "vsn is 1.0.0 or 2.0.0"))?;
+    let version =
+        Version::parse(query.vsn.as_deref()).ok_or_else(|| Problem::invalid("unknown_vsn", "vsn is 1.0.0 or 2.0.0"))?;
     let upgrade = upgrade.map_err(|refused| {
         Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", format!("this is a WebSocket: {refused}"))
     })?;
@@ -128,10 +133,14 @@ impl Connection {
         }
     }
 
-    async fn admit(&self, message: &Incoming) -> Answer<Channel> {
+    async fn recognize(&mut self, token: &str) -> Answer<Caller> {
+        door::recognize(&self.house, token).await
+    }
+
+    async fn admit(&mut self, message: &Incoming) -> Answer<Channel> {
         let own = message.payload["access_token"].as_str().filter(|token| !token.is_empty());
-        let token = own.or(self.token.as_deref()).unwrap_or_default();
-        let caller = recognize(&self.house, token).await?;
+        let token = own.or(self.token.as_deref()).unwrap_or_default().to_owned();
+        let caller = self.recognize(&token).await?;
         Channel::open(&self.house, caller, message).await
     }
 
@@ -143,7 +152,7 @@ impl Connection {
             return Ok(());
         };
         let token = message.payload["access_token"].as_str().unwrap_or_default();
-        let renewed = match recognize(&self.house, token).await {
+        let renewed = match self.recognize(token).await {
             Ok(caller) => self.channels[index].renew(&self.house, caller).await,
             Err(problem) => Err(problem),
         };

@@ -110,7 +110,7 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
 
 /// Until the reader goes, or may no longer read.
 fn sent(caller: &Caller, frames: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response {
-    let frames = frames.take_until(caller.revoked()).map(Ok::<_, Infallible>);
+    let frames = caller.while_valid(frames, aside("revoked", "{}")).map(Ok::<_, Infallible>);
     let headers = [
         (header::CONTENT_TYPE.as_str(), "text/event-stream"),
         (header::CACHE_CONTROL.as_str(), "no-cache"),

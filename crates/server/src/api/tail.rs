@@ -80,10 +80,11 @@ impl Tail {
                 biased;
                 commit = self.listener.commits.recv() => match commit {
                     Ok(commit) => self.held = Some(commit),
-                    Err(RecvError::Lagged(_) | RecvError::Closed) => {
+                    Err(RecvError::Lagged(_)) => {
                         self.reading = true;
                         return Ok(Heard::Behind);
                     }
+                    Err(RecvError::Closed) => return Err(StoreError::Unavailable("nothing is told here any more".into())),
                 },
                 delta = self.listener.deltas.recv() => {
                     if let Ok(json) = delta {

@@ -11,7 +11,7 @@ use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
 use futures::StreamExt;
-use runtime::ports::local_person;
+use runtime::ports::{Library, local_person};
 use serde_json::{Value, json};
 
 struct World {
@@ -24,8 +24,7 @@ async fn world() -> World {
         Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
             .unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let opened = store::open_inline(None, clock.clone()).await.unwrap();
-    let (store, post): (Arc<dyn Store>, Arc<dyn Post>) = (opened.clone(), opened);
+    let store = store::open_inline(None, clock.clone()).await.unwrap();
     let now = clock.now();
     let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
     if store.actor("local").await.unwrap().is_none() {
@@ -44,16 +43,19 @@ async fn world() -> World {
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
     let house = House {
-        store,
+        keys: store.clone(),
+        removal: store.clone(),
+        post: store.clone(),
         desk: Some(drive.desk()),
         catalogue,
-        clock,
         drives: Drives::All,
+        front: Front::new(None, validity::Validity::new(store.clone(), clock.clone())),
+        clock,
+        store,
         live,
         views: Views::default(),
         sights: Arc::default(),
         counters: Counters::default(),
-        post,
         courier: None,
         private: Private::Refused,
     };
@@ -136,7 +138,7 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
     let (link, eve) = (world.link("local"), world.link("eve"));
     let project: Value = link.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
     let id = project["id"].as_str().unwrap();
-    let seen = async |link: &Link| link.get::<Vec<Value>>("/api/projects").await.unwrap().len();
+    let seen = async |link: &Link| link.get::<Page<Value>>("/api/projects").await.unwrap().items.len();
     assert_eq!((seen(&link).await, seen(&eve).await), (1, 0));
     assert_eq!(
         slug(eve.post::<Value>(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await),

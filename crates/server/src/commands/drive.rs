@@ -115,15 +115,17 @@ pub async fn control(session: &Session, args: ControlArgs, what: &str) -> Result
     let order = ordered(session, id, args.node.as_deref(), what).await?;
     let attached = session.writer().await?;
     let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{order}"), &json!({})).await;
+    let alone = attached.holds();
     let row = closing(attached, told).await?;
     let status = row.status.name();
+    let worked = if alone && row.status.is_live() { format!("; `pleach watch {id}` works it") } else { String::new() };
     let sentence = match (&args.node, what) {
         (None, "pause") => format!("run {id} is {status}; `pleach resume {id}` continues it"),
         (None, _) => format!("run {id} is {status}"),
         (Some(node), "pause") => format!(
             "node {node} starts nothing more; run {id} is {status}. `pleach resume {id} --node {node}` lets it go on"
         ),
-        (Some(node), _) => format!("node {node} and all below it are canceled; run {id} is {status}"),
+        (Some(node), _) => format!("node {node} and all below it are canceled; run {id} is {status}{worked}"),
     };
     session.print_run(&row, &sentence);
     Ok(0)

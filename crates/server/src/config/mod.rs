@@ -10,6 +10,7 @@ mod show;
 pub use models::ModelChoice;
 pub use providers::VENDORS;
 
+use crate::api::front::PublicUrl;
 use crate::args::Global;
 use crate::failure::Failure;
 use origins::{Layers, Origin, Setting};
@@ -19,11 +20,12 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 14] = [
     "data_dir",
     "database",
     "database_direct",
     "listen",
+    "public_url",
     "server",
     "model",
     "model_fast",
@@ -84,6 +86,8 @@ pub struct Config {
     pub database: Setting<Database>,
     pub database_direct: Option<Setting<String>>,
     pub listen: Setting<SocketAddr>,
+    /// What people call this server, where that is not its address: behind a proxy, say.
+    pub public_url: Option<Setting<PublicUrl>>,
     pub server: Option<Setting<String>>,
     pub model: ModelChoice,
     pub workers: Setting<usize>,
@@ -106,6 +110,11 @@ impl Config {
 
     pub fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).map(str::to_owned)
+    }
+
+    /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
+    pub fn token(&self) -> Option<String> {
+        self.variable("PLEACH_TOKEN")
     }
 
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
@@ -149,6 +158,7 @@ impl Config {
             listen: layers
                 .parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?
                 .unwrap_or_else(|| Setting::default(SocketAddr::from(([127, 0, 0, 1], 7333)))),
+            public_url: layers.parse("public_url", "http://NAME or https://NAME, without a path", PublicUrl::parse)?,
             server: layers.parse("server", "http://… or https://…", |text| {
                 text.starts_with("http").then(|| text.to_owned())
             })?,

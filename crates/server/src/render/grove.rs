@@ -220,13 +220,16 @@ impl Page {
     fn items<'b, 'a>(&self, branch: &'b Branch<'a>) -> Vec<Item<'b, 'a>> {
         let short = self.folding == Folding::Siblings && !branch.over;
         let quiet = |child: &&Branch<'_>| short && child.over && child.node.status == NodeStatus::Completed;
+        // A node that has not called anybody yet is as good as a step to come.
+        let idle = |child: &&Branch<'_>| short && !child.over && child.node.started_at.is_none();
         let done = branch.children.iter().filter(quiet).count();
         let mut items = Vec::new();
         if done > 1 {
             items.push(Item::Done(done));
         }
-        items.extend(branch.children.iter().filter(|child| done < 2 || !quiet(child)).map(Item::Node));
-        match branch.to_come.len() {
+        let shown = branch.children.iter().filter(|child| (done < 2 || !quiet(child)) && !idle(child));
+        items.extend(shown.map(Item::Node));
+        match branch.to_come.len() + branch.children.iter().filter(idle).count() {
             0 => {}
             count if short => items.push(Item::ToCome(format!("{count} steps to come"))),
             _ => items.extend(
@@ -248,10 +251,10 @@ impl Page {
         };
         let fold = match (folded, branch.failed_below) {
             (false, _) => String::new(),
-            (true, 0) => format!(" ▸ {} below", branch.below),
-            (true, failed) => format!(" ▸ {} below, {failed} failed", branch.below),
+            (true, 0) => format!("▸{} ", branch.below),
+            (true, failed) => format!("▸{} ✗{failed} ", branch.below),
         };
-        let text = format!("{role} n{} {}{fold}{}", node.ordinal, line(&node.title), remark(node));
+        let text = format!("{role} n{} {fold}{}{}", node.ordinal, line(&node.title), remark(node));
         let lead = self.lead(lead);
         // Where there is little room the title matters most.
         let facts = if self.room < width(&lead) + LEAST_TITLE { String::new() } else { self.facts(branch) };

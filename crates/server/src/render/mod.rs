@@ -115,6 +115,8 @@ pub struct Question {
     pub text: String,
     pub options: Vec<String>,
     pub answer: Option<String>,
+    /// What counts as the answer if nobody gives one, and when.
+    pub otherwise: Option<String>,
     pub open: bool,
 }
 
@@ -135,11 +137,14 @@ impl Question {
         let id = asked["id"].as_str().or(asked["question_id"].as_str()).unwrap_or_default();
         let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
         let answer = asked["answer"].as_str().map(line);
+        let otherwise = asked["default"].as_str().zip(asked["deadline_at"].as_str());
         let expired = asked["expired"] == Value::Bool(true);
         Question {
             id: id.into(),
             text: line(asked["text"].as_str().unwrap_or_default()),
             options,
+            otherwise: otherwise
+                .map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
             open: answer.is_none() && !expired,
             answer,
         }

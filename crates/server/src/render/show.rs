@@ -149,7 +149,8 @@ fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String>
     match &question.answer {
         Some(answer) => lines.push(format!("    answered: {answer}")),
         None if question.open && !run.status.is_terminal() => {
-            lines.push(format!("    {}", question.command(run, open)))
+            lines.extend(question.otherwise.iter().map(|otherwise| format!("    without one, {otherwise}")));
+            lines.push(format!("    {}", question.command(run, open)));
         }
         None => {}
     }

@@ -35,6 +35,8 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
     }
     let open = Question::open(run);
     lines.extend(open.iter().map(|question| style.paint(Ink::Yellow, &format!("?       {}", question.text))));
+    let otherwise = open.iter().filter_map(|question| question.otherwise.as_ref());
+    lines.extend(otherwise.map(|otherwise| format!("        without an answer, {otherwise}")));
     lines.extend(next(run, &open).into_iter().map(|command| format!("next    {command}")));
     lines
 }

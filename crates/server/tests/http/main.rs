@@ -5,4 +5,13 @@
 mod home;
 
 mod access;
+mod client;
+mod limits;
+mod matrix;
+mod once;
+mod peers;
+mod people;
+mod problems;
+mod runs;
 mod server;
+mod workspace;

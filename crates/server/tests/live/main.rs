@@ -9,6 +9,7 @@ mod home;
 mod database;
 mod notices;
 mod owner;
+mod peers;
 mod receiver;
 mod snapshot;
 mod streams;

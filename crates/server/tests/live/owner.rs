@@ -14,20 +14,37 @@ pub struct Owner {
     pub home: Home,
     child: Child,
     client: Client,
+    url: String,
 }
 
 pub type Frames = BoxStream<'static, Event>;
 
 impl Owner {
     pub fn of(home: Home) -> Owner {
-        let (child, client) = up(&home);
-        Owner { home, child, client }
+        let (child, client, url) = up(&home);
+        Owner { home, child, client, url }
+    }
+
+    /// The same address after every restart.
+    pub fn at_a_port_of_its_own(home: Home) -> Owner {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        Owner::of(home.set("PLEACH_LISTEN", &free.to_string()))
+    }
+
+    /// Where it is on the network.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn token(&self, actor: &str, scope: &str) -> String {
+        let made = self.post("/api/tokens", json!({"actor": actor, "scopes": [scope]}));
+        made["token"].as_str().expect("a token").to_owned()
     }
 
     /// `kill -9`, and up again.
     pub fn restart(&mut self) {
         self.kill();
-        (self.child, self.client) = up(&self.home);
+        (self.child, self.client, self.url) = up(&self.home);
     }
 
     pub fn kill(&mut self) {
@@ -105,16 +122,22 @@ impl Drop for Owner {
     }
 }
 
-fn up(home: &Home) -> (Child, Client) {
+fn up(home: &Home) -> (Child, Client, String) {
     let mut child = home.start(&["up"]);
     let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut greeting = Vec::new();
     for line in lines {
-        if line.expect("text").starts_with("resumed") {
+        greeting.push(line.expect("text"));
+        if greeting.last().is_some_and(|line| line.starts_with("resumed")) {
             break;
         }
     }
+    let address = greeting.iter().find_map(|line| line.split_once("http://")).map(|(_, rest)| rest);
+    let address = address.unwrap_or_else(|| panic!("no address in {greeting:?}"));
+    let end = address.find(|c: char| c == ',' || c == '/' || c.is_whitespace()).unwrap_or(address.len());
+    let url = format!("http://{}", &address[..end]);
     let _ = rustls::crypto::ring::default_provider().install_default();
     let socket = home.data().join("pleach.sock");
     let client = Client::builder().unix_socket(socket).no_proxy().build().expect("a client");
-    (child, client)
+    (child, client, url)
 }

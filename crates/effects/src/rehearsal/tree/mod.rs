@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// The model that plays with incidents.
 pub const DEMO: &str = "demo";
 
-fn title<'a>(sections: &'a Sections) -> &'a str {
+fn title(sections: &Sections) -> &str {
     sections.value("task")["title"].as_str().map(str::trim).unwrap_or_default()
 }
 

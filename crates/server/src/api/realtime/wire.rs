@@ -32,8 +32,9 @@ impl Incoming {
     pub fn parse(version: Version, text: &str) -> Option<Incoming> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         let parts = match (version, &mut value) {
-            (Version::V1, Value::Object(fields)) => ["join_ref", "ref", "topic", "event", "payload"]
-                .map(|name| fields.remove(name).unwrap_or_default()),
+            (Version::V1, Value::Object(fields)) => {
+                ["join_ref", "ref", "topic", "event", "payload"].map(|name| fields.remove(name).unwrap_or_default())
+            }
             (Version::V2, Value::Array(items)) => <[Value; 5]>::try_from(std::mem::take(items)).ok()?,
             _ => return None,
         };
@@ -43,18 +44,13 @@ impl Incoming {
 }
 
 /// `payload` is JSON already.
-pub fn frame(
-    version: Version,
-    join_ref: &Value,
-    reference: &Value,
-    topic: &str,
-    event: &str,
-    payload: &str,
-) -> String {
+pub fn frame(version: Version, join_ref: &Value, reference: &Value, topic: &str, event: &str, payload: &str) -> String {
     let (topic, event) = (Value::from(topic), Value::from(event));
     match version {
         Version::V1 => {
-            format!(r#"{{"topic":{topic},"event":{event},"payload":{payload},"ref":{reference},"join_ref":{join_ref}}}"#)
+            format!(
+                r#"{{"topic":{topic},"event":{event},"payload":{payload},"ref":{reference},"join_ref":{join_ref}}}"#
+            )
         }
         Version::V2 => format!("[{join_ref},{reference},{topic},{event},{payload}]"),
     }
