@@ -3,7 +3,7 @@
 
 mod breaker;
 mod evidence;
-mod fold;
+pub mod fold;
 mod lifecycle;
 mod log;
 mod money;
