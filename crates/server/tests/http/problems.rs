@@ -33,8 +33,7 @@ fn every_problem_is_in_the_catalogue_and_every_entry_is_a_problem() {
     let mut sent = BTreeSet::new();
     for file in files {
         let text = fs::read_to_string(&file).expect("a source file");
-        let of_status =
-            text.split("StatusCode::").skip(1).filter_map(|after| after.split_once(", ").or(after.split_once(",\n")));
+        let of_status = text.split("StatusCode::").skip(1).filter_map(|after| after.split_once(','));
         let statuses = of_status.filter(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
         let after_status = statuses.filter_map(|(_, rest)| rest.trim_start().strip_prefix('"')?.split('"').next());
         sent.extend(after_status.map(str::to_owned));
