@@ -67,7 +67,8 @@ fn page(headers: &HeaderMap) -> Response<Body> {
 fn file(name: &str, bytes: &'static [u8], headers: &HeaderMap) -> Response<Body> {
     let packed = format!("{name}.br");
     let accepts = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    let small = FILES.iter().find(|(other, _)| *other == packed).filter(|_| accepts.is_some_and(|value| value.contains("br")));
+    let small =
+        FILES.iter().find(|(other, _)| *other == packed).filter(|_| accepts.is_some_and(|value| value.contains("br")));
     let mut response = Response::new(Body::from(small.map_or(bytes, |(_, bytes)| bytes)));
     if small.is_some() {
         put(&mut response, header::CONTENT_ENCODING, "br");
