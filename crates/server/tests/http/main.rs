@@ -5,4 +5,5 @@
 mod home;
 
 mod access;
+mod page;
 mod server;

@@ -3,7 +3,10 @@
 const form = document.getElementById('login');
 const token = document.getElementById('token');
 const said = document.getElementById('said');
-const code = new URLSearchParams(location.search).get('code');
+const asked = new URLSearchParams(location.search);
+const code = asked.get('code');
+// Back to where they were, on this server only.
+const next = new URL(asked.get('next') ?? '/', location.origin);
 history.replaceState(null, '', location.pathname);
 
 if (code) {
@@ -20,7 +23,7 @@ form.addEventListener('submit', async (event) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(given ? { token: given } : { code }),
   }).catch(() => null);
-  if (answer && answer.ok) return location.replace('/');
+  if (answer && answer.ok) return location.replace(next.origin === location.origin ? next.href : '/');
   const problem = answer ? await answer.json().catch(() => null) : null;
   said.textContent = problem ? problem.detail : 'The server does not answer. Is `pleach up` running?';
 });
