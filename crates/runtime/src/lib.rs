@@ -3,8 +3,8 @@
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
 //! `live` tells who is listening what was committed, `views` shows runs as they stood, `breaker` remembers which
-//! providers are down, `keys` and `post` are what doors and letters need of a store and the loop does not, `memory` is
-//! the store that the others are measured against.
+//! providers are down, `keys`, `removal` and `post` are what doors and letters need of a store and the loop does not,
+//! `memory` is the store that the others are measured against.
 
 pub mod breaker;
 pub mod desk;
@@ -15,6 +15,7 @@ mod load;
 pub mod memory;
 pub mod ports;
 pub mod post;
+pub mod removal;
 pub mod views;
 pub mod worker;
 

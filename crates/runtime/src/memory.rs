@@ -3,6 +3,7 @@
 
 mod keys;
 mod library;
+mod removal;
 pub mod terms;
 pub mod workspace;
 
@@ -64,8 +65,8 @@ struct State {
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
-    checkpoints: BTreeMap<(RunId, i64, u64), String>,
     ring: keys::Ring,
+    checkpoints: BTreeMap<(RunId, i64, u64), String>,
 }
 
 struct Stored {

@@ -147,6 +147,8 @@ pub struct DocumentFilter {
     pub type_key: Option<String>,
     /// Everything this run made, the platform's documents included.
     pub run_id: Option<RunId>,
+    /// Older than this one.
+    pub before: Option<DocumentId>,
     pub limit: usize,
 }
 
@@ -155,6 +157,20 @@ pub struct TaskFilter {
     pub project_id: Option<ProjectId>,
     pub state: Option<TaskState>,
     pub run_id: Option<RunId>,
+    /// Older than this one.
+    pub before: Option<TaskId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SearchFilter {
+    /// Of these kinds only; of all when empty.
+    pub kinds: Vec<HitKind>,
+    pub project_id: Option<ProjectId>,
+    /// Only what this run made.
+    pub run_id: Option<RunId>,
+    /// Older than this one.
+    pub before: Option<uuid::Uuid>,
     pub limit: usize,
 }
 
@@ -210,7 +226,13 @@ pub trait Library: Send + Sync + 'static {
     async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError>;
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError>;
+    /// Newest first, older than `before`.
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError>;
     async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError>;
     /// Newest first; `content` is left empty in lists.
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError>;
@@ -235,14 +257,7 @@ pub trait Library: Send + Sync + 'static {
     ) -> Result<Vec<Edge>, StoreError>;
     async fn edge(&self, scope: &Scope, id: engine::ids::EdgeId) -> Result<Option<Edge>, StoreError>;
     /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError>;
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
     /// A person's own change, outside any run.
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;

@@ -11,9 +11,10 @@ use crate::config::{Config, Database};
 use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{Link, LinkError};
 use crate::sending::Sending;
 use axum::Router;
+use axum::http::StatusCode;
 use effects::notify::{Courier, Private};
 use runtime::live::Live;
 use runtime::ports::{Clock, Performer, StoreError};
@@ -26,7 +27,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A holder that just started may not answer yet; one that ends gives its lock back soon.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
@@ -93,6 +94,35 @@ impl Attached {
     pub fn holds(&self) -> bool {
         self.held.is_some()
     }
+}
+
+/// Through the server that was named, which does what this process would: it is asked who it is, so that a wrong
+/// address or token is said before anything else.
+pub async fn to_server(config: &Config, server: &Setting<String>, patience: Duration) -> Result<Attached, Failure> {
+    let link = Link::to_server(&server.value, config.token().as_deref())?;
+    let deadline = tokio::time::Instant::now() + patience;
+    loop {
+        match link.get::<HolderView>("/api/holder").await {
+            Ok(_) => return Ok(Attached { link, held: None }),
+            Err(LinkError::Gone(_)) if tokio::time::Instant::now() < deadline => {}
+            Err(LinkError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+                return Err(not_admitted(config, server));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+}
+
+fn not_admitted(config: &Config, server: &Setting<String>) -> Failure {
+    let what = match config.token() {
+        Some(_) => "does not accept the token in PLEACH_TOKEN: it is mistyped, expired or revoked",
+        None => "wants a token, and PLEACH_TOKEN is not set",
+    };
+    Failure::usage(format!(
+        "{} ({}) {what}.\n`pleach token create` on the server's machine makes one; then export PLEACH_TOKEN=…",
+        server.value, server.origin
+    ))
 }
 
 /// To look only. `None` when there is no database yet.
@@ -188,13 +218,9 @@ async fn hold_database(
     let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
     let courier = Courier::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
     let sending = (load != Load::Nothing).then(|| Sending::start(courier.clone(), live.clone()));
-    let house = House {
-        desk: Some(drive.desk()),
-        courier: Some(courier),
-        drives: load.drives(),
-        ..house(config, store, catalogue, clock, live)
-    };
-    let house = Arc::new(house);
+    let house = house(config, store, catalogue, clock, live);
+    let (desk, drives) = (Some(drive.desk()), load.drives());
+    let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
     let served = match &mut hold {
@@ -214,20 +240,22 @@ fn private(config: &Config) -> Private {
 /// A house whose database is only read.
 fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> House {
     let public = config.public_url.as_ref().map(|url| url.value.clone());
+    let front = Front::new(public, Validity::new(store.clone(), clock.clone()));
     House {
-        front: Front::new(public, Validity::new(store.clone(), clock.clone())),
         keys: store.clone(),
+        removal: store.clone(),
         post: store.clone(),
         store,
         desk: None,
-        courier: None,
         catalogue,
         clock,
         drives: api::Drives::Nothing,
+        front,
         live,
         views: api::Views::default(),
         sights: Arc::default(),
         counters: api::Counters::default(),
+        courier: None,
         private: private(config),
     }
 }

@@ -16,6 +16,7 @@ mod migrate;
 mod post;
 mod postgres;
 mod records;
+mod removal;
 mod rows;
 mod scope;
 mod sql;

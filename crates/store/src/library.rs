@@ -15,7 +15,8 @@ use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Sco
 use runtime::memory::workspace::Touched;
 use runtime::memory::{page, terms};
 use runtime::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, SearchFilter,
+    TaskFilter,
 };
 use uuid::Uuid;
 
@@ -41,6 +42,13 @@ fn only(mut query: Query, column: &str, key: impl ToString) -> Query {
 fn equals(query: &mut Query, column: &str, key: Option<impl ToString>) {
     if let Some(key) = key {
         query.push(" AND ").push(column).push(" = ").bind(id(key));
+    }
+}
+
+/// Ids are in the order of time.
+fn older(query: &mut Query, before: Option<impl ToString>) {
+    if let Some(before) = before {
+        query.push(" AND id < ").bind(id(before));
     }
 }
 
@@ -102,9 +110,7 @@ impl Library for SqlStore {
             let over = Status::ALL.iter().filter(|status| status.is_terminal());
             query.push(" AND questions <> '[]' AND status NOT IN ").bind_list(over.map(|status| status.name().into()));
         }
-        if let Some(before) = filter.before {
-            query.push(" AND id < ").bind(id(before));
-        }
+        older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::run).await
     }
 
@@ -172,8 +178,15 @@ impl Library for SqlStore {
         self.all(query, records::notification).await
     }
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
-        self.all(newest(seen(records::KEPT_PROJECT, "id", scope), limit), records::project).await
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
+        let mut query = seen(records::KEPT_PROJECT, "id", scope);
+        older(&mut query, before);
+        self.all(newest(query, limit), records::project).await
     }
 
     async fn project(&self, scope: &Scope, project: ProjectId) -> Result<Option<Project>, StoreError> {
@@ -188,6 +201,7 @@ impl Library for SqlStore {
         equals(&mut query, "project_id", filter.project_id);
         equals(&mut query, "type_key", filter.type_key);
         equals(&mut query, "made_run", filter.run_id);
+        older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::document).await
     }
 
@@ -237,6 +251,7 @@ impl Library for SqlStore {
         equals(&mut query, "project_id", filter.project_id);
         equals(&mut query, "state", filter.state.map(|state| state.name()));
         equals(&mut query, "made_run", filter.run_id);
+        older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::task).await
     }
 
@@ -263,28 +278,23 @@ impl Library for SqlStore {
         self.one(only(seen(records::KEPT_EDGE, "project_id", scope), "id", edge), records::edge).await
     }
 
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for kind in [HitKind::Document, HitKind::Task, HitKind::Project] {
-            if !kinds.is_empty() && !kinds.contains(&kind) {
+            if !filter.kinds.is_empty() && !filter.kinds.contains(&kind) {
                 continue;
             }
             let (select, column) = searched(kind);
             let mut query = seen(select, column, scope);
-            equals(&mut query, column, project);
+            equals(&mut query, column, filter.project_id);
+            equals(&mut query, "made_run", filter.run_id);
+            older(&mut query, filter.before);
             containing(&mut query, &needles);
-            found.extend(self.all(newest(query, limit), hit).await?);
+            found.extend(self.all(newest(query, filter.limit), hit).await?);
         }
         found.sort_by_key(|hit| std::cmp::Reverse(hit.id));
-        found.truncate(page(limit));
+        found.truncate(page(filter.limit));
         Ok(found)
     }
 

@@ -91,8 +91,8 @@ async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
     let filter = DocumentFilter {
         project_id: reach.asked_project(arguments).await?,
         type_key: arguments.text("type_key").map(str::to_owned),
-        run_id: None,
         limit: limit + 1,
+        ..DocumentFilter::default()
     };
     let (documents, more) = page(reach.library.documents(reach.scope, filter).await?, limit);
     let summary = format!("{} documents", documents.len());

@@ -1,9 +1,10 @@
 //! Reading the workspace in memory, with the same scopes, filters and order as on SQL.
 
-use super::workspace::{Conflict, Kept};
+use super::workspace::{Conflict, Kept, Origin};
 use super::{Memory, State, Stored, page, terms};
 use crate::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, StoreError, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, SearchFilter,
+    StoreError, TaskFilter,
 };
 use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
@@ -54,18 +55,26 @@ impl State {
         whole
     }
 
-    fn hits(&self, scope: &Scope, wanted: impl Fn(HitKind, ProjectId, &str, &str) -> bool) -> Vec<Hit> {
-        let hit = |kind, id, project_id, title: &str, text: &str| {
-            let found = self.sees(scope, project_id) && wanted(kind, project_id, title, text);
-            found.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
+    fn hits(&self, scope: &Scope, filter: &SearchFilter, needles: &[String]) -> Vec<Hit> {
+        let hit = |kind, id: Uuid, made: Origin, project_id, title: &str, text: &str| {
+            let wanted = (filter.kinds.is_empty() || filter.kinds.contains(&kind))
+                && filter.project_id.is_none_or(|project| project == project_id)
+                && filter.run_id.is_none_or(|run| made.run_id == Some(run))
+                && filter.before.is_none_or(|before| id < before)
+                && self.sees(scope, project_id)
+                && terms::matches(&terms::index(&[title, text]), needles);
+            wanted.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
         };
-        let documents =
-            self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !document.is_platform());
-        let documents = documents.filter_map(|d| hit(HitKind::Document, d.id.0, d.project_id, &d.title, &d.content));
-        let tasks = self.workspace.tasks.values().map(|kept| &kept.entity);
-        let tasks = tasks.filter_map(|t| hit(HitKind::Task, t.id.0, t.project_id, &t.title, &t.description));
-        let projects = self.workspace.projects.values().map(|kept| &kept.entity);
-        let projects = projects.filter_map(|p| hit(HitKind::Project, p.id.0, p.id, &p.title, &p.description));
+        let documents = self.workspace.documents.values().filter(|kept| !kept.entity.is_platform());
+        let documents = documents.filter_map(|Kept { entity: d, made, .. }| {
+            hit(HitKind::Document, d.id.0, *made, d.project_id, &d.title, &d.content)
+        });
+        let tasks = self.workspace.tasks.values().filter_map(|Kept { entity: t, made, .. }| {
+            hit(HitKind::Task, t.id.0, *made, t.project_id, &t.title, &t.description)
+        });
+        let projects = self.workspace.projects.values().filter_map(|Kept { entity: p, made, .. }| {
+            hit(HitKind::Project, p.id.0, *made, p.id, &p.title, &p.description)
+        });
         documents.chain(tasks).chain(projects).collect()
     }
 }
@@ -165,9 +174,15 @@ impl Library for Memory {
         Ok(rows)
     }
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
         let state = self.state();
-        let seen = state.workspace.projects.values().rev().filter(|kept| state.sees(scope, kept.entity.id));
+        let wanted = |id: ProjectId| before.is_none_or(|before| id < before) && state.sees(scope, id);
+        let seen = state.workspace.projects.values().rev().filter(|kept| wanted(kept.entity.id));
         Ok(seen.take(page(limit)).map(|kept| kept.entity.clone()).collect())
     }
 
@@ -185,6 +200,7 @@ impl Library for Memory {
                 && filter.project_id.is_none_or(|project| project == document.project_id)
                 && filter.type_key.as_ref().is_none_or(|key| *key == document.type_key)
                 && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && filter.before.is_none_or(|before| document.id < before)
                 && state.sees(scope, document.project_id)
         };
         let found = state.workspace.documents.values().rev().filter(wanted).take(page(filter.limit));
@@ -231,6 +247,7 @@ impl Library for Memory {
             filter.project_id.is_none_or(|project| project == kept.entity.project_id)
                 && filter.state.is_none_or(|wanted| wanted == kept.entity.state)
                 && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && filter.before.is_none_or(|before| kept.entity.id < before)
                 && state.sees(scope, kept.entity.project_id)
         };
         let found = state.workspace.tasks.values().rev().filter(wanted);
@@ -266,23 +283,11 @@ impl Library for Memory {
         Ok(kept.map(|kept| kept.entity.clone()))
     }
 
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
-        let wanted = |kind, of: ProjectId, title: &str, text: &str| {
-            (kinds.is_empty() || kinds.contains(&kind))
-                && project.is_none_or(|project| project == of)
-                && terms::matches(&terms::index(&[title, text]), &needles)
-        };
-        let mut hits = self.state().hits(scope, wanted);
+        let mut hits = self.state().hits(scope, &filter, &needles);
         hits.sort_by_key(|hit| std::cmp::Reverse(hit.id));
-        hits.truncate(page(limit));
+        hits.truncate(page(filter.limit));
         Ok(hits)
     }
 

@@ -70,21 +70,21 @@ impl Caller {
         }
     }
 
-    /// What is sent while these credentials are valid; `last` is sent when they stop being so.
+    /// The frames of a stream while these credentials are valid; `last` when they stop being so.
     pub fn while_valid<S>(&self, frames: S, last: S::Item) -> impl Stream<Item = S::Item> + Send + use<S>
     where
         S: Stream<Item: Send> + Send + 'static,
     {
         let over = || futures::stream::once(futures::future::ready(None));
-        let revoked = self.revoked().map(|()| Some(last));
-        let both = futures::stream::select(frames.map(Some).chain(over()), revoked.into_stream().chain(over()));
+        let revoked = self.revoked().map(|()| Some(last)).into_stream();
+        let both = futures::stream::select(frames.map(Some).chain(over()), revoked.chain(over()));
         // Whichever is over first ends both.
-        both.take_while(|event| futures::future::ready(event.is_some())).filter_map(futures::future::ready)
+        both.take_while(|frame| futures::future::ready(frame.is_some())).filter_map(futures::future::ready)
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
     pub async fn run(&self, house: &House, id: RunId) -> Result<RunRow, Problem> {
-        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run", id))
+        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
     }
 }
 
@@ -105,9 +105,9 @@ impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
 
     async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, house).await.map_err(unreadable)?;
-        text.parse()
-            .map(Id)
-            .map_err(|_| Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{text} is not an id")))
+        text.parse().map(Id).map_err(|_| {
+            Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing with that id that you may see")
+        })
     }
 }
 

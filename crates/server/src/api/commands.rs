@@ -61,7 +61,7 @@ pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) 
 impl From<CommandError> for Problem {
     fn from(error: CommandError) -> Problem {
         match error {
-            CommandError::NotFound(run) => Problem::not_found("run", run),
+            CommandError::NotFound(_) => Problem::not_found("run"),
             CommandError::Refused(refusal) if refusal.slug == "no_such_node" => {
                 Problem::new(StatusCode::NOT_FOUND, "node_not_found", refusal.message)
             }
@@ -179,7 +179,7 @@ async fn resolve(
     Path((id, effect)): Path<(String, String)>,
     Sent(sent): Sent<Resolution>,
 ) -> Told {
-    let id: RunId = id.parse().map_err(|_| Problem::not_found("run", &id))?;
+    let id: RunId = id.parse().map_err(|_| Problem::not_found("run"))?;
     let command = Command::Resolve { effect: EffectId(effect), decision: sent.decision, note: sent.note };
     tell(&house, &caller, id, command).await.map(Json)
 }

@@ -77,7 +77,7 @@ impl Guard {
 
     async fn believed(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         let handle = headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
-        let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::not_found("actor", handle))?;
+        let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::not_found("actor"))?;
         Ok(Caller::of_owner(record))
     }
 
@@ -94,7 +94,11 @@ impl Guard {
                 "a browser's session changes things only from this server's own pages; programs send a token instead",
             ));
         }
-        match recognize(&self.house, text, kind).await {
+        let recognized = match kind {
+            KeyKind::Token => recognize(&self.house, text).await,
+            _ => recognize_as(&self.house, text, &[kind]).await,
+        };
+        match recognized {
             Err(problem) if problem.status == StatusCode::UNAUTHORIZED && Secret::parse(text).is_none() => {
                 slow(&self.house.front.guesses, &peer(request)).and(Err(problem))
             }
@@ -103,12 +107,17 @@ impl Guard {
     }
 }
 
-/// Whose credential this is, while it is valid.
-pub async fn recognize(house: &House, text: &str, kind: KeyKind) -> Result<Caller, Problem> {
+/// Whose token this is, while it is valid.
+pub async fn recognize(house: &House, text: &str) -> Result<Caller, Problem> {
+    recognize_as(house, text, &[KeyKind::Token]).await
+}
+
+/// The same for credentials of these kinds.
+pub async fn recognize_as(house: &House, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
     let secret = Secret::parse(text).ok_or_else(unauthorized)?;
     let (key, actor) = house.keys.key(secret.digest()).await?.ok_or_else(unauthorized)?;
     let now = house.clock.now();
-    if key.kind != kind || !key.is_valid(now) {
+    if !kinds.contains(&key.kind) || !key.is_valid(now) {
         return Err(unauthorized());
     }
     if house.desk.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_NOTED_MS) {

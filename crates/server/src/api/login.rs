@@ -1,7 +1,7 @@
 //! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
 
 use super::caller::{Asked, Caller, Sent};
-use super::door::{self, COOKIE, recognize, slow};
+use super::door::{self, COOKIE, recognize_as, slow};
 use super::front::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
@@ -12,7 +12,7 @@ use super::tokens::{keep, scopes};
 use super::{Answer, House, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::ActorId;
 use engine::time::Timestamp;
@@ -35,12 +35,9 @@ pub fn routes() -> Vec<Route> {
         [],
     );
     vec![
-        Route::get("/login", Public, "The login page; with a one-time code, the way in", page)
+        Route::get("/login", Public, "The way in for the link with a one-time code", follow)
             .asks("code", text())
-            .gives_text(200, "text/html")
             .gives_nothing(303),
-        Route::get("/login.js", Public, "The login page's script", script).gives_text(200, "text/javascript"),
-        Route::get("/login.css", Public, "The login page's style", style).gives_text(200, "text/css"),
         Route::post("/login", Public, "Open a browser session with a token or a one-time code", log_in)
             .takes(form([], [("token", text()), ("code", text())]))
             .gives(200, session.clone())
@@ -90,8 +87,7 @@ type Peer = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
 
 async fn log_in(State(house): State<Arc<House>>, peer: Peer, Sent(login): Sent<Login>) -> Answer<Response> {
     let opened = match (login.token, login.code) {
-        (Some(token), None) => open(&house, &token, KeyKind::Token).await,
-        (None, Some(code)) => open(&house, &code, KeyKind::Code).await,
+        (Some(secret), None) | (None, Some(secret)) => open(&house, &secret).await,
         _ => return Err(Problem::invalid("bad_login", "give either a token or a code")),
     };
     let (cookie, session) = opened.map_err(|problem| guessed(&house, peer, problem))?;
@@ -108,16 +104,16 @@ fn guessed(house: &House, peer: Peer, problem: Problem) -> Problem {
 }
 
 /// A new session for whoever holds this token, or this code for the first time.
-async fn open(house: &House, text: &str, kind: KeyKind) -> Answer<(String, SessionView)> {
+async fn open(house: &House, text: &str) -> Answer<(String, SessionView)> {
     house.desk()?;
-    let caller = recognize(house, text.trim(), kind).await.map_err(not_accepted)?;
+    let caller = recognize_as(house, text.trim(), &[KeyKind::Token, KeyKind::Code]).await.map_err(not_accepted)?;
     let Some(key) = caller.key() else { return Err(door::unauthorized()) };
     let now = house.clock.now();
-    if kind == KeyKind::Code && !house.keys.revoke_key(key.id, now).await? {
+    if key.kind == KeyKind::Code && !house.keys.revoke_key(key.id, now).await? {
         return Err(not_accepted(door::unauthorized()));
     }
     let own_end = now.plus_ms(SESSION_MS);
-    let (parent, end) = match kind {
+    let (parent, end) = match key.kind {
         KeyKind::Token => (Some(key.id), key.expires_at.map_or(own_end, |end| end.min(own_end))),
         _ => (None, own_end),
     };
@@ -170,34 +166,19 @@ async fn whoever(caller: Caller) -> Json<SessionView> {
 }
 
 #[derive(Deserialize)]
-struct PageQuery {
+struct FollowQuery {
     code: Option<String>,
 }
 
-/// A link from the terminal logs in at once. One that another site's page led to shows the page, where people decide.
-async fn page(
-    State(house): State<Arc<House>>,
-    peer: Peer,
-    headers: HeaderMap,
-    Asked(query): Asked<PageQuery>,
-) -> Answer<Response> {
-    let html = || ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], include_str!("login/page.html"));
-    let asked_by_them =
-        matches!(headers.get("sec-fetch-site").map(|site| site.as_bytes()), None | Some(b"none" | b"same-origin"));
-    let Some(code) = query.code.filter(|_| asked_by_them) else { return Ok(html().into_response()) };
-    match open(&house, &code, KeyKind::Code).await.map_err(|problem| guessed(&house, peer, problem)) {
-        Ok((cookie, _)) => {
-            Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".into())]).into_response())
+/// A link from the terminal logs in at once. The application itself tells those whom this did not let in.
+async fn follow(State(house): State<Arc<House>>, peer: Peer, Asked(query): Asked<FollowQuery>) -> Answer<Response> {
+    let home = (header::LOCATION, "/".to_owned());
+    let Some(code) = query.code else { return Ok((StatusCode::SEE_OTHER, [home]).into_response()) };
+    match open(&house, &code).await.map_err(|problem| guessed(&house, peer, problem)) {
+        Ok((cookie, _)) => Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), home]).into_response()),
+        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => {
+            Ok((StatusCode::SEE_OTHER, [home]).into_response())
         }
-        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => Ok(html().into_response()),
         Err(problem) => Err(problem),
     }
-}
-
-async fn script() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("login/page.js"))
-}
-
-async fn style() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("login/page.css"))
 }

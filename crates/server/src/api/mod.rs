@@ -1,9 +1,11 @@
 //! The HTTP API of the process that holds the database. Handlers translate; what a run may do is decided
 //! by the engine, what an actor may see by the store.
 
+mod actors;
 mod brief;
 mod caller;
 mod commands;
+mod documents;
 pub mod door;
 mod events;
 pub mod front;
@@ -18,6 +20,7 @@ mod openapi;
 mod pace;
 pub mod problems;
 mod process;
+mod projects;
 mod realtime;
 mod records;
 mod route;
@@ -27,8 +30,10 @@ mod shape;
 mod snapshot;
 mod stream;
 mod tail;
+mod tasks;
 mod tokens;
 pub mod validity;
+mod version;
 mod webhooks;
 mod workspace;
 
@@ -55,6 +60,7 @@ use runtime::keys::Keys;
 use runtime::live::Live;
 use runtime::ports::{Clock, Store};
 use runtime::post::Post;
+use runtime::removal::Removal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -64,6 +70,7 @@ const MAX_BODY: usize = 1 << 20;
 pub struct House {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
+    pub removal: Arc<dyn Removal>,
     /// Absent where the database is only read.
     pub desk: Option<runtime::Desk>,
     pub catalogue: Arc<Catalogue>,
@@ -111,6 +118,16 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// One more than `limit` was asked for: whether it came says whether there is a next part.
+    fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| more).map(cursor);
+        Page { items, next_cursor }
+    }
+}
+
 type Answer<T> = Result<T, Problem>;
 
 impl House {
@@ -145,6 +162,10 @@ fn table() -> Vec<Route> {
         metrics::routes(),
         realtime::routes(),
         workspace::routes(),
+        projects::routes(),
+        documents::routes(),
+        tasks::routes(),
+        actors::routes(),
         tokens::routes(),
     ]
     .concat()

@@ -95,9 +95,9 @@ impl FromRequestParts<Arc<House>> for NodePath {
 
     async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
         let path = Path::<(String, String)>::from_request_parts(parts, house).await;
-        let Path((run, node)) = path.map_err(|error| Problem::not_found("node", error))?;
-        let run = run.parse().map_err(|_| Problem::not_found("run", &run))?;
-        let node = node.parse().map_err(|_| Problem::not_found("node", &node))?;
+        let Path((run, node)) = path.map_err(|_| Problem::not_found("node"))?;
+        let run = run.parse().map_err(|_| Problem::not_found("run"))?;
+        let node = node.parse().map_err(|_| Problem::not_found("node"))?;
         Ok(NodePath { run, node })
     }
 }
@@ -180,7 +180,7 @@ fn reads(events: &[StoredEvent], artifacts: Vec<ArtifactRow>) -> Vec<ArtifactRow
 }
 
 async fn find(house: &House, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {
-    house.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node", node))
+    house.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node"))
 }
 
 /// The newest plan of its parent that has the step.

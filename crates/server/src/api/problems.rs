@@ -25,13 +25,18 @@ impl Problem {
         Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None }
     }
 
-    pub fn not_found(what: &str, _id: impl std::fmt::Display) -> Problem {
+    pub fn not_found(what: &str) -> Problem {
         Problem::new(
             StatusCode::NOT_FOUND,
             format!("{what}_not_found"),
             // The same for one that exists and may not be seen, whichever was asked for.
             format!("there is no {what} with that id that you may see"),
         )
+    }
+
+    /// The same for one of several that a body named.
+    pub fn unknown(what: &str, id: &str) -> Problem {
+        Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
     }
 
     pub fn body_too_large() -> Problem {

@@ -18,7 +18,6 @@ use axum::response::Response;
 use channel::{Channel, Happened};
 use futures::FutureExt;
 use futures::future::select_all;
-use runtime::keys::KeyKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -135,7 +134,7 @@ impl Connection {
     }
 
     async fn recognize(&mut self, token: &str) -> Answer<Caller> {
-        door::recognize(&self.house, token, KeyKind::Token).await
+        door::recognize(&self.house, token).await
     }
 
     async fn admit(&mut self, message: &Incoming) -> Answer<Channel> {

@@ -81,7 +81,7 @@ impl Views {
             Some(view) => views::onward(house.store.as_ref(), run, Some(view), seq).await?,
             None => views::at(house.store.as_ref(), run, seq).await?,
         };
-        let view = view.ok_or_else(|| Problem::not_found("run", run))?;
+        let view = view.ok_or_else(|| Problem::not_found("run"))?;
         let json = view.to_json(last_seq).map_err(|error| StoreError::Unusable(error.to_string()))?;
         self.keep(run, view);
         Ok(json)

@@ -11,7 +11,6 @@ use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
 use futures::StreamExt;
-use runtime::memory::Memory;
 use runtime::ports::{Library, local_person};
 use serde_json::{Value, json};
 
@@ -25,8 +24,7 @@ async fn world() -> World {
         Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
             .unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = Arc::new(Memory::new(clock.clone()));
-    let post = store::open_inline(None, clock.clone()).await.unwrap();
+    let store = store::open_inline(None, clock.clone()).await.unwrap();
     let now = clock.now();
     let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
     if store.actor("local").await.unwrap().is_none() {
@@ -46,6 +44,8 @@ async fn world() -> World {
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
     let house = House {
         keys: store.clone(),
+        removal: store.clone(),
+        post: store.clone(),
         desk: Some(drive.desk()),
         catalogue,
         drives: Drives::All,
@@ -56,7 +56,6 @@ async fn world() -> World {
         views: Views::default(),
         sights: Arc::default(),
         counters: Counters::default(),
-        post,
         courier: None,
         private: Private::Refused,
     };
@@ -139,7 +138,7 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
     let (link, eve) = (world.link("local"), world.link("eve"));
     let project: Value = link.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
     let id = project["id"].as_str().unwrap();
-    let seen = async |link: &Link| link.get::<Vec<Value>>("/api/projects").await.unwrap().len();
+    let seen = async |link: &Link| link.get::<Page<Value>>("/api/projects").await.unwrap().items.len();
     assert_eq!((seen(&link).await, seen(&eve).await), (1, 0));
     assert_eq!(
         slug(eve.post::<Value>(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await),

@@ -5,8 +5,8 @@ use super::problems::Problem;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{Shape, form, id, list, named, nullable, one_of, record, text, time, words};
-use super::{Answer, House, runs};
+use super::shape::{Shape, form, id, list, named, nullable, one_of, page, record, text, time, whole, words};
+use super::{Answer, House, Page, runs};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 const MAX_NAME: usize = 200;
+const MAX_PAGE: usize = 200;
 
 pub fn routes() -> Vec<Route> {
     let taken = form(
@@ -27,7 +28,9 @@ pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_them)
             .asks("actor", text())
-            .gives(200, list(token()))
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(token()))
             .refuses([404]),
         Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
             .takes(taken)
@@ -159,7 +162,7 @@ async fn create(
     house.desk()?;
     persons_only(&caller)?;
     let actor = match &new.actor {
-        Some(name) => house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor", name))?,
+        Some(name) => house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor"))?,
         None => caller.record.clone(),
     };
     let grant = granted(new.scopes)?;
@@ -202,22 +205,29 @@ fn granted(scopes: Option<Vec<String>>) -> Answer<Grant> {
 struct ListQuery {
     /// A handle or an id; `*` for everybody's.
     actor: Option<String>,
+    cursor: Option<KeyId>,
+    limit: Option<usize>,
 }
 
 async fn list_them(
     State(house): State<Arc<House>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Vec<TokenView>>> {
+) -> Answer<Json<Page<TokenView>>> {
     let of = match query.actor.as_deref() {
         None => Some(caller.id()),
         Some("*") if caller.is_admin() => None,
         Some(name) => {
             let known = house.store.actor(name).await?.filter(|actor| caller.is_admin() || actor.id == caller.id());
-            Some(known.ok_or_else(|| Problem::not_found("actor", name))?.id)
+            Some(known.ok_or_else(|| Problem::not_found("actor"))?.id)
         }
     };
-    Ok(Json(house.keys.keys(of).await?.into_iter().map(TokenView::from).collect()))
+    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let mut found = house.keys.keys(of).await?;
+    found.retain(|key| query.cursor.is_none_or(|cursor| key.id < cursor));
+    found.truncate(limit + 1);
+    let items = found.into_iter().map(TokenView::from).collect();
+    Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
 async fn revoke(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
@@ -225,7 +235,7 @@ async fn revoke(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<KeyI
     persons_only(&caller)?;
     let of = if caller.is_admin() { None } else { Some(caller.id()) };
     let found = house.keys.keys(of).await?.into_iter().find(|key| key.id == id);
-    let mut key = found.ok_or_else(|| Problem::not_found("token", id))?;
+    let mut key = found.ok_or_else(|| Problem::not_found("token"))?;
     let now = house.clock.now();
     if house.keys.revoke_key(id, now).await? {
         key.revoked_at = Some(now);

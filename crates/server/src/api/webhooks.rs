@@ -153,7 +153,7 @@ async fn create(
 
 async fn own(house: &House, caller: &Caller, id: Uuid) -> Answer<Webhook> {
     let webhooks = house.post.webhooks(caller.id()).await?;
-    webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook", id))
+    webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
 
 #[derive(Serialize)]
@@ -170,7 +170,7 @@ async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>)
 async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<StatusCode> {
     match house.post.remove_webhook(caller.id(), id).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found("webhook", id)),
+        false => Err(Problem::not_found("webhook")),
     }
 }
 

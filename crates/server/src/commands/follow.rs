@@ -93,7 +93,7 @@ pub async fn stay(
             }
             Ok(Ended::HolderGone) => {
                 attached.close().await;
-                attached = session.driver(run).await?;
+                attached = session.driver_again(run).await?;
             }
             Ok(Ended::Interrupted(code)) => return detach(attached, run, code, &mut signals).await,
             Err(failure) => {

@@ -103,7 +103,10 @@ async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
         Kind::Tree => Some(document.id) == run.workspace_document_id,
     };
     let entries = match workspace.documents.iter().find(is_main) {
-        Some(pad) => link.get(&format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id)).await?,
+        Some(pad) => {
+            let path = format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id);
+            link.get::<Page<Entry>>(&path).await?.items
+        }
         None => Vec::new(),
     };
     let mut grove = Grove::default();
@@ -204,12 +207,12 @@ async fn entries(link: &Link, id: DocumentId) -> Result<Vec<Entry>, Failure> {
     let mut all: Vec<Entry> = Vec::new();
     loop {
         let before = all.last().map(|entry| format!("&before={}", entry.position)).unwrap_or_default();
-        let page: Vec<Entry> = link.get(&format!("/api/documents/{id}/entries?limit=500{before}")).await?;
-        if page.is_empty() {
+        let page: Page<Entry> = link.get(&format!("/api/documents/{id}/entries?limit=200{before}")).await?;
+        all.extend(page.items);
+        if page.next_cursor.is_none() {
             all.reverse();
             return Ok(all);
         }
-        all.extend(page);
     }
 }
 
@@ -231,8 +234,8 @@ pub async fn search(
     let Some(reader) = session.reader().await? else { return Ok(0) };
     let kind = kind.map(|kind| format!("&kind={kind}")).unwrap_or_default();
     let project = project.map(|id| format!("&project_id={id}")).unwrap_or_default();
-    let hits: Vec<Value> =
-        reader.link.get(&format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query))).await?;
+    let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query));
+    let hits = reader.link.get::<Page<Value>>(&path).await?.items;
     reader.close().await;
     for hit in &hits {
         let text = |name: &str| line(hit[name].as_str().unwrap_or_default());

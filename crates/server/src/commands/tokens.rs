@@ -1,6 +1,6 @@
 //! `pleach token`.
 
-use super::{Session, closing, note, print};
+use super::{Session, closing, every, note, print};
 use crate::api::{CodeView, NewToken, TokenMade, TokenView};
 use crate::args::TokenCommand;
 use crate::drive::SystemClock;
@@ -57,7 +57,8 @@ async fn create(
 
 async fn list(session: &Session, all: bool) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let tokens: Vec<TokenView> = reader.link.get(if all { "/api/tokens?actor=*" } else { "/api/tokens" }).await?;
+    let whose = if all { "actor=*&" } else { "" };
+    let tokens: Vec<TokenView> = every(&reader.link, &format!("/api/tokens?{whose}limit=200")).await?;
     reader.close().await;
     for token in &tokens {
         print_token(session, token, &sentence(token));

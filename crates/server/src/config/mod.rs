@@ -112,6 +112,11 @@ impl Config {
         self.environment.get(name).map(str::to_owned)
     }
 
+    /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
+    pub fn token(&self) -> Option<String> {
+        self.variable("PLEACH_TOKEN")
+    }
+
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
         let usage = |error: &dyn std::fmt::Display| {
             Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))

@@ -19,6 +19,11 @@ impl Config {
             line("listen", self.listen.clone().map(|address| address.to_string())),
             optional("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
             optional("server", self.server.clone()),
+            optional(
+                "token",
+                self.token()
+                    .map(|_| Setting { value: "(set)".into(), origin: Origin::Variable("PLEACH_TOKEN".into()) }),
+            ),
             optional("model", self.model.all.clone()),
             optional("model_fast", self.model.fast.clone()),
             optional("model_balanced", self.model.balanced.clone()),

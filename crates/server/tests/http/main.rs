@@ -6,4 +6,13 @@ mod home;
 
 mod access;
 mod page;
+mod client;
+mod limits;
+mod matrix;
+mod once;
+mod peers;
+mod people;
+mod problems;
+mod runs;
 mod server;
+mod workspace;

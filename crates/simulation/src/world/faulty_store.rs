@@ -13,8 +13,8 @@ use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, NodeFilter,
-    RunFilter, Store, StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
+    SearchFilter, Store, StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -229,9 +229,14 @@ impl Library for FaultyStore {
         self.inner.notifications(scope, limit).await
     }
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
         self.readable().await?;
-        self.inner.projects(scope, limit).await
+        self.inner.projects(scope, before, limit).await
     }
 
     async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError> {
@@ -291,16 +296,9 @@ impl Library for FaultyStore {
         self.inner.edge(scope, id).await
     }
 
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
         self.readable().await?;
-        self.inner.search(scope, query, kinds, project, limit).await
+        self.inner.search(scope, query, filter).await
     }
 
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {

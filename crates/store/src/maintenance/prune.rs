@@ -61,6 +61,15 @@ impl SqlStore {
         Ok(pruned)
     }
 
+    /// One run that has ended, now. False when it goes on after all.
+    pub(crate) async fn remove_ended(&self, run: &RunRow) -> Result<bool, StoreError> {
+        match self.backend.write(removal(run, &tables(run.kind))).await {
+            Ok(_) => self.sweep().await.map(|_| true),
+            Err(WriteError::Refused(_)) => Ok(false),
+            Err(error) => Err(unguarded(error)),
+        }
+    }
+
     async fn ended_before(&self, before: Timestamp) -> Result<Vec<RunRow>, StoreError> {
         let mut query = seen_runs(&Scope::Platform);
         query.push(" AND ended_at < ").bind(before.0).push(" ORDER BY id");

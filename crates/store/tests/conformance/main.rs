@@ -7,6 +7,7 @@ mod maintenance;
 mod played;
 mod postgres;
 mod reading;
+mod removal;
 mod sqlite;
 mod tree;
 mod views;

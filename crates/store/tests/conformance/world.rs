@@ -12,6 +12,7 @@ use engine::workspace::{Change, Mutation, Scope};
 use runtime::keys::Keys;
 use runtime::memory::Memory;
 use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
+use runtime::removal::Removal;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::PathBuf;
@@ -56,6 +57,7 @@ pub enum Place {
 pub struct World {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
+    pub removal: Arc<dyn Removal>,
     pub sql: Option<Arc<SqlStore>>,
     pub place: Place,
     clock: Option<Arc<TestClock>>,
@@ -130,13 +132,13 @@ pub async fn execute(url: &str, sql: &str) {
 
 impl World {
     async fn around(
-        store: Arc<impl Store + Keys>,
+        store: Arc<impl Store + Keys + Removal>,
         sql: Option<Arc<SqlStore>>,
         place: Place,
         clock: Option<Arc<TestClock>>,
     ) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
-        World { keys: store.clone(), store, sql, place, clock, me }
+        World { keys: store.clone(), removal: store.clone(), store, sql, place, clock, me }
     }
 
     /// Time goes by, for the clock that judges leases.

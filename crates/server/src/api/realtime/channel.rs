@@ -62,7 +62,7 @@ pub enum Happened {
 impl Channel {
     /// From now on: what was before is in the log.
     pub async fn open(house: &House, caller: Caller, join: &Incoming) -> Answer<Channel> {
-        let unknown = || Problem::not_found("topic", &join.topic);
+        let unknown = || Problem::not_found("topic");
         let name = join.topic.strip_prefix(PREFIX).ok_or_else(unknown)?;
         let about = Topic::parse(name).ok_or_else(unknown)?;
         let (run, kind) = match about {
