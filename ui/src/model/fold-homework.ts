@@ -47,6 +47,7 @@ export function foldHomework(state: State, event: StoredEvent): void {
 
 function iterationStarted(state: State, event: StoredEvent): void {
   const row: IterationRow = {
+    run_id: event.runId,
     iteration: event.payload.iteration,
     status: 'running',
     summary: '',
@@ -66,6 +67,7 @@ function iterationStarted(state: State, event: StoredEvent): void {
 function iterationCompleted(state: State, event: StoredEvent): void {
   const { payload } = event;
   const row: IterationRow = {
+    run_id: event.runId,
     iteration: payload.iteration,
     status: 'completed',
     summary: payload.summary,

@@ -160,6 +160,10 @@ function started(state: State, event: StoredEvent): void {
   const { payload } = event;
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
+  if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
+    calls.orphansBackingOff--;
+    state.count(F.backingOff, -1);
+  }
   settle(state, call, IN_FLIGHT);
   calls.attempt.put(call, payload.attempt);
   calls.what.put(call, payload.what);
@@ -176,6 +180,7 @@ function finished(state: State, event: StoredEvent): void {
   const { payload } = event;
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
+  adopt(state, call, payload.attempt);
   const inFlight = calls.state.get(call) === IN_FLIGHT && calls.attempt.get(call) === payload.attempt;
   if (!inFlight) {
     if (payload.outcome === 'canceled') settle(state, call, IDLE);
@@ -198,6 +203,17 @@ function finished(state: State, event: StoredEvent): void {
   }
   settle(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
   landed(state, node);
+}
+
+/** A call that was in flight when the snapshot was taken: its model is taken to be the run's own. */
+function adopt(state: State, call: number, attempt: number): void {
+  const { calls } = state;
+  if (calls.orphansInFlight === 0 || calls.state.get(call) !== IDLE) return;
+  calls.orphansInFlight--;
+  calls.inFlight--;
+  settle(state, call, IN_FLIGHT);
+  calls.attempt.put(call, attempt);
+  calls.model.put(call, state.brief?.model ?? null);
 }
 
 function lost(state: State, event: StoredEvent): void {
@@ -233,17 +249,20 @@ function isWorking(state: State): boolean {
   return state.status() === 'running' && !isOver(state.word('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 
-/** A word from anywhere does not show that anybody was at work until now. */
-const SAYS_NOTHING_OF_WORK = new Set(['run.message_queued', 'run.budget_changed', 'run.answered']);
+/** After these nobody is at work, so what was done before them counts now or never. */
+const RESTS = new Set(['run.paused', 'run.waiting_on_user', 'run.completed', 'run.stopped', 'run.failed', 'run.canceled']);
 
 /** Working time passes between events; a takeover says how far it really went. Asked before the event is folded. */
 export function clock(state: State, event: StoredEvent, at: number, time: number): void {
   const { events } = state;
+  if (event.actor !== undefined && event.actor.kind !== 'platform') state.wordAt = time;
   const working = isWorking(state);
-  const hearsay = working && SAYS_NOTHING_OF_WORK.has(event.type);
+  const recovered = event.type === 'run.recovered';
+  // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
+  const hearsay = working && !recovered && state.wordAt === time && !RESTS.has(event.type);
   let running = events.running.get(at - 1);
   if (working && !hearsay) {
-    const until = event.type === 'run.recovered' ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
+    const until = recovered ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
     running += Math.max(0, until - countedUntil(state, at - 1));
   }
   events.running.put(at, running);

@@ -83,6 +83,7 @@ const NO_CHARGE = { model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, cos
 function created(state: State, event: StoredEvent, time: number): void {
   if (!event.nodeId || state.node(event) !== NONE) return;
   const { payload } = event;
+  if (state.nodes.count === 0) state.say('workspaceDocument', NO_DOCUMENT);
   state.nodes.add(state.journal, {
     id: event.nodeId,
     title: payload.title,
@@ -122,7 +123,6 @@ function ended(state: State, node: number, status: number, time: number): void {
   journal.setNumber(nodes.ended, node, time);
   journal.setValue(nodes.error, node, null);
   journal.setValue(nodes.outcome, node, null);
-  journal.setValue(nodes.question, node, null);
 }
 
 function nextGeneration(state: State, node: number, generation: number): void {
@@ -131,6 +131,5 @@ function nextGeneration(state: State, node: number, generation: number): void {
   journal.setValue(nodes.outcome, node, null);
   journal.setValue(nodes.error, node, null);
   journal.setValue(nodes.message, node, null);
-  journal.setValue(nodes.question, node, null);
   journal.setNumber(nodes.ended, node, NaN);
 }

@@ -10,6 +10,7 @@ export interface StoredEvent {
   parentNodeId?: string;
   type: string;
   timestamp: string;
+  actor?: { kind: string; id?: string };
   hash?: string;
   payload: any;
 }
@@ -84,6 +85,7 @@ export interface RunRow {
 }
 
 export interface IterationRow {
+  run_id: string;
   iteration: number;
   status: 'running' | 'completed';
   summary: string;

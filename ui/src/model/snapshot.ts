@@ -45,6 +45,8 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
   state.start('phase', phaseIn(run.activity, run.status));
   state.figures.put(F.planned, /using tools|executors? working/.test(run.activity) ? 1 : 0);
   state.figures.put(F.executors, Number(/(\d+) executors? working/.exec(run.activity)?.[1] ?? 0));
+  state.calls.orphansBackingOff = run.activity.endsWith('(retrying)') ? 1 : 0;
+  state.figures.put(F.backingOff, state.calls.orphansBackingOff);
   state.figures.put(F.iteration, run.iteration);
   state.figures.put(F.started, timeOf(run.started_at));
   state.figures.put(F.ended, timeOf(run.ended_at));
@@ -104,6 +106,7 @@ function startNodes(state: State, columns: NodeColumns): void {
     nodes.link(null, at, columns.parent[at] ?? NONE);
     nodes.status.put(at, numberOf(NODE_STATUSES, columns.status[at], 0));
     state.calls.inFlight += columns.in_flight[at];
+    state.calls.orphansInFlight += columns.in_flight[at];
   }
 }
 

@@ -63,6 +63,9 @@ export class Calls {
   readonly state = new Numbers();
   readonly attempt = new Numbers();
   inFlight = 0;
+  /** Of these a snapshot said only that they are: in flight, and waiting to be tried again. */
+  orphansInFlight = 0;
+  orphansBackingOff = 0;
   readonly what = new Values<string>('');
   readonly model = new Values<string | null>(null);
 }
@@ -111,6 +114,8 @@ export class State {
   /** The payload of `run.queued`: what never changes. */
   brief: Brief | null = null;
   createdAt = 0;
+  /** When a person said something last. */
+  wordAt = NaN;
   private readonly words = new Values<unknown>(undefined);
 
   constructor() {
