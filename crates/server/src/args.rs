@@ -108,6 +108,8 @@ pub enum Command {
     Up,
     /// Add a worker to a shared PostgreSQL
     Worker,
+    /// Watch a whole tree run on rehearsal, in a temporary directory: no key, no network
+    Demo(crate::commands::DemoArgs),
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use super::stream::{HELLO, aside, or_beat};
 use super::tail::{Heard, Tail};
 use super::{Answer, House};
 use axum::body::Bytes;
-use engine::ids::RunId;
+use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
 use futures::FutureExt;
@@ -25,6 +25,7 @@ const BETWEEN_SHOWINGS: Duration = Duration::from_millis(250);
 /// Runs are stamped by the clocks of those who drive them.
 const CLOCKS_DIFFER_MS: i64 = 5_000;
 const NEWEST: usize = 20;
+const MOST_TOLD: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
@@ -90,7 +91,7 @@ impl Cursor {
 
 pub struct Multiplex {
     house: Arc<House>,
-    scope: Scope,
+    reader: ActorId,
     tails: Vec<Tail>,
     cursor: Cursor,
     stirs: Option<Receiver<RunId>>,
@@ -100,6 +101,8 @@ pub struct Multiplex {
     stirred: BTreeSet<RunId>,
     /// Runs this reader was shown: one that is gone is missed by nobody else.
     shown: BTreeSet<RunId>,
+    /// Notifications it was told, by id.
+    told: BTreeSet<String>,
     show_at: Instant,
     ready: VecDeque<Bytes>,
     ended: bool,
@@ -131,12 +134,12 @@ impl Multiplex {
         }
         let at = resumed.map_or_else(|| house.clock.now(), |cursor| cursor.at);
         let cursor = Cursor { seqs: tails.iter().map(|tail| tail.after).collect(), at };
-        let stirred = match shows_runs {
+        let stirred = match shows_runs || notifies {
             true => changed_since(&house, at).await?,
             false => BTreeSet::new(),
         };
         Ok(Multiplex {
-            scope: caller.scope(),
+            reader: caller.id(),
             house,
             tails,
             cursor,
@@ -145,6 +148,7 @@ impl Multiplex {
             notifies,
             stirred,
             shown: BTreeSet::new(),
+            told: BTreeSet::new(),
             show_at: Instant::now(),
             ready: VecDeque::from([HELLO]),
             ended: false,
@@ -210,41 +214,56 @@ impl Multiplex {
         }
     }
 
-    /// Everything that changed, as it stands now.
+    /// Everything that changed, as it stands now. Only the last frame moves the cursor: who is cut off before it is
+    /// shown all of them again.
     async fn show(&mut self) -> Result<(), StoreError> {
         self.show_at = Instant::now() + BETWEEN_SHOWINGS;
-        let before = std::mem::replace(&mut self.cursor.at, self.house.clock.now());
-        let stirred = std::mem::take(&mut self.stirred);
+        let (now, stirred) = (self.house.clock.now(), std::mem::take(&mut self.stirred));
+        let mut shown = Vec::new();
         if self.shows_runs {
             for run in stirred {
-                self.show_run(run).await?;
+                shown.extend(self.run(run).await?);
             }
         }
         if self.notifies {
-            let newest = self.house.store.notifications(&self.scope, NEWEST).await?;
-            for notification in newest.into_iter().rev().filter(|one| one.at >= before) {
-                self.frame("notification", serde_json::to_string(&notification));
+            shown.extend(self.fresh_notices().await?);
+        }
+        let last = shown.len().saturating_sub(1);
+        for (index, (event, json)) in shown.into_iter().enumerate() {
+            if index == last {
+                self.cursor.at = now;
             }
+            let id = self.cursor.text();
+            self.ready.push_back(format!("id: {id}\nevent: {event}\ndata: {json}\n\n").into());
         }
         Ok(())
     }
 
-    async fn show_run(&mut self, run: RunId) -> Result<(), StoreError> {
-        match self.house.store.run(&self.scope, run).await? {
+    async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
+        Ok(match self.house.store.run(&Scope::Actor(self.reader), run).await? {
             Some(row) => {
                 self.shown.insert(run);
-                self.frame("run", serde_json::to_string(&row));
+                serde_json::to_string(&row).ok().map(|json| ("run", json))
             }
-            None if self.shown.remove(&run) => self.frame("run_gone", Ok(format!("{{\"id\":\"{run}\"}}"))),
-            None => {}
-        }
-        Ok(())
+            None => self.shown.remove(&run).then(|| ("run_gone", format!("{{\"id\":\"{run}\"}}"))),
+        })
     }
 
-    fn frame(&mut self, event: &str, json: serde_json::Result<String>) {
-        if let Ok(json) = json {
-            self.ready.push_back(format!("id: {}\nevent: {event}\ndata: {json}\n\n", self.cursor.text()).into());
+    /// By their own time, which is a little before they were stored: one that was told already is not told again.
+    async fn fresh_notices(&mut self) -> Result<Vec<(&'static str, String)>, StoreError> {
+        let since = self.cursor.at.plus_ms(-CLOCKS_DIFFER_MS);
+        let newest = self.house.post.notices(self.reader, false, None, NEWEST).await?;
+        let mut fresh = Vec::new();
+        for notice in newest.into_iter().rev().filter(|notice| notice.row.at >= since) {
+            if self.told.insert(notice.id.clone()) {
+                fresh.extend(serde_json::to_string(&notice).ok().map(|json| ("notification", json)));
+            }
         }
+        while self.told.len() > MOST_TOLD {
+            // Ids begin with the run, and runs are numbered in time.
+            self.told.pop_first();
+        }
+        Ok(fresh)
     }
 }
 

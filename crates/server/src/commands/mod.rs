@@ -1,5 +1,6 @@
 //! What each command does: requests over a `Link`, and what people see of the answers.
 
+mod demo;
 mod drive;
 mod entities;
 mod follow;
@@ -9,6 +10,8 @@ mod serve;
 mod start;
 mod tokens;
 mod upkeep;
+
+pub use demo::DemoArgs;
 
 use crate::api::Page;
 use crate::args::{Cli, Command};
@@ -37,6 +40,9 @@ pub struct Session {
 pub async fn execute(cli: Cli) -> Result<u8, Failure> {
     if let Command::Completions { shell } = cli.command {
         return Ok(upkeep::completions(shell));
+    }
+    if let Command::Demo(args) = &cli.command {
+        return demo::play(args);
     }
     let config = Config::load(&cli.global, &Environment::of_process())?;
     if let Some(server) = config.server.as_ref().filter(|_| cli.global.actor.is_some()) {
@@ -77,6 +83,7 @@ impl Session {
             Command::Doctor => upkeep::doctor(self).await,
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
+            Command::Demo(args) => demo::play(&args),
             Command::Up => serve::serve(self, serve::Role::Up).await,
             Command::Worker => serve::serve(self, serve::Role::Worker).await,
         }

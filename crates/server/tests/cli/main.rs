@@ -4,6 +4,7 @@
 mod bad_input;
 mod crash;
 mod database;
+mod demo;
 mod gateway;
 mod home;
 mod limits;

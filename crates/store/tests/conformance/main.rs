@@ -5,6 +5,7 @@ mod keys;
 mod log;
 mod maintenance;
 mod played;
+mod post;
 mod postgres;
 mod reading;
 mod removal;

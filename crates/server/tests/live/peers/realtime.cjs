@@ -4,7 +4,7 @@ const WebSocket = require("ws");
 const [url, apikey, accessToken, vsn, ...topics] = process.argv.slice(2);
 const say = (value) => console.log(JSON.stringify(value));
 (async () => {
-  const client = new RealtimeClient(url, { params: { apikey, vsn }, vsn, transport: WebSocket });
+  const client = new RealtimeClient(url, { params: { apikey }, vsn, transport: WebSocket });
   if (accessToken) await client.setAuth(accessToken);
   for (const topic of topics) {
     client
