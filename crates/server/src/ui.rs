@@ -11,7 +11,7 @@ static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 const HELP: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Pleach</title>\
     <h1>This binary was built without its web page</h1>\
-    <p>Build the page with <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
+    <p>Build the page with <code>npm install &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
     The API and the command line work without it.</p></html>";
 /// The built files' names carry a hash of their content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
