@@ -1,5 +1,6 @@
-//! The web page, served from inside the binary. Knows files and headers; nothing of runs, and nothing of who asks: the
-//! page itself is no secret, everything it shows comes through the API.
+//! The web page, served from inside the binary. Knows files and how long they may be kept; nothing of runs, and nothing of
+//! who asks: the page itself is no secret, everything it shows comes through the API. What a browser may do with it is said
+//! where requests come in.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
@@ -8,12 +9,9 @@ use std::sync::OnceLock;
 
 static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// Scripts and styles from here only, nothing inline, nothing remote: what a model wrote cannot run or call home.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-                      font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const HELP: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Pleach</title>\
     <h1>This binary was built without its web page</h1>\
-    <p>Build the page with <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
+    <p>Build the page with <code>npm install &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
     The API and the command line work without it.</p></html>";
 /// The built files' names carry a hash of their content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
@@ -55,9 +53,6 @@ fn page(headers: &HeaderMap) -> Response<Body> {
     }
     put(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
     put(&mut response, header::CACHE_CONTROL, "no-cache");
-    put(&mut response, header::CONTENT_SECURITY_POLICY, POLICY);
-    put(&mut response, header::REFERRER_POLICY, "no-referrer");
-    put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     if let Ok(tag) = HeaderValue::from_str(tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
@@ -68,7 +63,6 @@ fn file(name: &str, bytes: &'static [u8]) -> Response<Body> {
     let mut response = Response::new(Body::from(bytes));
     put(&mut response, header::CONTENT_TYPE, content_type(name));
     put(&mut response, header::CACHE_CONTROL, if name.starts_with("assets/") { FOREVER } else { "no-cache" });
-    put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
 }
 

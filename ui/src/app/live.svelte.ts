@@ -50,13 +50,16 @@ class Live {
   private retry: ReturnType<typeof setTimeout> | undefined;
   private wanted = false;
 
-  start(): void {
-    if (this.wanted) return;
-    this.wanted = true;
+  constructor() {
     addEventListener('online', () => this.reconnect());
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'visible' && this.state === 'lost') this.reconnect();
     });
+  }
+
+  start(): void {
+    if (this.wanted) return;
+    this.wanted = true;
     this.reconnect();
   }
 

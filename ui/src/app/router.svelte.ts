@@ -10,7 +10,6 @@ export type Page =
   | { name: 'questions' }
   | { name: 'webhooks' }
   | { name: 'settings' }
-  | { name: 'login' }
   | { name: 'nowhere' };
 
 const LISTS = {
@@ -18,7 +17,7 @@ const LISTS = {
   documents: 'document',
   projects: 'project',
 } as const;
-const SINGLE = ['questions', 'webhooks', 'settings', 'login'] as const;
+const SINGLE = ['questions', 'webhooks', 'settings'] as const;
 
 export function pageAt(path: string): Page {
   const [first = '', second, more] = path.split('/').filter((part) => part !== '');

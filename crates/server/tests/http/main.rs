@@ -5,6 +5,7 @@
 mod home;
 
 mod access;
+mod page;
 mod client;
 mod limits;
 mod matrix;
