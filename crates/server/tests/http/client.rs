@@ -31,7 +31,8 @@ fn every_client_command_works_over_the_network_as_whoever_the_token_belongs_to()
         laptop.pleach(words).exits(0);
     }
     assert!(laptop.pleach(&["ls", "--json"]).exits(0).out.contains(id));
-    let detached = laptop.pleach(&["run", "Name three birds", "--kind", "homework", "--detach", "--json"]).exits(0).run();
+    let detached =
+        laptop.pleach(&["run", "Name three birds", "--kind", "homework", "--detach", "--json"]).exits(0).run();
     let short = &detached["id"].as_str().unwrap()[..18];
     laptop.pleach(&["watch", short, "--json"]).exits(0);
     assert_eq!(server.home.pleach(&["ls", "--json"]).exits(0).out.trim(), "", "it is ann's, not the owner's");
