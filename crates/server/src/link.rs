@@ -127,7 +127,7 @@ impl Link {
     pub async fn events(&self, path: &str) -> Result<BoxStream<'static, Result<Event, LinkError>>, LinkError> {
         let (status, chunks) = self.call(Method::GET, path, None).await?;
         if !status.is_success() {
-            return Err(refused(status, &collect(chunks).await?));
+            return Err(refused(status, &collect(chunks).await?, path));
         }
         Ok(chunks.eventsource().map_err(|error| LinkError::Gone(error.to_string())).boxed())
     }
@@ -135,7 +135,7 @@ impl Link {
     async fn text(&self, method: Method, path: &str, body: Option<String>) -> Result<String, LinkError> {
         let (status, chunks) = self.call(method, path, body).await?;
         let text = collect(chunks).await?;
-        if status.is_success() { Ok(text) } else { Err(refused(status, &text)) }
+        if status.is_success() { Ok(text) } else { Err(refused(status, &text, path)) }
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<String>) -> Result<(StatusCode, Chunks), LinkError> {
@@ -191,6 +191,17 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, LinkError> {
     })
 }
 
-fn refused(status: StatusCode, text: &str) -> LinkError {
-    LinkError::Refused(Box::new(Problem::parse(status, text)))
+/// The server does not repeat what it does not show; whoever asked knows what for.
+fn refused(status: StatusCode, text: &str, path: &str) -> LinkError {
+    let mut problem = Problem::parse(status, text);
+    if let Some(kind) = problem.slug.strip_suffix("_not_found") {
+        let mut words = path.split(['/', '?']).skip_while(|word| *word != format!("{kind}s"));
+        if let Some(asked) = words.nth(1) {
+            problem.detail = problem.detail.replace("with that id ", &format!("{asked} "));
+        }
+    }
+    LinkError::Refused(Box::new(problem))
 }
+
+/// What a stream calls an event of the log.
+pub const STORED: &str = "message";

@@ -72,7 +72,7 @@ test('nothing sticks out at 375, 768 and 1600 pixels', async () => {
 function overlaps() {
   const shown = [...document.querySelectorAll('main button, main a, main input')].filter((element) => {
     const box = element.getBoundingClientRect();
-    return box.width > 0 && box.height > 0 && box.top >= 0 && box.bottom < innerHeight - 70 && box.left >= 0 && box.right <= innerWidth && getComputedStyle(element).visibility === 'visible';
+    return box.width > 0 && box.height > 0 && box.top >= 0 && box.bottom < innerHeight - 70 && box.left >= 0 && box.right <= innerWidth && getComputedStyle(element).visibility === 'visible' && !element.closest('[inert]');
   });
   return shown
     .filter((element) => {

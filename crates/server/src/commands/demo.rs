@@ -16,6 +16,8 @@ const THINKING: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// Events in the log when the worker is killed: some branches have ended by then, others are at work.
 const CRASH_AFTER: u64 = 60;
+/// How a command ends whose run waits for a person.
+const WAITING: u8 = 3;
 
 #[derive(Debug, clap::Args)]
 pub struct DemoArgs {
@@ -33,11 +35,18 @@ pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
     let mut crash = args.crash;
     let mut asked: Option<Instant> = None;
     let ended = loop {
-        if let Some(status) = worker.try_wait().map_err(|error| broken(&error))? {
-            break status;
+        let over = worker.try_wait().map_err(|error| broken(&error))?;
+        if over.is_none() {
+            std::thread::sleep(LOOK_EVERY);
         }
-        std::thread::sleep(LOOK_EVERY);
-        let Some(run) = stage.look() else { continue };
+        let Some(run) = stage.look() else { if let Some(status) = over { break status } else { continue } };
+        if let Some(status) = over {
+            // Nothing but the answer can move it: whoever gives it drives the run on.
+            let Some(text) = stage.reply_to(&run).filter(|_| code(status) == WAITING) else { break status };
+            std::thread::sleep(THINKING / args.speed);
+            worker = stage.start(&["answer", &run.id.to_string(), &text])?;
+            continue;
+        }
         if crash && run.last_seq >= CRASH_AFTER {
             crash = false;
             worker = stage.kill_and_go_on(worker, &run)?;

@@ -6,7 +6,7 @@ use crate::api::Workspace;
 use crate::args::Follow;
 use crate::attach::Attached;
 use crate::failure::Failure;
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, STORED};
 use crate::render::grove::Grove;
 use crate::render::live::{Screen, Size, frame};
 use crate::render::scene::Scene;
@@ -213,10 +213,12 @@ impl<'a> Viewer<'a> {
                 event = events.next() => match event {
                     Some(event) => {
                         let event = event?;
-                        if event.event == "settled" {
-                            return row(&event.data).map(|row| Ended::Settled(Box::new(row)));
+                        match event.event.as_str() {
+                            "settled" => return row(&event.data).map(|row| Ended::Settled(Box::new(row))),
+                            STORED => self.see(link, &event.data).await?,
+                            // Answers as they grow, and other news that is not of the log.
+                            _ => {}
                         }
-                        self.see(link, &event.data).await?;
                     }
                     None => return Ok(Ended::HolderGone),
                 },

@@ -5,7 +5,7 @@ use crate::api::{Page, Workspace};
 use crate::args::{DocArgs, ListArgs, LogArgs, ShowArgs};
 use crate::attach::Attached;
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{Link, STORED};
 use crate::render::chronicle::Chronicle;
 use crate::render::grove::Grove;
 use crate::render::style::{fit, json_line, line, plain, width};
@@ -149,10 +149,11 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
                 reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
             while let Some(event) = events.next().await {
                 let event = event?;
-                if event.event == "settled" {
-                    break;
+                match event.event.as_str() {
+                    "settled" => break,
+                    STORED => show(&event.data),
+                    _ => {}
                 }
-                show(&event.data);
             }
         }
     }

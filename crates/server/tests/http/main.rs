@@ -5,11 +5,11 @@
 mod home;
 
 mod access;
-mod page;
 mod client;
 mod limits;
 mod matrix;
 mod once;
+mod page;
 mod peers;
 mod people;
 mod problems;

@@ -26,6 +26,9 @@ impl Estate {
             record["id"].as_str().unwrap_or_else(|| panic!("no id in {answer}")).to_owned()
         };
         let project = made("/api/projects", json!({"title": "Estate"}));
+        // Somebody else who may be removed from it.
+        server.person("colleague");
+        server.post(&owner, &format!("/api/projects/{project}/members"), &json!({"actor": "colleague"})).is(200);
         let run = made(
             "/api/runs",
             json!({"kind": "tree", "objective": "Compare two kinds of oak", "project_ids": [project]}),
@@ -41,7 +44,7 @@ impl Estate {
             ("webhooks", made("/api/webhooks", json!({"url": "https://example.org/hook"}))),
             ("nodes", ended["root_node_id"].as_str().expect("a root").to_owned()),
             ("effects", "n1.p1".to_owned()),
-            ("members", "local".to_owned()),
+            ("members", "colleague".to_owned()),
             ("projects", project),
             ("runs", run),
         ];
