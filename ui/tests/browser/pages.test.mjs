@@ -24,7 +24,7 @@ async function filled() {
   const asks = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'Which of the two, with a rather long objective that has to wrap on a narrow screen and still be readable' });
   const project = await house.api('POST', '/api/projects', { title: 'Garden', description: 'What grows' });
   await page.getByText('completed', { exact: true }).waitFor();
-  await page.getByText('waiting on you', { exact: true }).waitFor();
+  await page.locator('#main').getByText('waiting on you', { exact: true }).waitFor();
   const { documents } = await house.api('GET', `/api/runs/${done.id}/workspace`);
   const doc = documents.find((item) => item.type_key === 'document.tree_agent.artifact');
   const root = (await house.api('GET', `/api/runs/${done.id}`)).root_node_id;
