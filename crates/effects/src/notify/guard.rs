@@ -85,9 +85,7 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     let [.., high, low] = parts;
     let embedded = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     // Others that carry an IPv4 address: mapped, compatible and translated ones, 6to4, Teredo.
-    let carries = parts[..5] == [0; 5] && matches!(parts[5], 0 | 0xffff)
-        || parts[..6] == [0x64, 0xff9b, 0, 0, 0, 0]
-        || parts[..2] == [0x64, 0xff9b];
+    let carries = parts[..5] == [0; 5] && matches!(parts[5], 0 | 0xffff) || parts[..2] == [0x64, 0xff9b];
     address.is_loopback()
         || address.is_unspecified()
         || address.is_multicast()
