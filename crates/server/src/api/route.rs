@@ -187,7 +187,7 @@ impl Route {
             all.extend([400, 413, 415, 422]);
         }
         if self.method != Method::GET {
-            all.extend([403, 409, 507]);
+            all.extend([403, 409, 422, 507]);
         }
         all
     }
