@@ -20,7 +20,12 @@ fn tried_by(server: &Server, visitor: &Visitor) {
     command.args(["run", &format!("{}/openapi.json", server.url), "--no-color", "--workers", "1"]);
     command.args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance"]);
     command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", &examples, "--generation-deterministic"]);
-    command.args(["--request-timeout", "20", "--exclude-path-regex", "stream$|^/logout|^/api/tokens/|^/realtime|/test$"]);
+    command.args([
+        "--request-timeout",
+        "20",
+        "--exclude-path-regex",
+        "stream$|^/logout|^/api/tokens/|^/realtime|/test$",
+    ]);
     for (name, value) in &visitor.headers {
         command.args(["--header", &format!("{name}: {value}")]);
     }
