@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use engine::batch::RunRow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const OBJECTIVE: &str = "Move a small bakery into a bigger shop without closing for more than two days";
 /// How long an answer takes at speed 1.
@@ -33,7 +33,6 @@ pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
     let stage = Stage::build(args.speed)?;
     let mut worker = stage.start(&["run", OBJECTIVE, "--kind", "tree"])?;
     let mut crash = args.crash;
-    let mut asked: Option<Instant> = None;
     let ended = loop {
         let over = worker.try_wait().map_err(|error| broken(&error))?;
         if over.is_none() {
@@ -50,13 +49,6 @@ pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
         if crash && run.last_seq >= CRASH_AFTER {
             crash = false;
             worker = stage.kill_and_go_on(worker, &run)?;
-        }
-        if let Some(text) = stage.reply_to(&run) {
-            let since = *asked.get_or_insert_with(Instant::now);
-            if since.elapsed() >= THINKING / args.speed {
-                stage.answer(&run, &text)?;
-                asked = None;
-            }
         }
     };
     print(
@@ -116,12 +108,6 @@ impl Stage {
         let open = run.questions.as_array()?.iter().find(|question| question["answer"].is_null())?;
         let choice = open["options"].get(0).unwrap_or(&open["default"]);
         Some(choice.as_str().unwrap_or("Whatever is simplest").to_owned())
-    }
-
-    /// From a second terminal, as it were: whoever drives the run hears of it.
-    fn answer(&self, run: &RunRow, text: &str) -> Result<(), Failure> {
-        let mut quiet = self.command(&["answer", &run.id.to_string(), text]);
-        quiet.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop).map_err(|error| broken(&error))
     }
 }
 
