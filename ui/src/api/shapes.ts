@@ -1,5 +1,10 @@
 // What the server answers: the objects of the HTTP API, field by field as they are sent.
 
+import type { Metrics, Question } from '../model/shapes';
+
+// Parts of the run object that the live projection keeps too.
+export type { Metrics, Question };
+
 export type Kind = 'homework' | 'tree' | 'task';
 export type Status = 'queued' | 'running' | 'waiting_on_user' | 'paused' | 'completed' | 'stopped' | 'canceled' | 'failed';
 
@@ -20,42 +25,12 @@ export interface Budgets {
 export type Limit = keyof Budgets;
 export type BudgetPatch = Partial<Record<Limit, number>>;
 
-export interface Usage {
-  tokens_in: number;
-  tokens_out: number;
-  tokens_cached: number;
-  cost_usd: number;
-  llm_calls: number;
-}
-
-export interface Metrics extends Usage {
-  tokens_presumed: number;
-  cost_presumed_usd: number;
-  cost_known: boolean;
-  running_ms: number;
-  tool_calls: number;
-  no_progress_streak: number;
-  by_model: Record<string, Usage>;
-}
-
 export interface PlanStep {
   id: string;
   title: string;
   status: string;
   owner?: string;
   iteration_last_touched?: number;
-}
-
-export interface Question {
-  id: string;
-  node_id?: string;
-  text: string;
-  options: string[];
-  deadline_at: string | null;
-  default: string | null;
-  answer: string | null;
-  asked_at: string;
-  answered_at: string | null;
 }
 
 export interface Run {

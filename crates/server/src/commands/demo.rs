@@ -4,7 +4,7 @@
 use super::print;
 use crate::failure::Failure;
 use engine::batch::RunRow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -113,13 +113,9 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        discard(&self.directory);
+        // Nothing in it is anybody's.
+        let _ = std::fs::remove_dir_all(&self.directory);
     }
-}
-
-/// Nothing in it is anybody's.
-fn discard(directory: &Path) {
-    let _ = std::fs::remove_dir_all(directory);
 }
 
 fn code(ended: ExitStatus) -> u8 {
