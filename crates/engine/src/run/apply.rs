@@ -69,6 +69,7 @@ impl Shared {
                     deadline_at: asked.deadline_at,
                     default: asked.default.clone(),
                     answer: None,
+                    expired: false,
                     asked_at: event.at,
                     answered_at: None,
                 });
@@ -79,7 +80,13 @@ impl Shared {
                 }
             }
             R::Answered(fact) => self.answer(fact.question_id, Some(fact.text.clone()), event),
-            R::QuestionExpired(fact) => self.answer(fact.question_id, fact.default.clone(), event),
+            R::QuestionExpired(fact) => {
+                let why = fact.withdrawn.as_ref().map(|why| format!("({why})"));
+                self.answer(fact.question_id, why.or_else(|| fact.default.clone()), event);
+                if let Some(question) = self.questions.iter_mut().find(|question| question.id == fact.question_id) {
+                    question.expired = true;
+                }
+            }
             R::WaitingOnUser(_) => {
                 self.standing = Status::WaitingOnUser;
                 self.stop_reason = Some(StopReason::UserInput);
@@ -121,7 +128,11 @@ impl Shared {
                 self.paused = false;
                 self.held = false;
             }
-            ResumeReason::Answered | ResumeReason::Continued | ResumeReason::Retry => {
+            ResumeReason::Answered
+            | ResumeReason::Expired
+            | ResumeReason::Withdrawn
+            | ResumeReason::Continued
+            | ResumeReason::Retry => {
                 if reason == ResumeReason::Continued {
                     self.metrics.no_progress_streak = 0;
                 }

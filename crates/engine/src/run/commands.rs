@@ -5,7 +5,7 @@ use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{BudgetPatch, Reserve, Room};
+use crate::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS, Reserve, Room};
 use crate::effect::EffectId;
 use crate::facts::effect::{Decision, Resolved};
 use crate::facts::run::{
@@ -95,6 +95,7 @@ impl Run {
         if text.trim().is_empty() {
             return refuse("empty_answer", "the answer is empty; the question stays open");
         }
+        check_message(&text)?;
         let open: Vec<QuestionId> = self.shared.open_questions().map(|question| question.id).collect();
         let question_id = match (question, open.as_slice()) {
             (Some(id), _) => id,
@@ -120,7 +121,7 @@ impl Run {
         }
         let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
         self.emit(Answered { question_id, text, by }, actor, now);
-        self.resume_if_answered(now);
+        self.resume_if_answered(ResumeReason::Answered, now);
         Ok(())
     }
 
@@ -129,9 +130,10 @@ impl Run {
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
     }
 
-    pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
+    /// Nothing is open any more: the run goes on, and says for what reason.
+    pub(super) fn resume_if_answered(&mut self, reason: ResumeReason, now: Timestamp) {
         if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
-            self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
+            self.emit(Resumed { reason }, Actor::Platform, now);
             self.proceed(now);
         }
     }
@@ -144,9 +146,7 @@ impl Run {
         actor: Actor,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        if text.trim().is_empty() {
-            return refuse("empty_message", "the message is empty; nothing was queued");
-        }
+        check_message(&text)?;
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
             return refuse(
@@ -188,7 +188,7 @@ impl Run {
             }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
-                self.resume_if_answered(now);
+                self.resume_if_answered(ResumeReason::Answered, now);
                 self.proceed(now);
                 Ok(())
             }
@@ -243,7 +243,7 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        self.resume_if_answered(now);
+        self.resume_if_answered(ResumeReason::Withdrawn, now);
         self.proceed(now);
         Ok(())
     }
@@ -256,12 +256,21 @@ impl Run {
                 format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()),
             );
         }
-        let budgets = self.shared.budgets.patched(patch);
+        let budgets = self.patched(patch)?;
         if budgets != self.shared.budgets {
             self.emit(BudgetChanged { budgets }, actor, now);
         }
         self.proceed(now);
         Ok(())
+    }
+
+    /// The limits after a change, if something could be done under them.
+    fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
+        let mut budgets = self.shared.budgets.patched(patch);
+        if !self.shared.brief.models.price_known() {
+            budgets.max_tokens.get_or_insert(IMPLIED_MAX_TOKENS);
+        }
+        budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
     }
 
     fn continue_with(
@@ -281,6 +290,7 @@ impl Run {
                 );
             }
             _ => {
+                message.as_deref().map_or(Ok(()), check_message)?;
                 self.set_budgets(patch, actor, now)?;
                 if let Some(text) = message {
                     self.queue_message(text, None, Lane::Steer, actor, now);
@@ -288,7 +298,8 @@ impl Run {
                 return Ok(());
             }
         }
-        let budgets = self.shared.budgets.patched(patch);
+        message.as_deref().map_or(Ok(()), check_message)?;
+        let budgets = self.patched(patch)?;
         if let Some(why) = self.still_spent(&budgets) {
             return refuse("limit_not_raised", why);
         }
@@ -304,7 +315,7 @@ impl Run {
     }
 
     /// Would the run stop again before its first call? Then say which limit to raise, and to what.
-    fn still_spent(&self, budgets: &crate::budget::Budgets) -> Option<String> {
+    fn still_spent(&self, budgets: &Budgets) -> Option<String> {
         let shared = &self.shared;
         let id = shared.id;
         let least = least_call(&shared.brief.models);
@@ -394,11 +405,29 @@ fn actor_id(actor: Actor) -> Option<ActorId> {
 pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
     const FIRST_PROMPT_BYTES: usize = 18_000;
     let model = &models.powerful;
-    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::prompt::MAX_ANSWER_TOKENS), model.price)
+    Reserve::for_call(FIRST_PROMPT_BYTES, crate::prompt::Size::Ordinary.answer_tokens(model), model.price)
 }
 
 /// In characters.
 pub const LONGEST_OBJECTIVE: usize = 32_768;
+/// In characters: what a prompt can show whole beside everything else.
+pub const LONGEST_MESSAGE: usize = 8_000;
+
+fn check_message(text: &str) -> Result<(), Refusal> {
+    let length = text.chars().count();
+    if text.trim().is_empty() {
+        return refuse("empty_message", "the message is empty; nothing was queued");
+    }
+    if length > LONGEST_MESSAGE {
+        return refuse(
+            "message_too_long",
+            format!(
+                "the message has {length} characters; {LONGEST_MESSAGE} is the most. Put the material into a document and refer to it"
+            ),
+        );
+    }
+    Ok(())
+}
 
 /// Refuse at the door what could never work, naming the least that does.
 pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
@@ -415,16 +444,18 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
         );
     }
     let budgets = &brief.budgets;
-    if budgets.max_iterations == 0 {
-        return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
+    if let Some(why) = budgets.nonsense() {
+        return refuse("budget_too_small", why);
     }
-    if budgets.max_nodes == 0 {
-        return refuse("budget_too_small", "max_nodes is 0: one node, the root, is the least that works");
-    }
-    if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
+    let least_window = crate::prompt::LEAST_WINDOW;
+    if let Some(model) = brief.models.all().into_iter().find(|model| model.context_window < least_window) {
         return refuse(
-            "budget_too_small",
-            "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense",
+            "context_window_too_small",
+            format!(
+                "{} has a context_window of {} tokens: {least_window} is the least that holds a prompt and its answer",
+                model.name(),
+                model.context_window
+            ),
         );
     }
     let least = least_call(&brief.models);

@@ -11,8 +11,9 @@ mod effects;
 mod flight;
 mod shared;
 mod terms;
+mod warnings;
 
-pub use commands::{Command, LONGEST_OBJECTIVE, NodeOrder, Refusal, check_brief};
+pub use commands::{Command, LONGEST_MESSAGE, LONGEST_OBJECTIVE, NodeOrder, Refusal, check_brief};
 pub(crate) use commands::{least_call, no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};

@@ -64,6 +64,9 @@ pub struct Question {
     pub deadline_at: Option<Timestamp>,
     pub default: Option<String>,
     pub answer: Option<String>,
+    /// Nobody answered in time: the answer is the default, or that there is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
     pub asked_at: Timestamp,
     pub answered_at: Option<Timestamp>,
 }
@@ -123,10 +126,6 @@ impl Shared {
 
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().filter(|question| question.answer.is_none())
-    }
-
-    pub fn unread(&self) -> impl Iterator<Item = &Steering> {
-        self.messages.iter().filter(|message| !message.delivered)
     }
 
     /// Where a write without a project goes: the run's one project, else its own workspace project.

@@ -95,7 +95,7 @@ pub fn budgets() -> Shape {
             [],
             [
                 ("max_cost_usd", json!({"type": "number", "minimum": 0, "maximum": 1e9})),
-                ("max_tokens", count()),
+                ("max_tokens", nullable(count())),
                 ("max_wall_ms", count()),
                 ("max_iterations", limit()),
                 ("max_depth", limit()),
