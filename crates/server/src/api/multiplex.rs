@@ -325,11 +325,14 @@ mod tests {
 
     #[test]
     fn a_cursor_is_good_for_its_own_topics_only() {
-        let cursor = Cursor { seqs: vec![3, 0, 12], at: Timestamp(1_700_000_000_000) };
-        assert_eq!(Cursor::parse(&cursor.text(), 3), Some(cursor.clone()));
-        assert_eq!(Cursor::parse(&cursor.text(), 2), None);
-        assert_eq!(Cursor::parse("17", 1), None);
-        let none = Cursor { seqs: vec![], at: Timestamp(5) };
-        assert_eq!(Cursor::parse(&none.text(), 0), Some(none));
+        let runs: Vec<RunId> = (1..=3).map(|nth| RunId(uuid::Uuid::from_u128(nth))).collect();
+        let at = Timestamp(1_700_000_000_000);
+        let cursor = Cursor { logs: fingerprint(&runs), seqs: vec![3, 0, 12], at };
+        assert_eq!(Cursor::parse(&cursor.text(), &runs), Some(cursor.clone()));
+        assert_eq!(Cursor::parse(&cursor.text(), &[runs[1], runs[0], runs[2]]), None);
+        assert_eq!(Cursor::parse(&cursor.text(), &runs[..2]), None);
+        assert_eq!(Cursor::parse("17", &runs[..1]), None);
+        let none = Cursor { logs: fingerprint(&[]), seqs: vec![], at };
+        assert_eq!(Cursor::parse(&none.text(), &[]), Some(none));
     }
 }
