@@ -175,7 +175,11 @@ mod tests {
     fn p7_the_end_of_thinking_inside_a_value_is_text() {
         // Given answers that speak of the tag, with and without thinking before them
         let answer = json!({"text": "close it with </think> {here}", "n": {"m": 1}});
-        for before in ["", "<think>{\"draft\": {\"n\": 2}, \"more\": \"than the answer has, by far\"}</think>\n", "hm {\"a\": </think>"] {
+        for before in [
+            "",
+            "<think>{\"draft\": {\"n\": 2}, \"more\": \"than the answer has, by far\"}</think>\n",
+            "hm {\"a\": </think>",
+        ] {
             // When they are read, then the answer is the whole object
             assert_eq!(extract(&format!("{before}{answer}")), Ok(answer.clone()), "{before}");
         }
@@ -196,8 +200,14 @@ mod tests {
     }
 
     fn any_answer() -> impl Strategy<Value = Value> {
-        let text = prop_oneof!["\\PC{0,30}", Just("</think>".to_owned()), Just("{\"a\": {".to_owned()), Just("}\\".to_owned())];
-        let leaf = prop_oneof![any::<i32>().prop_map(Value::from), text.clone().prop_map(Value::from), Just(Value::Null)];
+        let text = prop_oneof![
+            "\\PC{0,30}",
+            Just("</think>".to_owned()),
+            Just("{\"a\": {".to_owned()),
+            Just("}\\".to_owned())
+        ];
+        let leaf =
+            prop_oneof![any::<i32>().prop_map(Value::from), text.clone().prop_map(Value::from), Just(Value::Null)];
         let inner = leaf.prop_recursive(3, 24, 4, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
@@ -205,8 +215,7 @@ mod tests {
                     .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         });
-        prop::collection::btree_map("[a-z]{1,6}", inner, 1..5)
-            .prop_map(|map| Value::Object(map.into_iter().collect()))
+        prop::collection::btree_map("[a-z]{1,6}", inner, 1..5).prop_map(|map| Value::Object(map.into_iter().collect()))
     }
 
     proptest! {

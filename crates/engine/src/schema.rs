@@ -82,7 +82,13 @@ mod tests {
             "exit_signal": "yes",
         });
         misfits(&answer, schema, "", &mut errors);
-        for place in ["progress_summary: expected string, got 7", "plan.steps[0].status: expected one of", "plan.steps[1]: expected object", "exit_signal: expected boolean", "tool_calls: missing"] {
+        for place in [
+            "progress_summary: expected string, got 7",
+            "plan.steps[0].status: expected one of",
+            "plan.steps[1]: expected object",
+            "exit_signal: expected boolean",
+            "tool_calls: missing",
+        ] {
             assert!(errors.iter().any(|error| error.starts_with(place)), "{place}: {errors:?}");
         }
     }

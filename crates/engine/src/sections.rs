@@ -37,7 +37,11 @@ enum Body {
     /// One value on one line.
     One(Value),
     /// Items on one line, as an array, or on a line each.
-    Many { items: Vec<Value>, lines: bool, keep: Keep },
+    Many {
+        items: Vec<Value>,
+        lines: bool,
+        keep: Keep,
+    },
     Quoted(Vec<Quote>),
 }
 
@@ -338,7 +342,8 @@ mod tests {
         let content = crate::blob::BlobRef { hash: crate::blob::Hash::of(&[b"r"]), bytes: 30_000 };
         let one = |count: usize| {
             let mut out = Sections::default();
-            let quote = || Quote { frame: json!({ "tool": "t" }), field: "result", content: Some(content), limit: 30_000 };
+            let quote =
+                || Quote { frame: json!({ "tool": "t" }), field: "result", content: Some(content), limit: 30_000 };
             out.quoted("tool_results", (0..count).map(|_| quote()).collect());
             out.fitted(10_000, 60_000).iter().map(Part::bytes).sum::<usize>()
         };

@@ -65,7 +65,9 @@ fn h3_an_executor_is_not_done_while_its_calls_fail() {
     brief.budgets.max_iterations = 1;
     let (mut play, _) = playing(brief, |role, _, _| match role {
         Role::HomeworkPlanner => delegating(json!(["create_document"])),
-        Role::HomeworkExecutor => json!({ "thought": "", "tool_calls": [refused()], "done": true, "summary": "wrote it", "completed_step_ids": ["s1"] }),
+        Role::HomeworkExecutor => {
+            json!({ "thought": "", "tool_calls": [refused()], "done": true, "summary": "wrote it", "completed_step_ids": ["s1"] })
+        }
         _ => report(),
     });
     // When the iteration is over
@@ -116,7 +118,10 @@ fn p1_an_iteration_without_a_usable_answer_takes_nothing_away_from_what_was_know
     // Then it is shown the error, and still the results and the remaining work of the one before
     let after = &requests.borrow()[3];
     assert!(after.contains("\"planner_error\":\"") && after.contains("\"results_of_iteration\":1"), "{after}");
-    assert!(after.contains("## tool_results\n") && after.contains("## remaining_work_last\n[\"Write it up\"]"), "{after}");
+    assert!(
+        after.contains("## tool_results\n") && after.contains("## remaining_work_last\n[\"Write it up\"]"),
+        "{after}"
+    );
 }
 
 #[test]
@@ -149,7 +154,9 @@ fn h3_tools_a_task_names_that_do_not_exist_are_told_to_the_planner() {
         let (mut play, requests) = playing(brief, move |role, n, _| match (role, n) {
             (Role::HomeworkPlanner, 1) => delegating(tools.clone()),
             (Role::HomeworkPlanner, _) => plan("look"),
-            (Role::HomeworkExecutor, _) => json!({ "thought": "", "tool_calls": [create("F")], "done": true, "summary": "wrote" }),
+            (Role::HomeworkExecutor, _) => {
+                json!({ "thought": "", "tool_calls": [create("F")], "done": true, "summary": "wrote" })
+            }
             _ => report(),
         });
         // When the next planner call is made
@@ -207,7 +214,11 @@ fn p7_a_repair_is_told_every_mistake_by_its_place() {
     // When its repair is asked for, then the request names the three places
     play.step(2);
     let repair = &requests.borrow()[1];
-    for place in ["plan.steps[0].status: expected one of pending", "tool_calls[0].tool: expected string", "exit_signal: expected boolean"] {
+    for place in [
+        "plan.steps[0].status: expected one of pending",
+        "tool_calls[0].tool: expected string",
+        "exit_signal: expected boolean",
+    ] {
         assert!(repair.contains(place), "{place}: {repair}");
     }
 }

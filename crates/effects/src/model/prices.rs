@@ -64,9 +64,9 @@ pub(super) fn spec(provider: &str, model: &str, billing: Billing, terms: Option<
         provider: provider.to_owned(),
         model: model.to_owned(),
         context_window: own.context_window.or(entry.map(|entry| entry.context)).unwrap_or(UNKNOWN_CONTEXT),
-        max_output: own.max_output.unwrap_or_else(|| {
-            entry.map_or(USUAL_OUTPUT, |entry| entry.max_output.min(USUAL_OUTPUT))
-        }),
+        max_output: own
+            .max_output
+            .unwrap_or_else(|| entry.map_or(USUAL_OUTPUT, |entry| entry.max_output.min(USUAL_OUTPUT))),
         price: overridden(listed, &own),
     }
 }

@@ -173,8 +173,11 @@ async fn e2_a_providers_own_timeouts_replace_the_usual_ones() {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![answer().delay_ms(2_000)]);
         let timeouts = ProviderTimeouts { first_byte_seconds: own, total_seconds: own, ..Default::default() };
-        let asked =
-            Asked::with(Kind::Openai, &server.url(), Setup { timeouts: impatient(), own: timeouts, ..Setup::default() });
+        let asked = Asked::with(
+            Kind::Openai,
+            &server.url(),
+            Setup { timeouts: impatient(), own: timeouts, ..Setup::default() },
+        );
         // Then it answers where its configuration says to wait longer, and only there
         assert_eq!(asked.ask().await.is_ok(), answers);
     }

@@ -192,7 +192,10 @@ impl Check for PlannerAnswer {
                 errors.push(format!("executor task {} needs branch_id, title and objective", index + 1));
             }
             if task.branch_id.chars().count() > LONGEST_ID {
-                errors.push(format!("the branch_id of executor task {} is longer than {LONGEST_ID} characters", index + 1));
+                errors.push(format!(
+                    "the branch_id of executor task {} is longer than {LONGEST_ID} characters",
+                    index + 1
+                ));
             }
             if self.executor_tasks[..index].iter().any(|earlier| earlier.branch_id == task.branch_id) {
                 errors.push(format!("branch_id {:?} is given to two executor tasks of one iteration", task.branch_id));

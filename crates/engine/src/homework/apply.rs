@@ -134,7 +134,8 @@ impl State {
     }
 
     fn answered(&mut self, fact: &ToolCallResult, seq: u64) {
-        let result = CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, chars: fact.chars, seq };
+        let result =
+            CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, chars: fact.chars, seq };
         let of_executors = self.now.executors.iter_mut().flat_map(|executor| &mut executor.calls);
         if let Some(call) = self.now.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
             call.result = Some(result);

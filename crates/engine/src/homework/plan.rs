@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn p2_only_touched_steps_move() {
-        let (steps, _) = Plan::default().revised([step("a", StepStatus::Pending), step("b", StepStatus::Pending)], 1, false);
+        let (steps, _) =
+            Plan::default().revised([step("a", StepStatus::Pending), step("b", StepStatus::Pending)], 1, false);
         let plan = Plan { version: 1, steps };
         let (steps, changed) = plan.revised([step("a", StepStatus::Done), step("b", StepStatus::Pending)], 3, false);
         assert_eq!(changed, ["a"]);

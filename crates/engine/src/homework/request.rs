@@ -135,7 +135,10 @@ impl State {
                 "tools_refused": executor.refused_tools,
             }))
         });
-        let not_run = last.not_run.iter().map(|task| json!({ "branch_id": task.branch_id, "title": task.title, "ok": false, "error": task.why }));
+        let not_run = last
+            .not_run
+            .iter()
+            .map(|task| json!({ "branch_id": task.branch_id, "title": task.title, "ok": false, "error": task.why }));
         out.share(2).add_some("executor_results", &executors.chain(not_run).collect::<Vec<_>>());
         out.share(2).add_some("remaining_work_last", &last.remaining_work);
     }

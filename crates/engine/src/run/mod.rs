@@ -6,6 +6,7 @@
 
 mod apply;
 mod commands;
+mod door;
 mod draft;
 mod effects;
 mod flight;
@@ -13,8 +14,10 @@ mod shared;
 mod terms;
 mod warnings;
 
-pub use commands::{Command, LONGEST_MESSAGE, LONGEST_OBJECTIVE, NodeOrder, Refusal, check_brief};
-pub(crate) use commands::{least_call, no_such_node, refuse};
+pub use commands::{Command, NodeOrder, Refusal, Reply};
+pub(crate) use commands::{no_such_node, refuse};
+pub(crate) use door::least_call;
+pub use door::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
 pub use flight::{Due, EffectState, Parked};

@@ -55,7 +55,10 @@ impl State {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, spot) = (self.at(at), self.spot_of(at));
             if let Some(question_id) = node.work.question.filter(|_| !node.work.question_closed) {
-                facts.push_at(spot, QuestionExpired { question_id, default: None, withdrawn: Some("the node was canceled".into()) });
+                facts.push_at(
+                    spot,
+                    QuestionExpired { question_id, default: None, withdrawn: Some("the node was canceled".into()) },
+                );
             }
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
             for step in open {

@@ -94,7 +94,8 @@ impl Person {
                 act(Deed::Continue(text), Command::Continue { budgets: more(), message }).await;
             }
             Wish::Lower => {
-                let patch = BudgetPatch { max_tokens: Some(Some(60_000)), max_iterations: Some(3), ..BudgetPatch::default() };
+                let patch =
+                    BudgetPatch { max_tokens: Some(Some(60_000)), max_iterations: Some(3), ..BudgetPatch::default() };
                 act(Deed::SetBudgets, Command::SetBudgets(patch)).await;
             }
             Wish::Node(order) => {
