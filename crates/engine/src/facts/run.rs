@@ -73,6 +73,8 @@ pub enum ResumeReason {
     /// Limits were raised or a person said go on; the no-progress counters start again.
     Continued,
     Retry,
+    /// The questions it waited for were withdrawn with the nodes that asked them.
+    Withdrawn,
 }
 
 /// paused, waiting, stopped or failed → running.
@@ -111,6 +113,9 @@ pub struct QuestionExpired {
     pub question_id: QuestionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// Whoever asked has ended: nobody waits for an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 /// running → waiting_on_user: nothing but answers can move the run.

@@ -120,7 +120,7 @@ impl Run {
         }
         let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
         self.emit(Answered { question_id, text, by }, actor, now);
-        self.resume_if_answered(now);
+        self.resume_if_answered(ResumeReason::Answered, now);
         Ok(())
     }
 
@@ -129,9 +129,10 @@ impl Run {
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
     }
 
-    pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
+    /// `how` what the run waited for has come.
+    pub(super) fn resume_if_answered(&mut self, how: ResumeReason, now: Timestamp) {
         if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
-            self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
+            self.emit(Resumed { reason: how }, Actor::Platform, now);
             self.proceed(now);
         }
     }
@@ -154,8 +155,8 @@ impl Run {
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
             );
         }
-        if let Some(node) = node_id.filter(|node| !self.rules().has_node(*node)) {
-            return no_such_node(&self.shared, node);
+        if let Some(node) = node_id {
+            self.rules().addressed(&self.shared, node)?;
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -188,7 +189,7 @@ impl Run {
             }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
-                self.resume_if_answered(now);
+                self.resume_if_answered(ResumeReason::Answered, now);
                 self.proceed(now);
                 Ok(())
             }
@@ -243,7 +244,8 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        self.resume_if_answered(now);
+        let how = if order == NodeOrder::Cancel { ResumeReason::Withdrawn } else { ResumeReason::Retry };
+        self.resume_if_answered(how, now);
         self.proceed(now);
         Ok(())
     }

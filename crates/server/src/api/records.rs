@@ -81,6 +81,7 @@ pub fn question() -> Shape {
                 ("deadline_at", nullable(time())),
                 ("default", nullable(text())),
                 ("answered_at", nullable(time())),
+                ("closed", text()),
             ],
         ),
     )
