@@ -157,7 +157,8 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
             id: document.id,
             expected_version: Some(document.version),
             title: Some(title),
-            content,
+            // The whole text at the new version, so that whoever keeps the change need not look it up.
+            content: Some(content.unwrap_or(document.content)),
             props,
         }],
     ))

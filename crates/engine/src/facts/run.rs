@@ -116,9 +116,9 @@ pub struct QuestionExpired {
     /// Taken for the answer, where one was given with the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Why nobody needs the answer any more, where that is what ended it and not the deadline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub withdrawn: Option<String>,
+    /// Whoever asked has ended: nobody waits for an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 /// running → waiting_on_user: nothing but answers can move the run.

@@ -191,8 +191,8 @@ impl Run {
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
             );
         }
-        if let Some(node) = node_id.filter(|node| !self.rules().has_node(*node)) {
-            return no_such_node(&self.shared, node);
+        if let Some(node) = node_id {
+            self.rules().addressed(&self.shared, node)?;
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -280,7 +280,8 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        self.resume_if_answered(ResumeReason::Withdrawn, now);
+        let how = if order == NodeOrder::Cancel { ResumeReason::Withdrawn } else { ResumeReason::Retry };
+        self.resume_if_answered(how, now);
         self.proceed(now);
         Ok(())
     }

@@ -401,6 +401,9 @@ impl Run {
     }
 
     pub(super) fn fail(&mut self, stop_reason: StopReason, error: String, now: Timestamp) {
+        let mut facts = self.facts(now);
+        self.rules().failed(&self.shared, &error, &mut facts);
+        self.record(facts, Actor::Platform);
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
@@ -449,11 +452,8 @@ impl Run {
             .map(|question| (question.id, question.default.clone()))
             .collect();
         for (question_id, default) in expired {
-            self.emit(
-                crate::facts::run::QuestionExpired { question_id, default, withdrawn: None },
-                Actor::Platform,
-                now,
-            );
+            let expired = crate::facts::run::QuestionExpired { question_id, default, withdrawn: false };
+            self.emit(expired, Actor::Platform, now);
         }
         self.resume_if_answered(ResumeReason::Expired, now);
         self.proceed(now);

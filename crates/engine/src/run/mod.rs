@@ -21,7 +21,7 @@ pub use door::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
 pub use flight::{Due, EffectState, Parked};
-pub use shared::{Question, Shared, Steering};
+pub use shared::{Closed, Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
@@ -86,8 +86,9 @@ pub trait Rules {
     fn awaits_people(&self, shared: &Shared) -> bool {
         shared.open_questions().next().is_some()
     }
-    fn has_node(&self, _node: NodeId) -> bool {
-        false
+    /// May a message be addressed to this node?
+    fn addressed(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
+        no_such_node(shared, node)
     }
     /// A person orders something of one node.
     fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
@@ -95,6 +96,8 @@ pub trait Rules {
     }
     /// What a canceled run leaves behind, place by place.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
+    /// What a run leaves behind that fails under its places.
+    fn failed(&self, _shared: &Shared, _error: &str, _facts: &mut Facts) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -260,6 +260,10 @@ impl PlanAnswer {
     }
 }
 
+pub fn too_many_questions() -> String {
+    format!("{MAX_ASKS} questions were asked already; decide with what is known")
+}
+
 impl QuestionAnswer {
     fn errors(&self) -> Vec<String> {
         let mut errors: Vec<String> = too_long("question.text", &self.text).into_iter().collect();

@@ -7,6 +7,7 @@ use super::place::Part as At;
 use super::plan::Step;
 use super::state::State;
 use super::wants::role_of;
+use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ToolCall, Work};
 use crate::prompt::{self, Quote, Sections, Size};
@@ -78,7 +79,11 @@ impl State {
         if let Some(plan) = &node.plan {
             self.envelopes("results", plan.steps.iter(), &mut out);
         }
-        out.add("round", json!({ "round": node.work.round, "of": MAX_ROUNDS }));
+        out.add(
+            "round",
+            json!({ "round": node.work.round - node.work.asked, "of": MAX_ROUNDS, "max_tool_calls": MAX_TOOL_CALLS }),
+        );
+        out.add_some("result_refused", &node.work.refused);
         out.add_some("artifacts", &node.current_artifacts().map(artifact_line).collect::<Vec<_>>());
         out.share(6).results(calls::answered(&node.work.calls));
         out
@@ -91,7 +96,7 @@ impl State {
         self.envelopes("results", plan.steps.iter(), &mut out);
         let read: Vec<(&Step, &Artifact)> = plan
             .children()
-            .flat_map(|(step, child)| self.hinted(child).map(move |artifact| (step, artifact)))
+            .flat_map(|(step, child)| self.readable(child).map(move |artifact| (step, artifact)))
             .collect();
         let quote = |(step, artifact): (&Step, &Artifact)| Quote {
             frame: json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document }),
@@ -116,6 +121,9 @@ impl State {
             "title": node.title, "reason": node.reason, "success_criteria": node.criteria, "deliverable": node.deliverable,
             "depth": node.depth, "generation": node.generation,
         }));
+        if let Some(before) = node.retry_of.and_then(|id| self.node(id)) {
+            out.add("retry_of", json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result }));
+        }
         out.add("allowances", self.allowances(shared, number));
         self.earlier_bands(number, &mut out);
         out.add_some("questions", &prompt::questions(shared));
@@ -148,8 +156,7 @@ impl State {
     fn earlier_bands(&self, number: u32, out: &mut Sections) {
         let node = self.at(number);
         let Some(plan) = node.parent.and_then(|parent| self.at(parent).plan.as_ref()) else { return };
-        let earlier = plan.steps.iter().filter(|step| step.band < node.band && step.status.is_terminal());
-        self.envelopes("earlier_results", earlier, out);
+        self.envelopes("earlier_results", plan.before(node.band, number), out);
     }
 
     fn envelopes<'a>(&self, name: &str, steps: impl Iterator<Item = &'a Step>, out: &mut Sections) {
