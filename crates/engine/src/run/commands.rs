@@ -280,7 +280,11 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        let how = if order == NodeOrder::Cancel { ResumeReason::Withdrawn } else { ResumeReason::Retry };
+        let how = match order {
+            NodeOrder::Cancel => ResumeReason::Withdrawn,
+            NodeOrder::Retry => ResumeReason::Retry,
+            NodeOrder::Pause | NodeOrder::Resume => ResumeReason::Answered,
+        };
         self.resume_if_answered(how, now);
         self.proceed(now);
         Ok(())
