@@ -1,13 +1,12 @@
 //! What people may tell a run, and when it refuses.
 
-use super::flight::EffectState;
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::{BudgetPatch, Reserve, Room};
 use crate::effect::EffectId;
-use crate::facts::effect::{Decision, Resolved};
+use crate::facts::effect::Decision;
 use crate::facts::run::{
     Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
 };
@@ -118,10 +117,25 @@ impl Run {
                 ),
             );
         }
-        let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
+        if let Some(effect) = self.unknown_behind(question_id) {
+            return match Decision::parse(&text) {
+                Some(decision) => self.resolve(effect, decision, None, actor, now),
+                None => refuse("unknown_decision", "answer happened, did_not or retry; the question stays open"),
+            };
+        }
+        let by = self.by(actor);
         self.emit(Answered { question_id, text, by }, actor, now);
         self.resume_if_answered(now);
+        self.proceed(now);
         Ok(())
+    }
+
+    /// Whose word this is.
+    pub(super) fn by(&self, actor: Actor) -> ActorId {
+        match actor {
+            Actor::Person(id) | Actor::Subagent(id) => id,
+            Actor::Platform => self.shared.brief.owner,
+        }
     }
 
     fn list_questions(&self) -> String {
@@ -339,26 +353,6 @@ impl Run {
         }
     }
 
-    fn resolve(
-        &mut self,
-        effect: EffectId,
-        decision: Decision,
-        note: Option<String>,
-        actor: Actor,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        match self.shared.effects.get(&effect) {
-            Some(EffectState::Unknown { .. }) => {
-                self.emit(Resolved { effect, decision, note }, actor, now);
-                self.proceed(now);
-                Ok(())
-            }
-            _ => {
-                refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id))
-            }
-        }
-    }
-
     pub fn root_node(&self) -> Option<NodeId> {
         match &self.machine {
             super::Machine::Homework(_) => None,
@@ -381,13 +375,6 @@ pub(crate) fn no_such_node<T>(shared: &Shared, node: NodeId) -> Result<T, Refusa
         kind => format!("run {} is a {} run and has no node {node}", shared.id, kind.name()),
     };
     refuse("no_such_node", why)
-}
-
-fn actor_id(actor: Actor) -> Option<ActorId> {
-    match actor {
-        Actor::Person(id) | Actor::Subagent(id) => Some(id),
-        Actor::Platform => None,
-    }
 }
 
 /// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.

@@ -54,7 +54,8 @@ impl State {
     fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, spot) = (self.at(at), self.spot_of(at));
-            if let Some(question_id) = node.work.question.filter(|_| !node.work.question_closed) {
+            let own = node.work.question.filter(|_| !node.work.question_closed);
+            for question_id in own.into_iter().chain(node.work.asking.iter().copied()) {
                 facts.push_at(spot, QuestionExpired { question_id, default: Some("(the node was canceled)".into()) });
             }
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());

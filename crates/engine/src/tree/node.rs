@@ -12,7 +12,7 @@ use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -77,6 +77,8 @@ pub struct Working {
     pub replan: Option<String>,
     pub question: Option<QuestionId>,
     pub question_closed: bool,
+    /// What its calls wait to be told.
+    pub asking: BTreeSet<QuestionId>,
 }
 
 impl Default for Working {
@@ -91,6 +93,7 @@ impl Default for Working {
             replan: None,
             question: None,
             question_closed: false,
+            asking: BTreeSet::new(),
         }
     }
 }
@@ -112,6 +115,16 @@ pub struct Artifact {
 impl Node {
     pub fn current_artifacts(&self) -> impl Iterator<Item = &Artifact> {
         self.artifacts[self.first_artifact..].iter()
+    }
+
+    /// One that is blocked by a call of its own goes on with the others.
+    pub(super) fn uses_tools(&self) -> bool {
+        self.status == NodeStatus::Executing || (self.status == NodeStatus::Blocked && !self.work.asking.is_empty())
+    }
+
+    /// Nobody is asked anything on its behalf any more.
+    pub(super) fn is_answered(&self) -> bool {
+        self.work.asking.is_empty() && (self.work.question_closed || self.work.question.is_none())
     }
 
     pub fn is_live(&self) -> bool {
