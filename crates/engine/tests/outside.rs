@@ -187,7 +187,7 @@ fn b4_a_person_settles_an_unknown_call_in_three_ways() {
                     assert_eq!(results(&play), [(true, "sent".to_owned())]);
                 }
             }
-            assert_eq!(command(&mut play, resolve), Err("not_unknown".into()));
+            assert_eq!(command(&mut play, resolve), Err("effect_not_found".into()));
         }
     }
 }

@@ -110,7 +110,7 @@ impl Run {
     ) -> Result<(), Refusal> {
         let Some(state @ EffectState::Unknown { .. }) = self.shared.effects.get(&effect) else {
             let why = format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id);
-            return refuse("not_unknown", why);
+            return refuse("effect_not_found", why);
         };
         let question = state.question();
         let outcome = decided(decision, note.as_deref());

@@ -5,12 +5,12 @@ use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, flag, id, list as list_of, nullable, one_of, open, page, record, text, time, whole};
+use super::shape::{id, list as list_of, page, text, whole};
 use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use engine::batch::{IterationRow, RunRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
@@ -25,8 +25,8 @@ const MAX_PAGE: usize = 200;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
-            .asks("kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
-            .asks("status", one_of(Status::ALL.iter().map(|status| status.name())))
+            .asks("kind", records::kind())
+            .asks("status", records::status())
             .asks("q", text())
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
@@ -47,43 +47,30 @@ pub fn routes() -> Vec<Route> {
         )
         .gives_nothing(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
-            .gives(200, list_of(iteration())),
-        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report).gives(200, open()),
+            .gives(200, list_of(records::standing::iteration())),
+        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report)
+            .gives(200, records::standing::report()),
         Route::get("/api/runs/{id}/report.md", Read, "The report as markdown", report_markdown)
             .gives_text(200, "text/markdown"),
     ]
 }
 
-fn iteration() -> Shape {
-    record(
-        [
-            ("run_id", id()),
-            ("iteration", count()),
-            ("status", text()),
-            ("summary", text()),
-            ("progress", flag()),
-            ("metrics", records::metrics()),
-            ("artifacts", open()),
-            ("started_at", time()),
-            ("ended_at", nullable(time())),
-        ],
-        [],
-    )
-}
-
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-async fn create(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Sent(new): Sent<NewRun>,
-) -> Answer<(StatusCode, Json<RunRow>)> {
+async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<Response> {
     let id = new.id.unwrap_or_else(|| mint(&house));
+    if id.0.get_version_num() != 7 {
+        return Err(Problem::invalid("invalid_id", format!("id {id} is not a UUIDv7; leave it out and one is chosen")));
+    }
     if let Some(existing) = house.store.run(&caller.scope(), id).await? {
-        return Ok((StatusCode::OK, Json(existing)));
+        if existing.objective != new.objective.trim() || existing.kind.name() != new.kind {
+            let detail = format!("run {id} exists and has another objective; nothing was changed. Leave the id out");
+            return Err(Problem::new(StatusCode::CONFLICT, "id_taken", detail));
+        }
+        return Ok(Json(existing).into_response());
     }
     let brief = brief::draw_up(&house, &caller, id, new).await?;
     let row = house.desk()?.create(id, brief, caller.actor()).await?;
-    Ok((StatusCode::CREATED, Json(row)))
+    Ok((StatusCode::CREATED, [(header::LOCATION, format!("/api/runs/{id}"))], Json(row)).into_response())
 }
 
 /// A time-ordered id that nobody can guess.
@@ -107,9 +94,9 @@ async fn list(
 ) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let filter = RunFilter {
-        kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
-        status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
-        text: query.q.filter(|text| !text.trim().is_empty()),
+        kind: given(query.kind).map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
+        status: given(query.status).map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
+        text: given(query.q),
         asking: false,
         before: query.cursor,
         limit,
@@ -117,6 +104,11 @@ async fn list(
     let items = house.store.runs(&caller.scope(), filter).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|run| run.id.to_string());
     Ok(Json(Page { items, next_cursor }))
+}
+
+/// A form sends what was left empty, too.
+fn given(word: Option<String>) -> Option<String> {
+    word.filter(|word| !word.trim().is_empty())
 }
 
 fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {

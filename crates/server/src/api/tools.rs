@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{flag, list as list_of, nullable, one_of, open, record, text};
+use super::shape::{flag, list as list_of, named, nullable, one_of, open, record, text};
 use super::{Answer, House};
 use crate::catalogue::{Catalogue, class};
 use crate::toolboxes::{State as Condition, offers};
@@ -17,17 +17,21 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub fn routes() -> Vec<Route> {
-    let tool = record(
-        [
-            ("name", text()),
-            ("description", text()),
-            ("class", one_of(["read-only", "idempotent", "once"])),
-            ("read", flag()),
-            ("schema", open()),
-        ],
-        [("server", text())],
+    let tool = named(
+        "Tool",
+        record(
+            [
+                ("name", text()),
+                ("description", text()),
+                ("class", one_of(["read-only", "idempotent", "once"])),
+                ("read", flag()),
+                ("schema", open()),
+            ],
+            [("server", text())],
+        ),
     );
-    let server = record([("server", text()), ("ready", flag()), ("detail", text())], [("hash", text())]);
+    let server =
+        named("ToolServer", record([("server", text()), ("ready", flag()), ("detail", text())], [("hash", text())]));
     let tools_page =
         record([("items", list_of(tool)), ("next_cursor", nullable(text())), ("servers", list_of(server))], []);
     vec![
