@@ -3,6 +3,7 @@
 //! Everything here turns a job into an outcome and nothing else: it never appends, never retries, never
 //! knows what a run will do with the answer.
 
+mod guard;
 pub mod model;
 pub mod notify;
 pub mod performer;

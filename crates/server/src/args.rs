@@ -97,7 +97,11 @@ pub enum Command {
     Rebuild,
     /// Remove old finished runs
     Prune(PruneArgs),
-    /// Check configuration, database and providers
+    /// What runs can be given to do, and how the servers of tools are
+    Tools,
+    /// Serve runs to a program that speaks MCP on standard input and output
+    Mcp,
+    /// Check configuration, database, providers and servers of tools
     Doctor,
     /// The configuration in force
     #[command(subcommand)]

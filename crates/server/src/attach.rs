@@ -56,6 +56,7 @@ impl Attached {
     pub async fn close(self) {
         let Some(held) = self.held else { return };
         held.drive.stop().await;
+        held.house.catalogue.close().await;
         // After the runs: how they ended is sent too.
         if let Some(sending) = held.sending {
             sending.stop().await;

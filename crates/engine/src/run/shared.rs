@@ -4,7 +4,7 @@ use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
-use crate::effect::{EffectId, RunContext};
+use crate::effect::{EffectId, Outside, RunContext, Told};
 use crate::event::genesis;
 use crate::facts::run::{ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
@@ -174,7 +174,28 @@ impl Shared {
     }
 
     pub fn context(&self, now: Timestamp) -> RunContext {
-        RunContext { run_id: self.id, scope: self.scope(), home_project: self.home_project(), now }
+        RunContext {
+            run_id: self.id,
+            scope: self.scope(),
+            home_project: self.home_project(),
+            projects: self.brief.project_ids.clone(),
+            now,
+        }
+    }
+
+    /// Who carries this tool out, if it is not built in.
+    pub(crate) fn outside(&self, tool: &str) -> Option<&Outside> {
+        self.brief.tools.iter().find(|known| known.name == tool)?.outside.as_ref()
+    }
+
+    /// What a call that asked before goes on with.
+    pub(crate) fn told(&self, effect: &EffectId) -> Option<Told> {
+        match self.effects.get(effect) {
+            Some(EffectState::Asking { kept, answer: Some(answer), .. }) => {
+                Some(Told { kept: kept.clone(), answer: answer.clone() })
+            }
+            _ => None,
+        }
     }
 
     pub fn wrap_up_reserve(&self) -> Reserve {
@@ -193,8 +214,17 @@ impl Shared {
             || self
                 .effects
                 .values()
-                .any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
+                .any(|effect| matches!(effect, EffectState::BackingOff { .. }) || effect.awaits_a_person());
         self.status() == Status::Running && (in_flight || !held_up)
+    }
+
+    /// The tool outside that has been out longest.
+    fn tool_out(&self) -> Option<(&str, Timestamp)> {
+        let flights = self.effects.values().filter_map(|state| match state {
+            EffectState::InFlight(flight) if flight.role().is_none() => Some((flight.what.as_str(), flight.since)),
+            _ => None,
+        });
+        flights.min_by_key(|(_, since)| *since)
     }
 
     /// `working` says what goes on while it runs.
@@ -202,7 +232,10 @@ impl Shared {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),
             Status::Running if self.provider_wait.is_some() => "waiting: provider".into(),
-            Status::Running => working(),
+            Status::Running => match self.tool_out() {
+                Some((tool, since)) => format!("{}; {tool} called at {since}", working()),
+                None => working(),
+            },
             Status::WaitingOnUser => match self.open_questions().count() {
                 1 => "waiting for an answer".into(),
                 open => format!("waiting for {open} answers"),

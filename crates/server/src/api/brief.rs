@@ -70,17 +70,19 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
     let success_criteria = criteria(new.success_criteria)?;
     let project_ids = projects(house, caller, &new.project_ids).await?;
     let scope = scope(new.scope, project_ids.len())?;
-    let tools = house.catalogue.tools(&new.tools).map_err(|why| Problem::invalid("unknown_tool", why))?;
+    let granted = house.catalogue.tools(&new.tools, &project_ids).await;
+    let granted = granted.map_err(|why| Problem::invalid("unknown_tool", why))?;
     let names = new.model.map_or(new.models, |all| ModelNames {
         fast: Some(all.clone()),
         balanced: Some(all.clone()),
         powerful: Some(all),
     });
-    let (models, warnings) = house
+    let (models, mut warnings) = house
         .catalogue
         .models(&names)
         .await
         .map_err(|why| Problem::invalid("bad_model", format!("{why}\nNo run was made.")))?;
+    warnings.extend(granted.warnings);
     let brief = Queued {
         kind,
         objective: new.objective.trim().to_owned(),
@@ -88,11 +90,12 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         workspace_project_id: ids::derive(house.clock.now(), &[id.0.as_bytes(), b"workspace"]).into(),
         project_ids,
         success_criteria,
-        tools,
+        tools: granted.tools,
         budgets: budgets(&new.budgets, &models),
         models,
         owner: caller.id(),
         warnings,
+        tool_lists: granted.lists,
     };
     match engine::run::check_brief(&brief) {
         Ok(()) => Ok(brief),

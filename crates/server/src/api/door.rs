@@ -53,6 +53,7 @@ pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> 
     };
     let actor = caller.id();
     parts.extensions.insert(caller);
+    parts.extensions.insert(guard.door);
     let request = Request::from_parts(parts, body);
     match request.method() == Method::POST && request.headers().contains_key(once::HEADER) {
         true => once::answer(&guard.house, actor, request, next).await,

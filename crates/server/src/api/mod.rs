@@ -11,6 +11,7 @@ mod events;
 pub mod front;
 mod inbox;
 mod login;
+mod mcp;
 mod metrics;
 mod multiplex;
 mod nodes;
@@ -32,6 +33,7 @@ mod stream;
 mod tail;
 mod tasks;
 mod tokens;
+mod tools;
 pub mod validity;
 mod version;
 mod webhooks;
@@ -45,6 +47,7 @@ pub use nodes::NodeView;
 pub use snapshot::Views;
 pub use tail::Sights;
 pub use tokens::{NewToken, TokenMade, TokenView};
+pub use tools::{Tools, described};
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
@@ -167,6 +170,8 @@ fn table() -> Vec<Route> {
         tasks::routes(),
         actors::routes(),
         tokens::routes(),
+        tools::routes(),
+        mcp::routes(),
     ]
     .concat()
 }

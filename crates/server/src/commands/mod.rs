@@ -9,6 +9,7 @@ mod nodes;
 mod serve;
 mod start;
 mod tokens;
+mod tools;
 mod upkeep;
 
 pub use demo::DemoArgs;
@@ -81,6 +82,8 @@ impl Session {
             Command::Token(command) => tokens::token(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
+            Command::Tools => tools::list(self).await,
+            Command::Mcp => tools::converse(self).await,
             Command::Doctor => upkeep::doctor(self).await,
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
@@ -224,7 +227,7 @@ async fn closing<T>(attached: Attached, result: Result<T, LinkError>) -> Result<
 }
 
 /// Text in a query string.
-fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

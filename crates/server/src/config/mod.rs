@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 18] = [
     "data_dir",
     "database",
     "database_direct",
@@ -35,6 +35,10 @@ pub const KEYS: [&str; 14] = [
     "lease_ms",
     "rehearsal_ms",
     "webhooks_private",
+    "fetch_url",
+    "fetch_private",
+    "files_dir",
+    "files_write",
 ];
 
 fn variable(key: &str) -> String {
@@ -97,7 +101,14 @@ pub struct Config {
     /// Whether webhooks may lead to addresses of this machine and its networks.
     pub webhooks_private: Setting<bool>,
     pub providers: providers::Sections,
-    pub mcp: BTreeMap<String, Setting<toml::Table>>,
+    pub mcp: file::Servers,
+    /// Whether runs may read pages of the web.
+    pub fetch_url: Setting<bool>,
+    /// Whether those may lie inside this machine's networks.
+    pub fetch_private: Setting<bool>,
+    /// The directory whose files runs may read.
+    pub files_dir: Option<Setting<PathBuf>>,
+    pub files_write: Setting<bool>,
     environment: Environment,
 }
 
@@ -121,7 +132,11 @@ impl Config {
         let usage = |error: &dyn std::fmt::Display| {
             Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
         };
-        let near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
+        let mut near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
+        let beside = file::read_servers(&environment.directory.join(".mcp.json")).map_err(|error| usage(&error))?;
+        for (name, server) in beside {
+            near.mcp.entry(name).or_insert(server);
+        }
         let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml"))
             .map_err(|error| usage(&error))?;
         Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))
@@ -172,9 +187,11 @@ impl Config {
             rehearsal_ms: layers
                 .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
                 .unwrap_or_else(|| Setting::default(0)),
-            webhooks_private: layers
-                .parse("webhooks_private", "true or false", |text| text.parse().ok())?
-                .unwrap_or_else(|| Setting::default(false)),
+            webhooks_private: yes_or_no(&layers, "webhooks_private")?,
+            fetch_url: yes_or_no(&layers, "fetch_url")?,
+            fetch_private: yes_or_no(&layers, "fetch_private")?,
+            files_dir: layers.parse("files_dir", "a directory", |text| Some(environment.directory.join(text)))?,
+            files_write: yes_or_no(&layers, "files_write")?,
             providers: sections,
             environment: environment.clone(),
             data_dir,
@@ -183,6 +200,12 @@ impl Config {
             mcp,
         })
     }
+}
+
+/// Off unless it is switched on.
+fn yes_or_no(layers: &Layers, key: &'static str) -> Result<Setting<bool>, origins::BadValue> {
+    let found = layers.parse(key, "true or false", |text| text.parse().ok())?;
+    Ok(found.unwrap_or_else(|| Setting::default(false)))
 }
 
 fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
