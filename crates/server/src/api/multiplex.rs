@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::problems::Problem;
 use super::stream::{HELLO, aside, or_beat};
 use super::tail::{Heard, Tail};
-use super::{Answer, House};
+use super::{Answer, House, door};
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
@@ -92,6 +92,7 @@ impl Cursor {
 pub struct Multiplex {
     house: Arc<House>,
     reader: ActorId,
+    scope: Scope,
     tails: Vec<Tail>,
     cursor: Cursor,
     stirs: Option<Receiver<RunId>>,
@@ -105,7 +106,6 @@ pub struct Multiplex {
     told: BTreeSet<String>,
     show_at: Instant,
     ready: VecDeque<Bytes>,
-    ended: bool,
 }
 
 impl Multiplex {
@@ -123,6 +123,9 @@ impl Multiplex {
         });
         let resumed = resumed.transpose()?;
         let (shows_runs, notifies) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
+        if notifies && !caller.bounds().is_empty() {
+            return Err(door::bound());
+        }
         // Heard from here on, before anything is read.
         let stirs = (shows_runs || notifies).then(|| house.live.stirs());
         let mut tails = Vec::with_capacity(logs);
@@ -140,6 +143,7 @@ impl Multiplex {
         };
         Ok(Multiplex {
             reader: caller.id(),
+            scope: caller.scope(),
             house,
             tails,
             cursor,
@@ -151,7 +155,6 @@ impl Multiplex {
             told: BTreeSet::new(),
             show_at: Instant::now(),
             ready: VecDeque::from([HELLO]),
-            ended: false,
         })
     }
 
@@ -160,9 +163,6 @@ impl Multiplex {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
-            }
-            if self.ended {
-                return None;
             }
             let happened = match or_beat(self.something()).await {
                 Ok(happened) => happened,
@@ -205,7 +205,12 @@ impl Multiplex {
                 self.ready.push_back(frames.into());
             }
             Heard::CaughtUp => {}
-            Heard::Barred => self.ended = true,
+            Heard::Gone => {
+                let run = self.tails[index].run;
+                // Said once, also to who is shown all runs.
+                self.shown.remove(&run);
+                self.ready.push_back(aside("run_gone", format_args!("{{\"id\":\"{run}\"}}")));
+            }
             Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
             Heard::Behind => {
                 let Tail { run, after, .. } = &self.tails[index];
@@ -240,7 +245,7 @@ impl Multiplex {
     }
 
     async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
-        Ok(match self.house.store.run(&Scope::Actor(self.reader), run).await? {
+        Ok(match self.house.store.run(&self.scope, run).await? {
             Some(row) => {
                 self.shown.insert(run);
                 serde_json::to_string(&row).ok().map(|json| ("run", json))

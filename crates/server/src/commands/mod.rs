@@ -4,12 +4,14 @@ mod demo;
 mod drive;
 mod entities;
 mod follow;
+mod inbox;
 mod look;
 mod nodes;
 mod serve;
 mod start;
 mod tokens;
 mod upkeep;
+mod webhooks;
 
 pub use demo::DemoArgs;
 
@@ -78,6 +80,8 @@ impl Session {
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,
+            Command::Inbox(args) => inbox::show(self, &args).await,
+            Command::Webhooks(command) => webhooks::webhooks(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Doctor => upkeep::doctor(self).await,

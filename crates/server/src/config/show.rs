@@ -32,6 +32,7 @@ impl Config {
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
             line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
             line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
+            optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
         lines.extend(
