@@ -124,12 +124,20 @@ impl Catalogue {
 
 /// A model as people choose it.
 fn offer(spec: &ModelSpec, chosen: Option<&Models>) -> Value {
-    let mut offer = serde_json::to_value(spec).unwrap_or_default();
     let profiles =
         chosen.map(|models| [("fast", &models.fast), ("balanced", &models.balanced), ("powerful", &models.powerful)]);
     let profiles = profiles.into_iter().flatten().filter(|(_, of)| of.name() == spec.name()).map(|(name, _)| name);
-    offer["name"] = json!(spec.name());
-    offer["profiles"] = json!(profiles.collect::<Vec<_>>());
+    let mut offer = json!({
+        "name": spec.name(),
+        "provider": spec.provider,
+        "model": spec.model,
+        "context_window": spec.context_window,
+        "max_output": spec.max_output,
+        "profiles": profiles.collect::<Vec<_>>(),
+    });
+    if let Some(price) = &spec.price {
+        offer["price"] = json!(price);
+    }
     offer
 }
 

@@ -3,7 +3,7 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::shape::{Shape, form, id, list, named, one_of, text, up_to, words};
+use super::shape::{Shape, form, id, list, named, text, up_to, words};
 use super::{House, door, records};
 use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
@@ -51,10 +51,10 @@ pub fn shape() -> Shape {
     named(
         "NewRun",
         form(
-            [("kind", one_of(Kind::ALL.iter().map(|kind| kind.name()))), ("objective", words(MAX_OBJECTIVE))],
+            [("kind", records::kind()), ("objective", words(MAX_OBJECTIVE))],
             [
                 ("id", id()),
-                ("scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name()))),
+                ("scope", records::scope()),
                 ("project_ids", list(id())),
                 ("success_criteria", up_to(MAX_CRITERIA, words(MAX_CRITERION))),
                 ("tools", list(text())),

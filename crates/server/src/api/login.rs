@@ -7,7 +7,7 @@ use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{form, list, nullable, one_of, record, text, time};
+use super::shape::{form, list, named, nullable, one_of, record, text, time};
 use super::tokens::{Terms, keep, scopes};
 use super::{Answer, House, records};
 use axum::Json;
@@ -26,13 +26,16 @@ const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 const CODE_MS: i64 = 24 * 3_600_000;
 
 pub fn routes() -> Vec<Route> {
-    let session = record(
-        [
-            ("actor", records::actor()),
-            ("scopes", list(one_of(Grant::ALL.iter().map(|grant| grant.name())))),
-            ("expires_at", nullable(time())),
-        ],
-        [],
+    let session = named(
+        "Session",
+        record(
+            [
+                ("actor", records::actor()),
+                ("scopes", list(one_of(Grant::ALL.iter().map(|grant| grant.name())))),
+                ("expires_at", nullable(time())),
+            ],
+            [],
+        ),
     );
     vec![
         Route::get("/login", Public, "The way in for the link with a one-time code", follow)

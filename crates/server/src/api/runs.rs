@@ -5,7 +5,7 @@ use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, flag, id, list as list_of, nullable, one_of, open, page, record, text, time, whole};
+use super::shape::{id, list as list_of, page, text, whole};
 use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::State;
@@ -25,8 +25,8 @@ const MAX_PAGE: usize = 200;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
-            .asks("kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
-            .asks("status", one_of(Status::ALL.iter().map(|status| status.name())))
+            .asks("kind", records::kind())
+            .asks("status", records::status())
             .asks("q", text())
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
@@ -47,28 +47,12 @@ pub fn routes() -> Vec<Route> {
         )
         .gives_nothing(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
-            .gives(200, list_of(iteration())),
-        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report).gives(200, open()),
+            .gives(200, list_of(records::standing::iteration())),
+        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report)
+            .gives(200, records::standing::report()),
         Route::get("/api/runs/{id}/report.md", Read, "The report as markdown", report_markdown)
             .gives_text(200, "text/markdown"),
     ]
-}
-
-fn iteration() -> Shape {
-    record(
-        [
-            ("run_id", id()),
-            ("iteration", count()),
-            ("status", text()),
-            ("summary", text()),
-            ("progress", flag()),
-            ("metrics", records::metrics()),
-            ("artifacts", open()),
-            ("started_at", time()),
-            ("ended_at", nullable(time())),
-        ],
-        [],
-    )
 }
 
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.

@@ -21,4 +21,5 @@ mod receiver;
 mod runs;
 mod secrets;
 mod server;
+mod shapes;
 mod workspace;
