@@ -24,6 +24,7 @@ pub mod prompt;
 pub mod prompts;
 pub mod request;
 pub mod run;
+pub mod task;
 pub mod time;
 pub mod tree;
 pub mod workspace;

@@ -31,6 +31,7 @@ pub fn run_row(run: &Run) -> RunRow {
             state.workspace.map(|workspace| workspace.document),
         ),
         Machine::Tree(state) => (Value::Null, state.root().map(|root| root.pad)),
+        Machine::Task(_) => (Value::Null, None),
     };
     RunRow {
         id: shared.id,
@@ -246,6 +247,7 @@ pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value 
     match &run.machine {
         Machine::Homework(state) => state.report(&run.shared, reason, detail, None),
         Machine::Tree(state) => state.report(&run.shared, reason, detail),
+        Machine::Task(state) => state.report(&run.shared, reason, detail),
     }
 }
 

@@ -30,6 +30,7 @@ use crate::facts::{self, Fact};
 use crate::homework;
 use crate::ids::{NodeId, RunId};
 use crate::model::Role;
+use crate::task;
 use crate::time::Timestamp;
 use crate::tree;
 use crate::workspace::Change;
@@ -42,11 +43,11 @@ pub struct Run {
     draft: Batch,
 }
 
-/// One of three; task joins here.
 #[derive(Clone, Debug)]
 pub enum Machine {
     Homework(Box<homework::State>),
     Tree(Box<tree::State>),
+    Task(Box<task::State>),
 }
 
 /// What one kind of run must answer. Pure: `decide` sees a state and returns facts, `apply` records them.
@@ -91,6 +92,12 @@ pub trait Rules {
     }
     /// What a canceled run leaves behind, place by place.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
+    /// A person cancels: true when the machine has something left to do first, and will end the run itself.
+    fn takes_leave(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
+        false
+    }
+    /// The run ends over the machine's head.
+    fn cut_short(&self, _shared: &Shared, _why: &str, _facts: &mut Facts) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +140,7 @@ impl Run {
         let machine = match brief.kind {
             Kind::Homework => Machine::Homework(Box::default()),
             Kind::Tree => Machine::Tree(Box::default()),
+            Kind::Task => Machine::Task(Box::default()),
         };
         let draft = Batch::after(first.run_id, 0);
         let mut run = Run { shared: Shared::new(first.run_id, brief.clone(), first.at), machine, draft };
@@ -167,6 +175,7 @@ impl Run {
         match &mut self.machine {
             Machine::Homework(state) => state.apply(&self.shared, event),
             Machine::Tree(state) => state.apply(&self.shared, event),
+            Machine::Task(state) => state.apply(&self.shared, event),
         }
     }
 
@@ -174,6 +183,7 @@ impl Run {
         match &self.machine {
             Machine::Homework(state) => state.as_ref(),
             Machine::Tree(state) => state.as_ref(),
+            Machine::Task(state) => state.as_ref(),
         }
     }
 

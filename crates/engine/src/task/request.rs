@@ -1,0 +1,148 @@
+//! What a subagent is told: its task, the pages it has seen, where it stands.
+
+use super::place::Place;
+use super::state::{State, Taken};
+use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD};
+use crate::effect::{EffectId, ToolCall, Work};
+use crate::ids::DocumentId;
+use crate::model::Role;
+use crate::prompt::{self, MAX_ANSWER_TOKENS, RESULT_BYTES, Sections};
+use crate::request::Part;
+use crate::run::{Kind, Shared};
+use serde_json::{Value, json};
+
+/// Pages shown in full, the newest first; of older ones only what was done.
+const SHOWN_PAGES: usize = 3;
+/// The answer must fit the reserve: a full scratchpad is about this long.
+const REFLECTION_TOKENS: u32 = 4_096;
+
+impl State {
+    pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
+        match Place::of(effect, &self.tag)? {
+            Place::Choose { fix, .. } => {
+                let rejected = self.rejected.as_ref().filter(|_| fix);
+                let sections = self.step_request(shared);
+                Some(Work::Model(prompt::model_call(shared, Role::AgentStep, sections, rejected, MAX_ANSWER_TOKENS)))
+            }
+            Place::Reflect { .. } => {
+                let sections = self.reflection_request(shared);
+                Some(Work::Model(prompt::model_call(shared, Role::AgentReflection, sections, None, REFLECTION_TOKENS)))
+            }
+            Place::Act { .. } => {
+                Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
+            }
+            Place::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
+        }
+    }
+
+    fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
+        ToolCall {
+            tool: tool.into(),
+            arguments,
+            granted: vec![OPEN_PAGE.into(), PAGE_ACTION.into(), READ_SCRATCHPAD.into()],
+            home_document: DocumentId(uuid::Uuid::nil()),
+            props: json!({ Kind::Task.run_key(): shared.id }),
+        }
+    }
+
+    fn step_request(&self, shared: &Shared) -> Sections {
+        let mut out = Sections::default();
+        self.who_and_what(shared, &mut out);
+        out.add("page", &self.page);
+        out.add("steps_left", self.max_steps.saturating_sub(self.acted));
+        out.add_some("messages", &prompt::messages(shared.messages.iter()));
+        self.conversation(Role::AgentStep, &mut out);
+        out
+    }
+
+    fn reflection_request(&self, shared: &Shared) -> Sections {
+        let mut out = Sections::default();
+        self.who_and_what(shared, &mut out);
+        if let Some(closing) = &self.closing {
+            out.add("outcome", closing.ending.words());
+            out.add("summary", &closing.message);
+        }
+        out.add("step_count", self.actions());
+        if let Some((version, content)) = self.pad {
+            out.text("## scratchpad\n");
+            out.framed(
+                &json!({ "version": version }),
+                "content",
+                Part::Stored { blob: content, limit: RESULT_BYTES * 2 },
+            );
+            out.text("\n");
+        }
+        self.conversation(Role::AgentReflection, &mut out);
+        out
+    }
+
+    fn who_and_what(&self, shared: &Shared, out: &mut Sections) {
+        out.add("task", &shared.brief.objective);
+        if let Some(agent) = &shared.brief.agent {
+            out.add("you", json!({ "handle": agent.handle, "identity": agent.identity }));
+        }
+    }
+
+    /// Every step with what was chosen; the newest with what came of it, older ones without.
+    fn conversation(&self, role: Role, out: &mut Sections) {
+        let first_shown = self.steps.len().saturating_sub(SHOWN_PAGES);
+        let limit = prompt::share_of_prompt(out, role, self.steps.len() - first_shown);
+        out.text("## steps\n");
+        for (index, taken) in self.steps.iter().enumerate() {
+            match taken.result {
+                Some(result) if index >= first_shown => {
+                    let content = Part::Stored { blob: result.content, limit };
+                    out.framed(&taken.frame(), if result.ok { "result" } else { "error" }, content);
+                }
+                Some(_) => {
+                    let mut frame = taken.frame();
+                    frame["elided"] = "open the page again to see it".into();
+                    out.text(format!("{frame}\n"));
+                }
+                None => out.text(format!("{}\n", taken.frame())),
+            }
+        }
+        out.text("\n");
+    }
+}
+
+impl Taken {
+    pub(super) fn tool(&self) -> &'static str {
+        match self.action {
+            super::answer::Action::Execute => PAGE_ACTION,
+            _ => OPEN_PAGE,
+        }
+    }
+
+    fn arguments(&self) -> Value {
+        match self.tool() {
+            PAGE_ACTION => json!({ "path": self.path, "action": self.action_name, "params": self.params }),
+            _ => json!({ "path": self.path }),
+        }
+    }
+
+    /// One line for people.
+    pub fn headline(&self) -> String {
+        let place = self.path.as_deref().unwrap_or_default();
+        match &self.action_name {
+            Some(action) => format!("{action} at {place}"),
+            None => place.to_owned(),
+        }
+    }
+
+    fn frame(&self) -> Value {
+        let mut frame = json!({ "step": self.step, "action": self.action });
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value.filter(|value| !value.is_null()) {
+                frame[key] = value;
+            }
+        };
+        put("path", self.path.clone().map(Value::from));
+        put("action_name", self.action_name.clone().map(Value::from));
+        put("params", Some(self.params.clone()));
+        put("message", self.message.clone().map(Value::from));
+        put("thought", self.thought.clone().map(Value::from));
+        put("ok", self.result.map(|result| Value::from(result.ok)));
+        frame
+    }
+}
