@@ -64,11 +64,19 @@ pub struct Request {
 pub struct Manifest(pub Vec<(Speaker, Vec<ManifestPart>)>);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ManifestPart {
-    pub hash: Hash,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
+#[serde(untagged)]
+pub enum ManifestPart {
+    /// A short text stands in the manifest itself: kept apart it would cost more than it is long.
+    Said(String),
+    Stored {
+        hash: Hash,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u32>,
+    },
 }
+
+/// Texts shorter than this are said in the manifest.
+const WORTH_KEEPING: usize = 400;
 
 impl Request {
     pub fn say(&mut self, speaker: Speaker, parts: Vec<Part>) {
@@ -82,25 +90,28 @@ impl Request {
     /// The manifest, and the texts that are new to the store.
     pub fn manifest(&self) -> (Manifest, Vec<Blob>) {
         let mut fresh = Vec::new();
-        let messages = self
-            .messages
-            .iter()
-            .map(|message| {
-                let parts = message.parts.iter().map(|part| match part {
-                    Part::Text(text) => {
+        let messages = self.messages.iter().map(|message| {
+            let mut parts = Vec::new();
+            for part in &message.parts {
+                match (part, parts.last_mut()) {
+                    (Part::Text(text), Some(ManifestPart::Said(said))) if text.len() < WORTH_KEEPING => {
+                        said.push_str(text)
+                    }
+                    (Part::Text(text), _) if text.len() < WORTH_KEEPING => parts.push(ManifestPart::Said(text.clone())),
+                    (Part::Text(text), _) => {
                         let blob = Blob::new(text.clone());
-                        let hash = blob.hash;
+                        parts.push(ManifestPart::Stored { hash: blob.hash, limit: None });
                         fresh.push(blob);
-                        ManifestPart { hash, limit: None }
                     }
-                    Part::Stored { blob, limit } => {
-                        ManifestPart { hash: blob.hash, limit: (blob.bytes > *limit).then_some(*limit) }
+                    (Part::Stored { blob, limit }, _) => {
+                        let limit = (blob.bytes > *limit).then_some(*limit);
+                        parts.push(ManifestPart::Stored { hash: blob.hash, limit });
                     }
-                });
-                (message.speaker, parts.collect())
-            })
-            .collect();
-        (Manifest(messages), fresh)
+                }
+            }
+            (message.speaker, parts)
+        });
+        (Manifest(messages.collect()), fresh)
     }
 
     /// The hashes a performer must fetch before it can speak.

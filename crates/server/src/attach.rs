@@ -1,18 +1,23 @@
 //! Who drives. Whoever gets the lock holds the database, serves its socket and may drive; everyone else
 //! speaks to the holder. A socket that nobody answers on means nobody holds.
 
+use crate::api::door::Door;
 use crate::api::{self, HolderView, House};
 use crate::catalogue::Catalogue;
+use crate::config::origins::Setting;
 use crate::config::{Config, Database};
 use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
 use crate::link::Link;
 use axum::Router;
+use axum::serve::Listener;
 use runtime::ports::{Clock, Performer, Store, StoreError};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -29,14 +34,15 @@ pub struct Attached {
 
 struct Held {
     drive: Drive,
-    socket: Option<Served>,
+    house: Arc<House>,
+    served: Vec<Served>,
     _hold: Option<Hold>,
 }
 
 struct Served {
     stop: CancellationToken,
     task: JoinHandle<()>,
-    _file: SocketFile,
+    _file: Option<SocketFile>,
 }
 
 impl Attached {
@@ -44,14 +50,31 @@ impl Attached {
     pub async fn close(self) {
         let Some(held) = self.held else { return };
         held.drive.stop().await;
-        if let Some(served) = held.socket {
-            served.stop.cancel();
+        held.served.iter().for_each(|served| served.stop.cancel());
+        for served in held.served {
             // Streams never end by themselves; their readers go on with the next holder.
             let abort = served.task.abort_handle();
             if tokio::time::timeout(Duration::from_millis(200), served.task).await.is_err() {
                 abort.abort();
             }
         }
+    }
+
+    /// Answer on the network too, from now on. The address says which port was chosen.
+    pub async fn listen(&mut self, address: &Setting<SocketAddr>) -> Result<SocketAddr, Failure> {
+        let Some(held) = &mut self.held else {
+            return Err(Failure::failed("only the process that holds the database can answer for it"));
+        };
+        let unusable = |error: std::io::Error| {
+            Failure::usage(format!(
+                "{} ({}) cannot be listened on: {error}\nNothing was started. Choose another with --listen ADDRESS:PORT; port 0 takes any that is free.",
+                address.value, address.origin
+            ))
+        };
+        let listener = TcpListener::bind(address.value).await.map_err(unusable)?;
+        let bound = listener.local_addr().map_err(unusable)?;
+        held.served.push(serve(listener, api::router(held.house.clone(), Door::Open), None));
+        Ok(bound)
     }
 
     pub fn holds(&self) -> bool {
@@ -72,7 +95,7 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     };
     let catalogue = Arc::new(Catalogue::new(config));
     let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
-    Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house)), actor), held: None }))
+    Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house), Door::Private), actor), held: None }))
 }
 
 /// To command or to drive: hold the database, or reach the one who does.
@@ -145,13 +168,14 @@ async fn hold_database(
     };
     let drive = Drive::start(config, load, store.clone(), performer, clock.clone());
     let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: load.drives() };
-    let router = api::router(Arc::new(house));
+    let house = Arc::new(house);
+    let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
-    let socket = match &mut hold {
-        Some(hold) => Some(serve(dir, hold, router.clone()).await?),
-        None => None,
+    let served = match &mut hold {
+        Some(hold) => vec![serve_socket(dir, hold, router.clone()).await?],
+        None => Vec::new(),
     };
-    Ok(Attached { link: Link::to_router(router, actor), held: Some(Held { drive, socket, _hold: hold }) })
+    Ok(Attached { link: Link::to_router(router, actor), held: Some(Held { drive, house, served, _hold: hold }) })
 }
 
 /// Performs for a process that only records commands: it is never asked.
@@ -186,17 +210,25 @@ pub fn unusable(config: &Config, error: &StoreError) -> Failure {
     Failure::usage(format!("the database {} ({}) cannot be used: {error}\n{next}", database.value, database.origin))
 }
 
-async fn serve(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<Served, Failure> {
+async fn serve_socket(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<Served, Failure> {
     let (listener, file) = dir.listen(hold).await.map_err(|error| {
         Failure::failed(format!("the socket {} cannot be served: {error}", dir.usual_socket().display()))
     })?;
+    Ok(serve(listener, router, Some(file)))
+}
+
+fn serve<L>(listener: L, router: Router, file: Option<SocketFile>) -> Served
+where
+    L: Listener,
+    L::Addr: std::fmt::Debug,
+{
     let stop = CancellationToken::new();
     let until = stop.clone();
     let task = tokio::spawn(async move {
         let served = axum::serve(listener, router).with_graceful_shutdown(async move { until.cancelled().await });
         if let Err(error) = served.await {
-            tracing::error!(%error, "the socket is no longer served");
+            tracing::error!(%error, "requests are no longer answered");
         }
     });
-    Ok(Served { stop, task, _file: file })
+    Served { stop, task, _file: file }
 }

@@ -2,9 +2,12 @@
 //! into one guarded batch; a refusal is explained, an uncertain commit is looked up.
 
 use crate::backend::WriteError;
+use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id};
-use crate::tables::{HASH_AT, tables};
+use crate::tables::HASH_AT;
 use crate::{SqlStore, StoreError, codec, rows};
+use engine::blob::Blob;
+use engine::ids::RunId;
 use engine::run::Status;
 use engine::time::Timestamp;
 use runtime::memory::workspace::Touched;
@@ -33,6 +36,10 @@ macro_rules! advance {
     };
 }
 
+/// The run goes on as it is: no column of an index is written, so none of them is.
+const GOES_ON: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attempts ELSE 0 END, unit = ?1, last_seq = ?2, \
+    last_seen = now_ms() WHERE run_id = ?3 AND last_seq = ?4 AND epoch = ?5 AND lease_owner = ?6";
+
 const COMMANDED: &str = advance!("", "");
 const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?6 AND lease_owner = ?7");
 
@@ -42,7 +49,7 @@ impl SqlStore {
         let mut touched = Touched::before(&batch.changes);
         let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
         for _ in 0..TRIES {
-            let mut statements = truth(append);
+            let mut statements = self.truth(append);
             match self.revised(append, &touched).await {
                 Ok(revisions) => statements.extend(revisions),
                 Err(AppendError::Conflict(entity)) => {
@@ -51,7 +58,10 @@ impl SqlStore {
                 Err(error) => return Err(error),
             }
             match self.backend.write(statements).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.known.remember(batch.run_id, &batch.blobs);
+                    return Ok(());
+                }
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
                     return Err(self.refusal(append).await?.unwrap_or(moved));
@@ -66,6 +76,17 @@ impl SqlStore {
             }
         }
         Err(last)
+    }
+
+    /// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
+    fn truth(&self, append: &Append) -> Vec<Statement> {
+        let stage = stage(append);
+        let run_id = append.batch.run_id;
+        let mut statements = vec![head(append, stage).guarded(Guard::Head)];
+        statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
+        statements.extend(blobs(run_id, &self.known.fresh(run_id, &append.batch.blobs)));
+        statements.extend(rows::projections(&append.rows, stage));
+        statements
     }
 
     async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
@@ -102,17 +123,15 @@ impl SqlStore {
     }
 }
 
-/// Everything but the workspace; the guarded head comes first, so that a stale batch fails at once.
-fn truth(append: &Append) -> Vec<Statement> {
-    let tables = tables(append.rows.run.kind);
-    let mut statements = vec![head(append).guarded(Guard::Head)];
-    statements.extend(rows::events(&tables, &append.batch.events));
-    statements.extend(blobs(append));
-    statements.extend(rows::projections(&tables, &append.rows, append.batch.expected_seq == 0));
-    statements
+fn stage(append: &Append) -> Stage {
+    match append.batch.events.iter().all(|event| event.fact.is_work()) {
+        _ if append.batch.expected_seq == 0 => Stage::Born,
+        true => Stage::Working,
+        false => Stage::Turned,
+    }
 }
 
-fn head(append: &Append) -> Statement {
+fn head(append: &Append, stage: Stage) -> Statement {
     let run = &append.rows.run;
     let state = Value::from(match run.status {
         status if status.is_live() => "live",
@@ -121,7 +140,7 @@ fn head(append: &Append) -> Statement {
     });
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
-    if append.batch.expected_seq == 0 {
+    if stage == Stage::Born {
         let epoch = i64::from(append.claim_for.is_some());
         let held_for = append.claim_for.is_some().then_some(FIRST_LEASE.as_millis() as i64);
         let kind = Value::from(run.kind.name());
@@ -131,19 +150,25 @@ fn head(append: &Append) -> Statement {
             vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
         );
     }
-    let mut values = vec![state, unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
-    let Some(lease) = &append.fence else { return Statement::new(COMMANDED, values) };
-    values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
-    Statement::new(DRIVEN, values)
+    let mut values = vec![unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
+    if let Some(lease) = &append.fence {
+        values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+    }
+    match (&append.fence, stage) {
+        (Some(_), Stage::Working) => Statement::new(GOES_ON, values),
+        (fence, _) => {
+            values.insert(0, state);
+            Statement::new(if fence.is_some() { DRIVEN } else { COMMANDED }, values)
+        }
+    }
 }
 
-fn blobs(append: &Append) -> Vec<Statement> {
-    let blobs = &append.batch.blobs;
+fn blobs(run_id: RunId, blobs: &[&Blob]) -> Vec<Statement> {
     if blobs.is_empty() {
         return Vec::new();
     }
     let bodies = blobs.iter().map(|blob| vec![Value::from(blob.hash.0.to_vec()), Value::from(codec::pack(&blob.text))]);
-    let references = blobs.iter().map(|blob| vec![id(append.batch.run_id), Value::from(blob.hash.0.to_vec())]);
+    let references = blobs.iter().map(|blob| vec![id(run_id), Value::from(blob.hash.0.to_vec())]);
     vec![
         Statement::many("INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING", bodies.collect()),
         Statement::many(

@@ -27,6 +27,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Rows come back per statement.
     async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError>;
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError>;
+    /// A read of a few rows by their keys: so short that waiting for a thread would cost more.
+    async fn glance(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+        self.read(query).await
+    }
     /// The statement that keeps other writers off a table until the batch ends.
     fn alone_with(&self, table: &'static str) -> String;
     /// Something was committed that other processes may wait for.

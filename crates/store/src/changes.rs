@@ -2,6 +2,7 @@
 //! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
 
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
+use crate::tables::insert;
 use crate::{SqlStore, StoreError, codec, records, rows};
 use engine::ids::RunId;
 use engine::time::Timestamp;
@@ -9,6 +10,7 @@ use engine::workspace::{Change, Document, Edge, Project, Task};
 use runtime::memory::terms;
 use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace, is_platform};
 use runtime::ports::AppendError;
+use std::sync::LazyLock;
 
 /// Ids per look-up; a batch rarely touches more than a few.
 const LOOKED_UP_AT_ONCE: usize = 200;
@@ -62,7 +64,7 @@ impl SqlStore {
         let mut found = Vec::new();
         for some in ids.chunks(LOOKED_UP_AT_ONCE) {
             let mut query = Query::new(format!("{select} WHERE id IN "));
-            found.extend(self.backend.read(query.bind_list(some.to_vec()).statement()).await?);
+            found.extend(self.backend.glance(query.bind_list(some.to_vec()).statement()).await?);
         }
         Ok(found)
     }
@@ -89,7 +91,6 @@ fn written(revision: &Revision) -> Vec<Statement> {
 
 fn project_made(kept: &Kept<Project>) -> Statement {
     let project = &kept.entity;
-    let columns = "id, title, description, version, created_at, updated_at, made_run, made_seq, terms";
     let values = vec![
         id(project.id),
         Value::from(project.title.as_str()),
@@ -101,7 +102,7 @@ fn project_made(kept: &Kept<Project>) -> Statement {
         Value::from(kept.made.seq),
         Value::from(terms::index(&[&project.title, &project.description])),
     ];
-    made("onto_projects", columns, values, project.id.0)
+    made(&MAKE_PROJECT, values, project.id.0)
 }
 
 fn project_changed(from: i64, project: &Project) -> Statement {
@@ -120,8 +121,6 @@ fn project_changed(from: i64, project: &Project) -> Statement {
 
 fn document_made(kept: &Kept<Document>) -> Statement {
     let document = &kept.entity;
-    let columns = "id, project_id, title, type_key, doc_role, props, version, created_at, updated_at, made_run, made_seq, \
-        run_id, seq, actor, content, terms";
     let values = vec![
         id(document.id),
         id(document.project_id),
@@ -140,7 +139,7 @@ fn document_made(kept: &Kept<Document>) -> Statement {
         Value::from(document.content.as_str()),
         searchable(document),
     ];
-    made("onto_documents", columns, values, document.id.0)
+    made(&MAKE_DOCUMENT, values, document.id.0)
 }
 
 fn document_changed(from: i64, to: &Kept<Document>) -> Statement {
@@ -182,8 +181,6 @@ fn superseded(from: &Kept<Document>) -> Statement {
 
 fn task_made(kept: &Kept<Task>) -> Statement {
     let task = &kept.entity;
-    let columns =
-        "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
     let values = vec![
         id(task.id),
         id(task.project_id),
@@ -198,7 +195,7 @@ fn task_made(kept: &Kept<Task>) -> Statement {
         Value::from(kept.made.seq),
         Value::from(terms::index(&[&task.title, &task.description])),
     ];
-    made("onto_tasks", columns, values, task.id.0)
+    made(&MAKE_TASK, values, task.id.0)
 }
 
 fn task_changed(from: i64, task: &Task) -> Statement {
@@ -231,12 +228,33 @@ fn linked(kept: &Kept<Edge>) -> Statement {
         optional_id(kept.made.run_id),
         Value::from(kept.made.seq),
     ];
-    made("onto_edges", "id, project_id, src, dst, rel, props, created_at, made_run, made_seq", values, edge.id.0)
+    made(&MAKE_EDGE, values, edge.id.0)
 }
 
-fn made(table: &str, columns: &str, values: Vec<Value>, entity: uuid::Uuid) -> Statement {
-    Statement::new(rows::insert(table, columns, " ON CONFLICT DO NOTHING"), values).guarded(Guard::Entity(entity))
+fn made(sql: &'static LazyLock<String>, values: Vec<Value>, entity: uuid::Uuid) -> Statement {
+    Statement::new(sql.as_str(), values).guarded(Guard::Entity(entity))
 }
+
+fn unless_there(table: &str, columns: &str) -> String {
+    insert(table, columns, " ON CONFLICT DO NOTHING")
+}
+
+static MAKE_PROJECT: LazyLock<String> = LazyLock::new(|| {
+    unless_there("onto_projects", "id, title, description, version, created_at, updated_at, made_run, made_seq, terms")
+});
+static MAKE_DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+    let columns = "id, project_id, title, type_key, doc_role, props, version, created_at, updated_at, made_run, made_seq, \
+        run_id, seq, actor, content, terms";
+    unless_there("onto_documents", columns)
+});
+static MAKE_TASK: LazyLock<String> = LazyLock::new(|| {
+    let columns =
+        "id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq, terms";
+    unless_there("onto_tasks", columns)
+});
+static MAKE_EDGE: LazyLock<String> = LazyLock::new(|| {
+    unless_there("onto_edges", "id, project_id, src, dst, rel, props, created_at, made_run, made_seq")
+});
 
 fn role(document: &Document) -> Value {
     let role = document.props.get("doc_role").filter(|role| !role.is_null());

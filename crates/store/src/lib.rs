@@ -7,6 +7,7 @@ mod append;
 mod backend;
 mod changes;
 mod codec;
+mod known;
 mod library;
 mod log;
 mod maintenance;
@@ -36,6 +37,7 @@ use tokio::sync::Notify;
 pub struct SqlStore {
     backend: Box<dyn Backend>,
     news: Notify,
+    known: known::Known,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreErr
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
     let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(WallClock))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
-    Ok(Some(Arc::new(SqlStore { backend: Box::new(backend), news: Notify::new() })))
+    Ok(Some(Arc::new(SqlStore { backend: Box::new(backend), news: Notify::new(), known: known::Known::default() })))
 }
 
 /// SQLite in the calling task, on the given clock, in a file or in memory: every answer is there when it is
@@ -90,7 +92,7 @@ pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<A
 impl SqlStore {
     async fn ready(backend: Box<dyn Backend>, engine: Engine, place: &str) -> Result<Arc<SqlStore>, StoreError> {
         migrate::migrate(backend.as_ref(), engine, place).await?;
-        let store = SqlStore { backend, news: Notify::new() };
+        let store = SqlStore { backend, news: Notify::new(), known: known::Known::default() };
         if engine == Engine::Sqlite {
             store.lapse_all().await?;
         }

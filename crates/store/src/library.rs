@@ -24,7 +24,8 @@ impl SqlStore {
     }
 
     async fn one<T>(&self, query: Query, record: fn(&Row) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
-        Ok(self.all(query, record).await?.pop())
+        let mut query = query;
+        self.backend.glance(query.statement()).await?.first().map(record).transpose()
     }
 }
 

@@ -1,12 +1,14 @@
 //! Projection rows as statements: how a run, its iterations, entries and notifications are written.
 
 use crate::sql::{Statement, Value, id, optional_id};
-use crate::tables::{BORN, FOLLOWS, PART, Tables};
+use crate::tables::{self, PART};
 use engine::batch::{IterationRow, Rows, RunRow};
 use engine::event::Event;
+use engine::run::Kind;
 use engine::time::Timestamp;
 use runtime::memory::{entry_positions, terms};
 use serde::Serialize;
+use std::sync::LazyLock;
 
 pub fn json(value: &impl Serialize) -> Value {
     Value::from(serde_json::to_string(value).unwrap_or_else(|_| "null".into()))
@@ -20,15 +22,17 @@ pub fn optional_time(at: Option<Timestamp>) -> Value {
     Value::from(at.map(|at| at.0))
 }
 
-fn placeholders(count: usize) -> String {
-    (1..=count).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ")
+/// What a batch means for the run's own row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Born,
+    /// Its standing, limits, questions or report may have changed.
+    Turned,
+    /// It goes on as it is.
+    Working,
 }
 
-pub fn insert(table: &str, columns: &str, rest: &str) -> String {
-    format!("INSERT INTO {table} ({columns}) VALUES ({}){rest}", placeholders(columns.split(',').count()))
-}
-
-pub fn events(tables: &Tables, events: &[Event]) -> Option<Statement> {
+pub fn events(kind: Kind, events: &[Event]) -> Option<Statement> {
     let row = |event: &Event| {
         vec![
             id(event.run_id),
@@ -43,12 +47,15 @@ pub fn events(tables: &Tables, events: &[Event]) -> Option<Statement> {
         ]
     };
     let rows: Vec<_> = events.iter().map(row).collect();
-    (!rows.is_empty()).then(|| Statement::many(insert(tables.events, crate::tables::EVENT, ""), rows))
+    (!rows.is_empty()).then(|| Statement::many(tables::INSERT_EVENT.of(kind), rows))
 }
 
-/// Everything the rows say, for a run that has a row already or one that has none.
-pub fn projections(tables: &Tables, rows: &Rows, is_new: bool) -> Vec<Statement> {
-    let mut statements = if is_new { born(tables, &rows.run) } else { vec![advanced(tables, &rows.run)] };
+pub fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
+    let mut statements = match stage {
+        Stage::Born => born(&rows.run),
+        Stage::Turned => vec![advanced(&rows.run, &tables::TURN_RUN, follows(&rows.run))],
+        Stage::Working => vec![advanced(&rows.run, &tables::WORK_RUN, working(&rows.run))],
+    };
     statements.extend(iterations(&rows.iterations));
     statements.extend(crate::tree::statements(rows));
     statements.extend(entries(rows));
@@ -56,7 +63,7 @@ pub fn projections(tables: &Tables, rows: &Rows, is_new: bool) -> Vec<Statement>
     statements
 }
 
-fn born(tables: &Tables, run: &RunRow) -> Vec<Statement> {
+fn born(run: &RunRow) -> Vec<Statement> {
     let mut values = vec![
         id(run.id),
         id(run.owner),
@@ -69,7 +76,7 @@ fn born(tables: &Tables, run: &RunRow) -> Vec<Statement> {
         Value::from(terms::index(&[&run.objective])),
     ];
     values.extend(follows(run));
-    let mut statements = vec![Statement::new(insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""), values)];
+    let mut statements = vec![Statement::new(tables::INSERT_RUN.of(run.kind), values)];
     let projects: Vec<_> = run.project_ids.iter().map(|project| vec![id(run.id), id(project)]).collect();
     if !projects.is_empty() {
         statements.push(Statement::many(
@@ -80,12 +87,22 @@ fn born(tables: &Tables, run: &RunRow) -> Vec<Statement> {
     statements
 }
 
-fn advanced(tables: &Tables, run: &RunRow) -> Statement {
-    let mut values = follows(run);
+fn advanced(run: &RunRow, sql: &'static tables::PerKind, mut values: Vec<Value>) -> Statement {
     values.push(id(run.id));
-    let settings: Vec<String> =
-        FOLLOWS.split(',').zip(1..).map(|(column, n)| format!("{} = ?{n}", column.trim())).collect();
-    Statement::new(format!("UPDATE {} SET {} WHERE id = ?{}", tables.runs, settings.join(", "), values.len()), values)
+    Statement::new(sql.of(run.kind), values)
+}
+
+fn working(run: &RunRow) -> Vec<Value> {
+    vec![
+        Value::from(run.activity.as_str()),
+        Value::from(i64::from(run.iteration)),
+        json(&run.metrics),
+        json(&run.plan),
+        optional_id(run.workspace_document_id),
+        time(run.updated_at),
+        Value::from(run.last_seq),
+        Value::from(run.head.0.to_vec()),
+    ]
 }
 
 fn follows(run: &RunRow) -> Vec<Value> {
@@ -111,10 +128,13 @@ fn follows(run: &RunRow) -> Vec<Value> {
     ]
 }
 
-fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
-    let upsert = "ON CONFLICT (run_id, iteration) DO UPDATE SET status = excluded.status, summary = excluded.summary, \
+static UPSERT_ITERATION: LazyLock<String> = LazyLock::new(|| {
+    let upsert = " ON CONFLICT (run_id, iteration) DO UPDATE SET status = excluded.status, summary = excluded.summary, \
         progress = excluded.progress, metrics = excluded.metrics, artifacts = excluded.artifacts, ended_at = excluded.ended_at";
-    let sql = insert("homework_run_iterations", PART, &format!(" {upsert}"));
+    tables::insert("homework_run_iterations", PART, upsert)
+});
+
+fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
     let row = |row: &IterationRow| {
         let values = vec![
             id(row.run_id),
@@ -128,7 +148,7 @@ fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
             optional_time(row.ended_at),
         ];
         // One by one: a single upsert may not touch the same iteration twice.
-        Statement::new(sql.clone(), values)
+        Statement::new(UPSERT_ITERATION.as_str(), values)
     };
     iterations.iter().map(row).collect()
 }

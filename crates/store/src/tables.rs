@@ -37,6 +37,8 @@ pub const PART: &str = "run_id, iteration, status, summary, progress, metrics, a
 pub const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
     depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
     retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at";
+pub const NODE_CHANGES: &str = "status, role_state, message, paused, generation, scratchpad_tail, outcome, error, retryable, \
+    result, metrics, own_metrics, started_at, ended_at, updated_at";
 pub const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";
 pub const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, json_payload, content_hash, content_bytes, is_primary, \
     label, created_at";
@@ -46,6 +48,40 @@ pub const BORN: &str =
 /// What follows from its log.
 pub const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
     workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head";
+
+/// The part of it that changes while the run goes on as it is.
+pub const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head";
+
+/// A statement for each kind's tables, made once.
+pub struct PerKind(LazyLock<Vec<String>>);
+
+impl PerKind {
+    pub fn of(&'static self, kind: Kind) -> &'static str {
+        Kind::ALL.iter().position(|known| *known == kind).map_or("", |at| &self.0[at])
+    }
+}
+
+fn per_kind(sql: impl Fn(Tables) -> String) -> Vec<String> {
+    Kind::ALL.iter().map(|kind| sql(tables(*kind))).collect()
+}
+
+pub static INSERT_EVENT: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.events, EVENT, ""))));
+pub static INSERT_RUN: PerKind =
+    PerKind(LazyLock::new(|| per_kind(|tables| insert(tables.runs, &format!("{BORN}, {FOLLOWS}"), ""))));
+/// The values of [`FOLLOWS`], then the run.
+pub static TURN_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, FOLLOWS))));
+/// The values of [`WORKING`], then the run.
+pub static WORK_RUN: PerKind = PerKind(LazyLock::new(|| per_kind(|tables| update(tables.runs, WORKING))));
+
+pub fn insert(table: &str, columns: &str, rest: &str) -> String {
+    let places: Vec<String> = (1..=columns.split(',').count()).map(|n| format!("?{n}")).collect();
+    format!("INSERT INTO {table} ({columns}) VALUES ({}){rest}", places.join(", "))
+}
+
+fn update(table: &str, columns: &str) -> String {
+    let set: Vec<String> = columns.split(',').zip(1..).map(|(column, n)| format!("{} = ?{n}", column.trim())).collect();
+    format!("UPDATE {table} SET {} WHERE id = ?{}", set.join(", "), set.len() + 1)
+}
 
 /// The same select over every kind's table, as one relation.
 fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {

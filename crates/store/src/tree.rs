@@ -1,9 +1,10 @@
 //! A tree's own projections as statements: its nodes, their plans and their artifacts.
 
-use crate::rows::{insert, json, optional_time, time};
+use crate::rows::{json, optional_time, time};
 use crate::sql::{Statement, Value, id, optional_id};
-use crate::tables::{ARTIFACT, NODE, PLAN};
+use crate::tables::{ARTIFACT, NODE, NODE_CHANGES, PLAN, insert};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
+use std::sync::LazyLock;
 
 pub fn statements(rows: &Rows) -> Vec<Statement> {
     let mut statements = Vec::new();
@@ -11,21 +12,26 @@ pub fn statements(rows: &Rows) -> Vec<Statement> {
         let sql = "UPDATE tree_agent_runs SET root_node_id = ?1 WHERE id = ?2";
         statements.push(Statement::new(sql, vec![id(root.id), id(root.run_id)]));
     }
-    let mut write = |table, columns: &str, values: Vec<Vec<Value>>| {
+    let mut write = |sql: &'static LazyLock<String>, values: Vec<Vec<Value>>| {
         if !values.is_empty() {
-            statements.push(Statement::many(insert(table, columns, &upsert(columns)), values));
+            statements.push(Statement::many(sql.as_str(), values));
         }
     };
-    write("tree_agent_nodes", NODE, rows.nodes.iter().map(node).collect());
-    write("tree_agent_plans", PLAN, rows.plans.iter().map(plan).collect());
-    write("tree_agent_artifacts", ARTIFACT, rows.artifacts.iter().map(artifact).collect());
+    write(&UPSERT_NODE, rows.nodes.iter().map(node).collect());
+    write(&INSERT_PLAN, rows.plans.iter().map(plan).collect());
+    write(&UPSERT_ARTIFACT, rows.artifacts.iter().map(artifact).collect());
     statements
 }
 
-/// A row that is there already becomes what it is now.
-fn upsert(columns: &str) -> String {
-    let set = columns.split(',').map(str::trim).skip(2).map(|column| format!("{column} = excluded.{column}"));
-    format!(" ON CONFLICT (id) DO UPDATE SET {}", set.collect::<Vec<_>>().join(", "))
+static UPSERT_NODE: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_nodes", NODE, NODE_CHANGES));
+static INSERT_PLAN: LazyLock<String> =
+    LazyLock::new(|| insert("tree_agent_plans", PLAN, " ON CONFLICT (id) DO NOTHING"));
+static UPSERT_ARTIFACT: LazyLock<String> = LazyLock::new(|| upsert("tree_agent_artifacts", ARTIFACT, "is_primary"));
+
+/// A row that is there already becomes what it is now. Columns that never change are left alone, and so their indexes.
+fn upsert(table: &str, columns: &str, changes: &str) -> String {
+    let set = changes.split(',').map(str::trim).map(|column| format!("{column} = excluded.{column}"));
+    insert(table, columns, &format!(" ON CONFLICT (id) DO UPDATE SET {}", set.collect::<Vec<_>>().join(", ")))
 }
 
 fn number(number: u32) -> Value {

@@ -75,6 +75,16 @@ impl Fact {
         }
     }
 
+    /// Part of the work: it leaves the run's standing, limits, questions and report as they were.
+    pub fn is_work(&self) -> bool {
+        match self {
+            Fact::Effect(_) => true,
+            Fact::Homework(fact) => !matches!(fact, Homework::RunStarted(_)),
+            Fact::Tree(fact) => !matches!(fact, Tree::RunStarted(_)),
+            Fact::Run(_) | Fact::Unknown(_) => false,
+        }
+    }
+
     /// `None` for facts of another version: they are never written again.
     pub fn encode(&self) -> Option<String> {
         match self {

@@ -1,9 +1,10 @@
 //! A new run's brief: everything it may do, checked before the first event. What is wrong is said with
 //! the value and the limit; nothing is recorded then.
 
-use super::House;
 use super::caller::Caller;
 use super::problems::Problem;
+use super::shape::{Shape, form, id, list, named, one_of, text, up_to, words};
+use super::{House, records};
 use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
 use engine::facts::run::Queued;
@@ -12,6 +13,8 @@ use engine::model::Models;
 use engine::run::{Criterion, Kind, ScopeKind};
 use serde::{Deserialize, Serialize};
 
+/// Said here for clients; the engine is who refuses.
+const MAX_OBJECTIVE: usize = 32_768;
 const MAX_CRITERIA: usize = 50;
 const MAX_CRITERION: usize = 2_000;
 
@@ -42,6 +45,26 @@ pub struct NewRun {
     pub models: ModelNames,
 }
 
+pub fn shape() -> Shape {
+    let names = form([], [("fast", text()), ("balanced", text()), ("powerful", text())]);
+    named(
+        "NewRun",
+        form(
+            [("kind", one_of(Kind::ALL.iter().map(|kind| kind.name()))), ("objective", words(MAX_OBJECTIVE))],
+            [
+                ("id", id()),
+                ("scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name()))),
+                ("project_ids", list(id())),
+                ("success_criteria", up_to(MAX_CRITERIA, words(MAX_CRITERION))),
+                ("tools", list(text())),
+                ("budgets", records::budgets()),
+                ("model", text()),
+                ("models", names),
+            ],
+        ),
+    )
+}
+
 pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
     let kind = Kind::parse(&new.kind).ok_or_else(|| Problem::invalid("unknown_kind", unknown_kind(&new.kind)))?;
     let success_criteria = criteria(new.success_criteria)?;
@@ -64,7 +87,7 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         tools,
         budgets: budgets(&new.budgets, &models),
         models,
-        owner: caller.0.id,
+        owner: caller.id(),
         warnings,
     };
     match engine::run::check_brief(&brief) {

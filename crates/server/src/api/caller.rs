@@ -1,33 +1,52 @@
 //! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
 
 use super::problems::Problem;
-use super::{House, MAX_BODY};
-use crate::link::ACTOR_HEADER;
+use super::route::Access;
+use super::{House, MAX_BODY, door};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
-use engine::ids::RunId;
+use engine::ids::{ActorId, RunId};
 use engine::workspace::{ActorRecord, Scope};
-use runtime::ports::LOCAL_HANDLE;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The actor behind a request.
-pub struct Caller(pub ActorRecord);
+/// The actor behind a request, as the door found them.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub record: ActorRecord,
+    pub access: Access,
+}
 
 impl Caller {
+    /// Someone who acts over the owner's own socket.
+    pub fn of_owner(record: ActorRecord) -> Caller {
+        Caller { record, access: Access::Admin }
+    }
+
+    pub fn id(&self) -> ActorId {
+        self.record.id
+    }
+
     pub fn scope(&self) -> Scope {
-        Scope::Actor(self.0.id)
+        Scope::Actor(self.id())
     }
 
     pub fn actor(&self) -> Actor {
-        match self.0.kind {
-            ActorKind::Person => Actor::Person(self.0.id),
-            ActorKind::Subagent => Actor::Subagent(self.0.id),
+        match self.record.kind {
+            ActorKind::Person => Actor::Person(self.id()),
+            ActorKind::Subagent => Actor::Subagent(self.id()),
         }
+    }
+
+    /// Comes to its end when these credentials stop being valid: a stream ends with it. The owner's never do.
+    pub fn revoked(&self) -> BoxFuture<'static, ()> {
+        std::future::pending().boxed()
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
@@ -39,10 +58,9 @@ impl Caller {
 impl FromRequestParts<Arc<House>> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
-        let handle = parts.headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
-        let record = house.store.actor(handle).await?;
-        record.map(Caller).ok_or_else(|| Problem::not_found("actor", handle))
+    async fn from_request_parts(parts: &mut Parts, _house: &Arc<House>) -> Result<Self, Problem> {
+        // A public route has nobody behind it; one that needs somebody says so in the table.
+        parts.extensions.get::<Caller>().cloned().ok_or_else(door::unauthorized)
     }
 }
 

@@ -3,7 +3,10 @@
 
 use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
-use super::{Answer, House};
+use super::route::Access::Run;
+use super::route::Route;
+use super::shape::{Shape, form, id, list, one_of, text, words};
+use super::{Answer, House, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -18,6 +21,37 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 type Told = Answer<Json<RunRow>>;
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/api/runs/{id}/cancel", Run, "End the run", cancel).gives_run(),
+        Route::post("/api/runs/{id}/pause", Run, "Let calls in flight finish and start no more", pause).gives_run(),
+        Route::post("/api/runs/{id}/resume", Run, "Let a paused run go on", resume).gives_run(),
+        Route::post("/api/runs/{id}/respond", Run, "Answer questions and go on", respond)
+            .takes(form([("answers", list(answer()))], [("budgets", records::budgets())]))
+            .gives_run(),
+        Route::post("/api/runs/{id}/continue", Run, "Continue a stopped or failed run", go_on)
+            .takes(form([], [("budgets", records::budgets()), ("message", text())]))
+            .gives_run(),
+        Route::post("/api/runs/{id}/messages", Run, "Tell the run something", say)
+            .takes(form([("text", words(MAX_MESSAGE))], [("node_id", id()), ("lane", one_of(["steer", "queue"]))]))
+            .gives_run(),
+        Route::patch("/api/runs/{id}/budgets", Run, "Raise or lower limits while it runs", set_budgets)
+            .takes(records::budgets())
+            .gives_run(),
+        Route::post("/api/runs/{id}/effects/{effect}", Run, "Settle an effect whose outcome nobody knows", resolve)
+            .takes(form([("decision", one_of(["happened", "did_not", "retry"]))], [("note", text())]))
+            .gives_run(),
+        Route::post("/api/runs/{id}/drive", Run, "Ask this process to drive the run too", drive).gives_run(),
+    ]
+}
+
+fn answer() -> Shape {
+    form([("text", text())], [("question_id", id())])
+}
+
+/// Said here for clients; the engine is who refuses.
+const MAX_MESSAGE: usize = 32_768;
 
 async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
     caller.run(house, run).await?;
@@ -34,15 +68,15 @@ impl From<CommandError> for Problem {
     }
 }
 
-pub async fn cancel(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
+async fn cancel(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
     tell(&house, &caller, id, Command::Cancel).await.map(Json)
 }
 
-pub async fn pause(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
+async fn pause(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
     tell(&house, &caller, id, Command::Pause).await.map(Json)
 }
 
-pub async fn resume(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
+async fn resume(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
     tell(&house, &caller, id, Command::Resume).await.map(Json)
 }
 
@@ -63,7 +97,7 @@ pub struct GivenAnswer {
 }
 
 /// Limits first, so that the answer finds the room it was given.
-pub async fn respond(
+async fn respond(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -90,7 +124,7 @@ pub struct Continuation {
     pub message: Option<String>,
 }
 
-pub async fn go_on(
+async fn go_on(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -113,18 +147,13 @@ fn steer() -> Lane {
     Lane::Steer
 }
 
-pub async fn say(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(id): Id<RunId>,
-    Sent(message): Sent<Message>,
-) -> Told {
+async fn say(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Sent(message): Sent<Message>) -> Told {
     tell(&house, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane })
         .await
         .map(Json)
 }
 
-pub async fn set_budgets(
+async fn set_budgets(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -141,7 +170,7 @@ pub struct Resolution {
     pub note: Option<String>,
 }
 
-pub async fn resolve(
+async fn resolve(
     State(house): State<Arc<House>>,
     caller: Caller,
     Path((id, effect)): Path<(String, String)>,
@@ -153,7 +182,7 @@ pub async fn resolve(
 }
 
 /// Ask this process to drive the run too.
-pub async fn drive(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
+async fn drive(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
     let row = caller.run(&house, id).await?;
     house.desk()?.drive(id);
     Ok(Json(row))

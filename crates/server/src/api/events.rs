@@ -2,7 +2,10 @@
 //! the broadcast only says when to look again.
 
 use super::caller::{Asked, Caller, Id};
-use super::{Answer, House};
+use super::route::Access::Read;
+use super::route::Route;
+use super::shape::{self, count, one_of, text, whole};
+use super::{Answer, House, records};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
@@ -12,7 +15,7 @@ use engine::event::StoredEvent;
 use engine::ids::RunId;
 use engine::run::Status;
 use engine::workspace::Scope;
-use futures::stream;
+use futures::{StreamExt, stream};
 use runtime::ports::StoreError;
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -26,14 +29,28 @@ const MAX_PAGE: usize = 1_000;
 /// Looking again without a hint: another process may be the one that writes.
 const POLL: Duration = Duration::from_millis(100);
 
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
+            .asks("after", count())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, shape::page(records::event())),
+        Route::get("/api/runs/{id}/stream", Read, "The log as server-sent events", stream)
+            .asks("after", count())
+            .asks("until", one_of(["settled", "ended"]))
+            .header("Last-Event-ID", text())
+            .gives_text(200, "text/event-stream"),
+    ]
+}
+
 #[derive(Deserialize)]
-pub struct PageQuery {
+struct PageQuery {
     #[serde(default)]
     after: u64,
     limit: Option<usize>,
 }
 
-pub async fn page(
+async fn page(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -54,7 +71,7 @@ fn public(event: StoredEvent) -> String {
 }
 
 #[derive(Deserialize)]
-pub struct StreamQuery {
+struct StreamQuery {
     after: Option<u64>,
     /// End, with the run object, instead of waiting for more.
     until: Option<Until>,
@@ -77,7 +94,7 @@ impl Until {
     }
 }
 
-pub async fn stream(
+async fn stream(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -96,6 +113,7 @@ pub async fn stream(
         ended: false,
     };
     let events = stream::unfold(tail, |mut tail| async move { Some((Ok::<_, Infallible>(tail.next().await?), tail)) });
+    let events = events.take_until(caller.revoked());
     Ok(axum::response::Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(10))))
 }
 

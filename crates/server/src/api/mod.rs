@@ -4,9 +4,15 @@
 mod brief;
 mod caller;
 mod commands;
+pub mod door;
 mod events;
+mod openapi;
 pub mod problems;
+mod process;
+mod records;
+mod route;
 mod runs;
+mod shape;
 mod workspace;
 
 pub use brief::NewRun;
@@ -16,8 +22,9 @@ pub use workspace::Workspace;
 use crate::catalogue::Catalogue;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{delete, get, patch, post};
+use door::Door;
 use problems::Problem;
+use route::Route;
 use runtime::ports::{Clock, Store};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -71,35 +78,15 @@ impl House {
     }
 }
 
-pub fn router(house: Arc<House>) -> Router {
-    Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/api/holder", get(runs::holder))
-        .route("/api/runs", get(runs::list).post(runs::create))
-        .route("/api/runs/{id}", get(runs::show))
-        .route("/api/runs/{id}/iterations", get(runs::iterations))
-        .route("/api/runs/{id}/report", get(runs::report))
-        .route("/api/runs/{id}/report.md", get(runs::report_markdown))
-        .route("/api/runs/{id}/workspace", get(workspace::of_run))
-        .route("/api/runs/{id}/events", get(events::page))
-        .route("/api/runs/{id}/stream", get(events::stream))
-        .route("/api/runs/{id}/cancel", post(commands::cancel))
-        .route("/api/runs/{id}/pause", post(commands::pause))
-        .route("/api/runs/{id}/resume", post(commands::resume))
-        .route("/api/runs/{id}/respond", post(commands::respond))
-        .route("/api/runs/{id}/continue", post(commands::go_on))
-        .route("/api/runs/{id}/messages", post(commands::say))
-        .route("/api/runs/{id}/budgets", patch(commands::set_budgets))
-        .route("/api/runs/{id}/effects/{effect}", post(commands::resolve))
-        .route("/api/runs/{id}/drive", post(commands::drive))
-        .route("/api/projects", get(workspace::projects).post(workspace::create_project))
-        .route("/api/projects/{id}/members", post(workspace::grant))
-        .route("/api/projects/{id}/members/{actor}", delete(workspace::revoke))
-        .route("/api/documents/{id}", get(workspace::document))
-        .route("/api/documents/{id}/entries", get(workspace::entries))
-        .route("/api/documents/{id}/versions", get(workspace::versions))
-        .route("/api/search", get(workspace::search))
-        .route("/api/actors", get(workspace::actors).post(workspace::create_actor))
+/// Every route there is. A new one is a line in its module's `routes()`.
+fn table() -> Vec<Route> {
+    [process::routes(), runs::routes(), commands::routes(), events::routes(), workspace::routes()].concat()
+}
+
+pub fn router(house: Arc<House>, door: Door) -> Router {
+    route::serve(table(), &house, door)
+        .fallback(process::nowhere)
+        .method_not_allowed_fallback(process::no_such_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(house)
 }

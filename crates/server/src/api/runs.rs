@@ -3,7 +3,10 @@
 use super::brief::{self, NewRun};
 use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
-use super::{Answer, HolderView, House, Page};
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, count, flag, id, list as list_of, nullable, one_of, open, page, record, text, time, whole};
+use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -18,12 +21,49 @@ use std::sync::Arc;
 
 const MAX_PAGE: usize = 200;
 
-pub async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
-    Json(HolderView { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").into(), drives: house.drives })
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
+            .asks("kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
+            .asks("status", one_of(Status::ALL.iter().map(|status| status.name())))
+            .asks("q", text())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(records::run())),
+        Route::post("/api/runs", Run, "Start a run", create)
+            .takes(brief::shape())
+            .gives(201, records::run())
+            .gives(200, records::run())
+            .refuses([404]),
+        Route::get("/api/runs/{id}", Read, "A run with metrics, budgets, plan and questions", show)
+            .gives(200, records::run()),
+        Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
+            .gives(200, list_of(iteration())),
+        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report).gives(200, open()),
+        Route::get("/api/runs/{id}/report.md", Read, "The report as markdown", report_markdown)
+            .gives_text(200, "text/markdown"),
+    ]
+}
+
+fn iteration() -> Shape {
+    record(
+        [
+            ("run_id", id()),
+            ("iteration", count()),
+            ("status", text()),
+            ("summary", text()),
+            ("progress", flag()),
+            ("metrics", records::metrics()),
+            ("artifacts", open()),
+            ("started_at", time()),
+            ("ended_at", nullable(time())),
+        ],
+        [],
+    )
 }
 
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-pub async fn create(
+async fn create(
     State(house): State<Arc<House>>,
     caller: Caller,
     Sent(new): Sent<NewRun>,
@@ -43,7 +83,7 @@ pub fn mint<T: From<uuid::Uuid>>(house: &House) -> T {
 }
 
 #[derive(Deserialize)]
-pub struct ListQuery {
+struct ListQuery {
     kind: Option<String>,
     status: Option<String>,
     q: Option<String>,
@@ -51,7 +91,7 @@ pub struct ListQuery {
     limit: Option<usize>,
 }
 
-pub async fn list(
+async fn list(
     State(house): State<Arc<House>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
@@ -79,11 +119,11 @@ fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'stati
     })
 }
 
-pub async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
+async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
     caller.run(&house, id).await.map(Json)
 }
 
-pub async fn iterations(
+async fn iterations(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
@@ -92,11 +132,11 @@ pub async fn iterations(
     Ok(Json(house.store.iterations(&caller.scope(), id).await?))
 }
 
-pub async fn report(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {
+async fn report(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {
     Ok(Json(reported(&house, &caller, id).await?.report))
 }
 
-pub async fn report_markdown(
+async fn report_markdown(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,

@@ -41,7 +41,7 @@ async fn world() -> World {
     let performer = catalogue.performer(store.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone());
     let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All };
-    World { router: router(Arc::new(house)), drive }
+    World { router: router(Arc::new(house), Door::Private), drive }
 }
 
 impl World {

@@ -2,7 +2,10 @@
 
 use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
-use super::{Answer, House, runs};
+use super::route::Access::{Admin, Read, Run};
+use super::route::Route;
+use super::shape::{count, form, id, list, nullable, one_of, open, record, text, whole, words};
+use super::{Answer, House, records, runs};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -16,6 +19,47 @@ use std::sync::Arc;
 
 const MANY: usize = 10_000;
 
+pub fn routes() -> Vec<Route> {
+    let workspace = record(
+        [
+            ("workspace_document_id", nullable(id())),
+            ("documents", list(records::document())),
+            ("tasks", list(records::task())),
+            ("edges", list(records::edge())),
+        ],
+        [],
+    );
+    vec![
+        Route::get("/api/runs/{id}/workspace", Read, "What the run made, as documents, tasks and edges", of_run)
+            .gives(200, workspace),
+        Route::get("/api/documents/{id}", Read, "A document", document).gives(200, records::document()),
+        Route::get("/api/documents/{id}/entries", Read, "A scratchpad's entries, newest first", entries)
+            .asks("before", count())
+            .asks("limit", whole(1, 500))
+            .gives(200, list(open())),
+        Route::get("/api/documents/{id}/versions", Read, "A document's versions, newest first", versions)
+            .gives(200, list(open())),
+        Route::get("/api/search", Read, "Full-text search over documents, tasks and projects", search)
+            .asks("q", text())
+            .asks("kind", one_of(["document", "task", "project"]))
+            .asks("project_id", id())
+            .asks("limit", whole(1, 200))
+            .gives(200, list(open())),
+        Route::get("/api/projects", Read, "The projects you may see", projects).gives(200, list(records::project())),
+        Route::post("/api/projects", Run, "A new project, yours", create_project)
+            .takes(form([("title", words(500))], [("description", text())]))
+            .gives(201, records::project()),
+        Route::post("/api/projects/{id}/members", Run, "Let someone see and change a project", grant)
+            .takes(form([("actor", text())], []))
+            .gives(200, records::actor()),
+        Route::delete("/api/projects/{id}/members/{actor}", Run, "Take that back", revoke).gives(200, records::actor()),
+        Route::get("/api/actors", Read, "People and subagents", actors).gives(200, list(records::actor())),
+        Route::post("/api/actors", Admin, "A new person", create_actor)
+            .takes(form([("handle", text())], [("name", nullable(text()))]))
+            .gives(201, records::actor()),
+    ]
+}
+
 /// Everything a run made, and how it hangs together.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Workspace {
@@ -25,7 +69,7 @@ pub struct Workspace {
     pub edges: Vec<Edge>,
 }
 
-pub async fn of_run(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Workspace>> {
+async fn of_run(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Workspace>> {
     let run = caller.run(&house, id).await?;
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
@@ -42,21 +86,17 @@ async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Docum
     house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document", id))
 }
 
-pub async fn document(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(id): Id<DocumentId>,
-) -> Answer<Json<Document>> {
+async fn document(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Json<Document>> {
     visible(&house, &caller, id).await.map(Json)
 }
 
 #[derive(Deserialize)]
-pub struct EntriesQuery {
+struct EntriesQuery {
     before: Option<i64>,
     limit: Option<usize>,
 }
 
-pub async fn entries(
+async fn entries(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
@@ -67,11 +107,7 @@ pub async fn entries(
     Ok(Json(house.store.entries(&caller.scope(), id, query.before, limit).await?))
 }
 
-pub async fn versions(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(id): Id<DocumentId>,
-) -> Answer<Json<Vec<Value>>> {
+async fn versions(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Json<Vec<Value>>> {
     visible(&house, &caller, id).await?;
     let versions = house.store.versions(&caller.scope(), id).await?;
     Ok(Json(versions.into_iter().map(version).collect()))
@@ -83,7 +119,7 @@ fn version(version: DocumentVersion) -> Value {
 }
 
 #[derive(Deserialize)]
-pub struct SearchQuery {
+struct SearchQuery {
     q: String,
     /// `document`, `task` or `project`.
     kind: Option<String>,
@@ -91,7 +127,7 @@ pub struct SearchQuery {
     limit: Option<usize>,
 }
 
-pub async fn search(
+async fn search(
     State(house): State<Arc<House>>,
     caller: Caller,
     Asked(query): Asked<SearchQuery>,
@@ -122,19 +158,19 @@ fn hit(hit: Hit) -> Value {
     json!({"kind": kind, "id": hit.id, "project_id": hit.project_id, "title": hit.title, "excerpt": hit.excerpt})
 }
 
-pub async fn projects(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<Project>>> {
+async fn projects(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<Project>>> {
     Ok(Json(house.store.projects(&caller.scope(), MANY).await?))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewProject {
+struct NewProject {
     title: String,
     #[serde(default)]
     description: String,
 }
 
-pub async fn create_project(
+async fn create_project(
     State(house): State<Arc<House>>,
     caller: Caller,
     Sent(new): Sent<NewProject>,
@@ -142,7 +178,7 @@ pub async fn create_project(
     house.desk()?;
     let title = titled(&new.title)?;
     let id: ProjectId = runs::mint(&house);
-    let mutation = Mutation::CreateProject { id, title, description: new.description, owner: caller.0.id };
+    let mutation = Mutation::CreateProject { id, title, description: new.description, owner: caller.id() };
     house.store.change(vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
     let project = house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project", id))?;
     Ok((StatusCode::CREATED, Json(project)))
@@ -158,7 +194,7 @@ fn titled(text: &str) -> Answer<String> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewMember {
+struct NewMember {
     actor: String,
 }
 
@@ -168,7 +204,7 @@ async fn member(house: &House, caller: &Caller, project: ProjectId, name: &str) 
     house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor", name))
 }
 
-pub async fn grant(
+async fn grant(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(project): Id<ProjectId>,
@@ -179,7 +215,7 @@ pub async fn grant(
     Ok(Json(actor))
 }
 
-pub async fn revoke(
+async fn revoke(
     State(house): State<Arc<House>>,
     caller: Caller,
     Path((project, name)): Path<(String, String)>,
@@ -196,18 +232,18 @@ pub async fn revoke(
     }
 }
 
-pub async fn actors(State(house): State<Arc<House>>, _caller: Caller) -> Answer<Json<Vec<ActorRecord>>> {
+async fn actors(State(house): State<Arc<House>>, _caller: Caller) -> Answer<Json<Vec<ActorRecord>>> {
     Ok(Json(house.store.actors().await?))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewActor {
+struct NewActor {
     handle: String,
     name: Option<String>,
 }
 
-pub async fn create_actor(
+async fn create_actor(
     State(house): State<Arc<House>>,
     _caller: Caller,
     Sent(new): Sent<NewActor>,

@@ -8,6 +8,7 @@ use crate::config::{Config, Database};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use engine::batch::RunRow;
+use std::net::SocketAddr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -24,10 +25,21 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
         )));
     }
     let mut signals = Signals::new()?;
-    let attached = attach::to_serve(config, &session.actor).await?;
+    let mut attached = attach::to_serve(config, &session.actor).await?;
+    let address = match role {
+        Role::Up => attached.listen(&config.listen).await.map(Some),
+        Role::Worker => Ok(None),
+    };
+    let address = match address {
+        Ok(address) => address,
+        Err(failure) => {
+            attached.close().await;
+            return Err(failure);
+        }
+    };
     let resumed: Page<RunRow> = attached.link.get("/api/runs?status=running&limit=200").await?;
     let queued: Page<RunRow> = attached.link.get("/api/runs?status=queued&limit=200").await?;
-    for line in greeting(session, role, resumed.items.len(), queued.items.len()) {
+    for line in greeting(session, address, resumed.items.len(), queued.items.len()) {
         print(&line);
     }
     signals.next().await;
@@ -42,12 +54,12 @@ fn socket(config: &Config) -> String {
     own.map_or_else(|| "(served by another process)".into(), |holder| holder.socket.display().to_string())
 }
 
-fn greeting(session: &Session, role: Role, resumed: usize, queued: usize) -> Vec<String> {
+fn greeting(session: &Session, address: Option<SocketAddr>, resumed: usize, queued: usize) -> Vec<String> {
     let config = &session.config;
-    let what = if role == Role::Up { "pleach is up" } else { "pleach worker" };
+    let what = address.map_or_else(|| "pleach worker".into(), |address| format!("pleach is up at http://{address}"));
     let model = config.model.names().balanced.unwrap_or_else(|| "(chosen per run)".into());
     vec![
-        format!("{what}: up to {} runs at once", config.workers.value),
+        format!("{what}, up to {} runs at once", config.workers.value),
         format!("data      {}", config.data_dir.value.display()),
         format!("database  {}", config.database.value),
         format!("socket    {}", socket(config)),

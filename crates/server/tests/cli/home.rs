@@ -82,6 +82,7 @@ impl Home {
         command.args(arguments).current_dir(self.folder.path()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.folder.path()).env("PLEACH_DATA_DIR", self.data()).env("NO_COLOR", "1");
+        command.env("PLEACH_LISTEN", "127.0.0.1:0");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -42,7 +42,7 @@ impl SqlStore {
         for table in tables.parts.iter().copied().chain(["run_projects", "notifications", "onto_document_entries"]) {
             statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run));
         }
-        statements.extend(rows::projections(&tables, &rows, true));
+        statements.extend(rows::projections(&rows, rows::Stage::Born));
         self.backend.write(statements).await.map(drop).map_err(unguarded)
     }
 }

@@ -25,6 +25,9 @@ const BUSY: Duration = Duration::from_secs(5);
 const LOG_LIMIT: i64 = 64 << 20;
 /// Pages in the log before it is folded into the file: a page that many commits touch is then written there once.
 const FOLD_AFTER: i64 = 4_000;
+/// Bytes in a page of a new database. A commit writes whole pages, one or two of each table and index it touches, and its
+/// rows are small.
+const PAGE: i64 = 2_048;
 const STATEMENTS: usize = 256;
 
 pub enum Sqlite {
@@ -71,6 +74,7 @@ fn writable(
 ) -> Result<Connection, StoreError> {
     refuse_old()?;
     let prepare = |connection: &Connection| -> rusqlite::Result<()> {
+        connection.pragma_update(None, "page_size", PAGE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
@@ -142,6 +146,13 @@ impl Backend for Sqlite {
             Sqlite::Inline(connection) => {
                 execute::read(&connection.lock().unwrap_or_else(PoisonError::into_inner), &query)
             }
+        }
+    }
+
+    async fn glance(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+        match self {
+            Sqlite::Threaded { readers, .. } | Sqlite::ReadOnly(readers) => readers.glance(&query).await,
+            Sqlite::Inline(_) => self.read(query).await,
         }
     }
 

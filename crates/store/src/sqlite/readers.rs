@@ -7,7 +7,7 @@ use runtime::ports::Clock;
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 const AT_ONCE: usize = 4;
 
@@ -29,11 +29,20 @@ impl Readers {
     }
 
     pub async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
-        let closed = |_| StoreError::Unavailable("the database was closed".into());
-        let _slot = self.slots.acquire().await.map_err(closed)?;
+        let _slot = self.slot().await?;
         let shared = self.shared.clone();
         let ended = |error| StoreError::Unavailable(format!("a read was cut off: {error}"));
         tokio::task::spawn_blocking(move || shared.read(&query)).await.map_err(ended)?
+    }
+
+    /// On the caller's thread.
+    pub async fn glance(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
+        let _slot = self.slot().await?;
+        self.shared.read(query)
+    }
+
+    async fn slot(&self) -> Result<SemaphorePermit<'_>, StoreError> {
+        self.slots.acquire().await.map_err(|_| StoreError::Unavailable("the database was closed".into()))
     }
 }
 

@@ -1,0 +1,162 @@
+//! The API document (OpenAPI 3.1), made from the route table. Shapes with a name are written once among the
+//! components and referred to from everywhere else.
+
+use super::route::{Access, Body, Route};
+use super::shape::{Shape, id, text, words};
+use super::{records, table};
+use axum::http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| document(&table()).to_string());
+
+pub fn published() -> &'static str {
+    &DOCUMENT
+}
+
+pub fn document(routes: &[Route]) -> Value {
+    let mut paths = Map::new();
+    for route in routes {
+        let methods = paths.entry(route.path).or_insert_with(|| json!({}));
+        methods[route.method.as_str().to_lowercase()] = operation(route);
+    }
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Pleach",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Runs long LLM work durably. Errors are RFC 9457 problems; unknown and forbidden are the same 404.",
+        },
+        "paths": paths,
+        "components": {"securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer"},
+            "session": {"type": "apiKey", "in": "cookie", "name": "pleach_session"},
+        }},
+    });
+    let mut schemas = Map::new();
+    lift(&mut document["paths"], &mut schemas);
+    document["components"]["schemas"] = Value::Object(schemas);
+    document
+}
+
+fn operation(route: &Route) -> Value {
+    let mut operation = json!({
+        "operationId": operation_id(route),
+        "summary": route.summary,
+        "tags": [tag(route.path)],
+        "x-access": route.access.name(),
+        "security": security(route.access),
+        "responses": responses(route),
+    });
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(shape) = &route.takes {
+        operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": shape}}});
+    }
+    operation
+}
+
+fn security(access: Access) -> Value {
+    match access {
+        Access::Public => json!([]),
+        _ => json!([{"token": []}, {"session": []}]),
+    }
+}
+
+/// `GET /api/runs/{id}/events` is `get_runs_id_events`.
+fn operation_id(route: &Route) -> String {
+    let letters = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
+    let path: String = route.path.trim_start_matches("/api").chars().map(letters).collect();
+    let words: Vec<&str> = path.split_whitespace().collect();
+    format!("{}_{}", route.method.as_str().to_lowercase(), words.join("_"))
+}
+
+fn tag(path: &str) -> &str {
+    path.trim_start_matches("/api").split('/').nth(1).filter(|word| !word.is_empty()).unwrap_or("pages")
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let path = in_path.map(|name| json!({"name": name, "in": "path", "required": true, "schema": path_shape(name)}));
+    let query = route.query.iter().map(|(name, shape)| json!({"name": name, "in": "query", "schema": shape}));
+    let mut headers = route.headers.clone();
+    if route.method == Method::POST && route.access != Access::Public {
+        headers.push(("Idempotency-Key", words(255)));
+    }
+    let headers = headers.into_iter().map(|(name, shape)| json!({"name": name, "in": "header", "schema": shape}));
+    path.chain(query).chain(headers).collect()
+}
+
+/// What names a thing is its id, but for these.
+fn path_shape(name: &str) -> Shape {
+    match name {
+        "effect" | "actor" | "handle" | "name" => text(),
+        _ => id(),
+    }
+}
+
+fn responses(route: &Route) -> Value {
+    let mut responses = Map::new();
+    for status in route.refusals() {
+        let content = json!({"application/problem+json": {"schema": records::problem()}});
+        responses.insert(status.to_string(), json!({"description": reason(status), "content": content}));
+    }
+    for (status, body) in &route.gives {
+        let content = match body {
+            Body::Json(shape) => json!({"application/json": {"schema": shape}}),
+            Body::Text(media_type) => json!({*media_type: {"schema": text()}}),
+        };
+        responses.insert(status.to_string(), json!({"description": reason(*status), "content": content}));
+    }
+    Value::Object(responses)
+}
+
+fn reason(status: u16) -> &'static str {
+    StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Answer")
+}
+
+/// Moves every schema that has a name into `schemas`, leaving a reference.
+fn lift(value: &mut Value, schemas: &mut Map<String, Value>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| lift(item, schemas)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| lift(field, schemas));
+            let name = fields.get("title").and_then(Value::as_str).filter(|_| fields.contains_key("type"));
+            if let Some(name) = name.map(str::to_owned) {
+                let reference = json!({"$ref": format!("#/components/schemas/{name}")});
+                schemas.insert(name, std::mem::replace(value, reference));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_route_is_documented_once_and_says_what_it_gives() {
+        let routes = table();
+        let ids: BTreeSet<String> = routes.iter().map(operation_id).collect();
+        assert_eq!(ids.len(), routes.len(), "two routes share an operation id");
+        for route in &routes {
+            assert!(!route.gives.is_empty(), "{} {} gives nothing", route.method, route.path);
+            assert!(!route.summary.is_empty() && !route.summary.ends_with('.'), "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema() {
+        let document = document(&table());
+        let text = document.to_string();
+        for reference in text.split("#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap();
+            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+        assert!(document["components"]["schemas"]["Run"]["properties"]["metrics"]["$ref"].is_string());
+    }
+}

@@ -1,0 +1,61 @@
+//! What the process says about itself: alive, ready, who holds the database, and what the API is.
+
+use super::problems::Problem;
+use super::route::{Access, Route};
+use super::shape::{count, one_of, open, record, text};
+use super::{Answer, HolderView, House, openapi};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::response::IntoResponse;
+use runtime::ports::LOCAL_HANDLE;
+use std::sync::Arc;
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/healthz", Access::Public, "The process is alive", healthy).gives_text(200, "text/plain"),
+        Route::get("/readyz", Access::Public, "The database answers and has this version's schema", ready)
+            .gives_text(200, "text/plain"),
+        Route::get("/openapi.json", Access::Public, "This document", document).gives(200, open()),
+        Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).gives(
+            200,
+            record([("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))], []),
+        ),
+    ]
+}
+
+async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// A store is only ever open with the schema it needs, so that it answers is all there is to ask.
+async fn ready(State(house): State<Arc<House>>) -> Answer<&'static str> {
+    match house.store.actor(LOCAL_HANDLE).await? {
+        Some(_) => Ok("ready\n"),
+        None => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database_unavailable",
+            "the database answers but has nobody in it yet",
+        )),
+    }
+}
+
+async fn document() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], openapi::published())
+}
+
+async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
+    Json(HolderView { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").into(), drives: house.drives })
+}
+
+pub async fn nowhere(uri: Uri) -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path()))
+}
+
+pub async fn no_such_method(method: Method, uri: Uri) -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        format!("{} does not take {method}; the Allow header says what it takes", uri.path()),
+    )
+}

@@ -1,0 +1,228 @@
+//! The shapes of the records that several routes give or take: runs, limits, documents, people.
+
+use super::shape::*;
+use engine::run::{Kind, ScopeKind, Status, StopReason};
+use engine::workspace::TaskState;
+use serde_json::json;
+
+pub fn run() -> Shape {
+    let criterion = record([("id", text()), ("text", text())], []);
+    named(
+        "Run",
+        record(
+            [
+                ("id", id()),
+                ("kind", one_of(Kind::ALL.iter().map(|kind| kind.name()))),
+                ("objective", text()),
+                ("scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name()))),
+                ("project_ids", list(id())),
+                ("status", one_of(Status::ALL.iter().map(|status| status.name()))),
+                ("activity", text()),
+                ("stop_reason", nullable(one_of(StopReason::ALL.iter().map(|reason| reason.name())))),
+                ("stop_detail", nullable(text())),
+                ("iteration", count()),
+                ("budgets", open()),
+                ("metrics", metrics()),
+                ("plan", anything()),
+                ("success_criteria", list(criterion)),
+                ("questions", list(question())),
+                ("workspace_document_id", nullable(id())),
+                ("report", anything()),
+                ("model", text()),
+                ("owner", id()),
+                ("created_at", time()),
+                ("started_at", nullable(time())),
+                ("updated_at", time()),
+                ("ended_at", nullable(time())),
+                ("last_seq", count()),
+            ],
+            [("root_node_id", id())],
+        ),
+    )
+}
+
+pub fn metrics() -> Shape {
+    named(
+        "Metrics",
+        record(
+            [
+                ("tokens_in", count()),
+                ("tokens_out", count()),
+                ("tokens_cached", count()),
+                ("tokens_presumed", count()),
+                ("cost_usd", amount()),
+                ("cost_presumed_usd", amount()),
+                ("cost_known", flag()),
+                ("running_ms", count()),
+                ("llm_calls", count()),
+                ("tool_calls", count()),
+                ("no_progress_streak", count()),
+                ("by_model", open()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn question() -> Shape {
+    named(
+        "Question",
+        record(
+            [
+                ("id", id()),
+                ("text", text()),
+                ("options", list(text())),
+                ("answer", nullable(text())),
+                ("asked_at", time()),
+            ],
+            [
+                ("node_id", id()),
+                ("deadline_at", nullable(time())),
+                ("default", nullable(text())),
+                ("answered_at", nullable(time())),
+            ],
+        ),
+    )
+}
+
+/// Limits to set; what is absent stays as it is.
+pub fn budgets() -> Shape {
+    let limit = || whole(0, u32::MAX.into());
+    named(
+        "Budgets",
+        form(
+            [],
+            [
+                ("max_cost_usd", json!({"type": "number", "minimum": 0, "maximum": 1e9})),
+                ("max_tokens", count()),
+                ("max_wall_ms", count()),
+                ("max_iterations", limit()),
+                ("max_depth", limit()),
+                ("max_nodes", limit()),
+                ("max_bands", limit()),
+                ("max_steps_per_band", limit()),
+                ("max_replans", limit()),
+                ("max_parallel", limit()),
+                ("no_progress_limit", limit()),
+                ("repeat_limit", limit()),
+            ],
+        ),
+    )
+}
+
+/// An event of the log, as it is stored and streamed.
+pub fn event() -> Shape {
+    named(
+        "Event",
+        record(
+            [
+                ("runId", id()),
+                ("seq", whole(1, i64::MAX)),
+                ("type", text()),
+                ("timestamp", time()),
+                ("hash", text()),
+                ("payload", open()),
+            ],
+            [("nodeId", id()), ("parentNodeId", id()), ("actor", anything())],
+        ),
+    )
+}
+
+pub fn actor() -> Shape {
+    named(
+        "Actor",
+        record(
+            [
+                ("id", id()),
+                ("kind", one_of(["person", "subagent"])),
+                ("handle", text()),
+                ("name", text()),
+                ("created_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn project() -> Shape {
+    named(
+        "Project",
+        record(
+            [
+                ("id", id()),
+                ("title", text()),
+                ("description", text()),
+                ("version", count()),
+                ("created_at", time()),
+                ("updated_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn document() -> Shape {
+    named(
+        "Document",
+        record(
+            [
+                ("id", id()),
+                ("project_id", id()),
+                ("title", text()),
+                ("type_key", text()),
+                ("content", text()),
+                ("props", open()),
+                ("version", count()),
+                ("created_at", time()),
+                ("updated_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn task() -> Shape {
+    named(
+        "Task",
+        record(
+            [
+                ("id", id()),
+                ("project_id", id()),
+                ("title", text()),
+                ("description", text()),
+                ("state", task_state()),
+                ("props", open()),
+                ("version", count()),
+                ("created_at", time()),
+                ("updated_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn task_state() -> Shape {
+    one_of(TaskState::ALL.iter().map(|state| state.name()))
+}
+
+pub fn edge() -> Shape {
+    named(
+        "Edge",
+        record(
+            [
+                ("id", id()),
+                ("project_id", id()),
+                ("src", id()),
+                ("dst", id()),
+                ("rel", text()),
+                ("props", open()),
+                ("created_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn problem() -> Shape {
+    named("Problem", record([("type", text()), ("title", text()), ("status", whole(400, 599)), ("detail", text())], []))
+}

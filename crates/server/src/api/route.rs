@@ -1,0 +1,187 @@
+//! A route as a value: method, path, the access it needs, what it takes and gives, and its handler. The router, the
+//! API document and the table of access tests are all made from these; nothing is served that is not one.
+
+use super::House;
+use super::door::{self, Door};
+use super::records;
+use super::shape::Shape;
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a token must allow. Each allows what stands before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Anybody, without a token.
+    Public,
+    Read,
+    /// Start, steer and end runs; change the workspace.
+    Run,
+    /// Other people's tokens, and who there is.
+    Admin,
+}
+
+impl Access {
+    pub fn name(self) -> &'static str {
+        match self {
+            Access::Public => "public",
+            Access::Read => "read",
+            Access::Run => "run",
+            Access::Admin => "admin",
+        }
+    }
+}
+
+/// How an answer's body looks.
+#[derive(Clone, Debug)]
+pub enum Body {
+    Json(Shape),
+    /// Another media type.
+    Text(&'static str),
+}
+
+#[derive(Clone)]
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    pub summary: &'static str,
+    pub query: Vec<(&'static str, Shape)>,
+    pub headers: Vec<(&'static str, Shape)>,
+    pub takes: Option<Shape>,
+    pub gives: Vec<(u16, Body)>,
+    refuses: BTreeSet<u16>,
+    handler: MethodRouter<Arc<House>>,
+}
+
+impl Route {
+    pub fn get<H: Handler<T, Arc<House>>, T: 'static>(
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: H,
+    ) -> Route {
+        Route::new(MethodFilter::GET, Method::GET, path, access, summary, handler)
+    }
+
+    pub fn post<H: Handler<T, Arc<House>>, T: 'static>(
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: H,
+    ) -> Route {
+        Route::new(MethodFilter::POST, Method::POST, path, access, summary, handler)
+    }
+
+    pub fn patch<H: Handler<T, Arc<House>>, T: 'static>(
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: H,
+    ) -> Route {
+        Route::new(MethodFilter::PATCH, Method::PATCH, path, access, summary, handler)
+    }
+
+    pub fn delete<H: Handler<T, Arc<House>>, T: 'static>(
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: H,
+    ) -> Route {
+        Route::new(MethodFilter::DELETE, Method::DELETE, path, access, summary, handler)
+    }
+
+    fn new<H: Handler<T, Arc<House>>, T: 'static>(
+        filter: MethodFilter,
+        method: Method,
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        handler: H,
+    ) -> Route {
+        Route {
+            method,
+            path,
+            access,
+            summary,
+            query: Vec::new(),
+            headers: Vec::new(),
+            takes: None,
+            gives: Vec::new(),
+            refuses: BTreeSet::new(),
+            handler: on(filter, handler),
+        }
+    }
+
+    /// A parameter of the query string; all are optional but those whose shape says otherwise to the handler.
+    pub fn asks(mut self, name: &'static str, shape: Shape) -> Route {
+        self.query.push((name, shape));
+        self
+    }
+
+    pub fn header(mut self, name: &'static str, shape: Shape) -> Route {
+        self.headers.push((name, shape));
+        self
+    }
+
+    pub fn takes(mut self, shape: Shape) -> Route {
+        self.takes = Some(shape);
+        self
+    }
+
+    pub fn gives(mut self, status: u16, shape: Shape) -> Route {
+        self.gives.push((status, Body::Json(shape)));
+        self
+    }
+
+    /// An answer that is not JSON, by its media type.
+    pub fn gives_text(mut self, status: u16, media_type: &'static str) -> Route {
+        self.gives.push((status, Body::Text(media_type)));
+        self
+    }
+
+    /// Problems beyond those that follow from the route itself.
+    pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
+        self.refuses.extend(statuses);
+        self
+    }
+
+    /// Gives the run as it stands afterwards, or refuses because of where it stands.
+    pub fn gives_run(self) -> Route {
+        self.gives(200, records::run()).refuses([409])
+    }
+
+    /// Every status a client may meet here that is a problem.
+    pub fn refusals(&self) -> BTreeSet<u16> {
+        let mut all = self.refuses.clone();
+        all.extend([421, 429, 503]);
+        if self.access != Access::Public {
+            all.extend([401, 403]);
+        }
+        if self.path.contains('{') {
+            all.insert(404);
+        }
+        if !self.query.is_empty() {
+            all.extend([400, 422]);
+        }
+        if self.takes.is_some() {
+            all.extend([400, 413, 415, 422]);
+        }
+        if self.method != Method::GET {
+            all.extend([403, 409, 507]);
+        }
+        all
+    }
+}
+
+/// The routes, behind a door: who a request comes from is settled before its handler sees it.
+pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<House>> {
+    routes.into_iter().fold(Router::new(), |router, route| {
+        let guard = door::Guard { house: house.clone(), door, access: route.access };
+        router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, door::admit)))
+    })
+}

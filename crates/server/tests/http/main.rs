@@ -1,0 +1,8 @@
+//! The promises of the network door, through HTTP on the binary that people run.
+
+#[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
+#[path = "../cli/home.rs"]
+mod home;
+
+mod access;
+mod server;
