@@ -81,6 +81,7 @@ impl Fact {
             Fact::Effect(_) => true,
             Fact::Homework(fact) => !matches!(fact, Homework::RunStarted(_)),
             Fact::Tree(fact) => !matches!(fact, Tree::RunStarted(_)),
+            Fact::Task(fact) => !matches!(fact, Task::Started(_)),
             Fact::Run(_) | Fact::Unknown(_) => false,
         }
     }

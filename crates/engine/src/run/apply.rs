@@ -24,9 +24,7 @@ impl Shared {
             }
             Fact::Homework(facts::Homework::ToolCallResult(_))
             | Fact::Tree(facts::Tree::ToolCallResult(_))
-            | Fact::Task(facts::Task::StepResult(_)) => {
-                self.metrics.tool_calls += 1
-            }
+            | Fact::Task(facts::Task::StepResult(_)) => self.metrics.tool_calls += 1,
             Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }

@@ -48,6 +48,7 @@ pub fn brief(objective: &str) -> Queued {
         owner: ActorId(id("owner")),
         workspace_project_id: ProjectId(id("project")),
         warnings: Vec::new(),
+        agent: None,
     }
 }
 
@@ -230,11 +231,18 @@ pub fn tool(job: &Job) -> ToolOutcome {
                 mutations: Vec::new(),
             }
         }
+        "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
+        "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
+        "read_scratchpad" => shown(json!({ "version": 3, "content": "notes of an earlier errand" })),
         other => ToolOutcome {
             result: Err(format!("unknown tool {other}; valid: search_documents, create_document")),
             mutations: Vec::new(),
         },
     }
+}
+
+fn shown(content: Value) -> ToolOutcome {
+    ToolOutcome { result: Ok(ToolOutput { content, summary: "shown".into(), read: true }), mutations: Vec::new() }
 }
 
 pub fn plan(summary: &str) -> Value {
