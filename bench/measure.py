@@ -58,6 +58,11 @@ def in_turn(record, others, runs, quick, nth):
     record.measure(f"{nth} pleach, SQLite, one run at a time", ours.on_sqlite, runs)
     for name, play in others.alone() if others else ():
         record.measure(f"{nth} {name}, one run at a time", play)
+    record.measure(f"{nth} pleach, SQLite, trees of 3x4, one at a time", ours.tree, "3x4", runs)
+    record.measure(f"{nth} pleach, SQLite, trees of 4^3, one at a time", ours.tree, "4x4x4", max(2, runs // 10))
+    for name, play in others.deep() if others else ():
+        record.measure(f"{nth} {name}, trees of 4^3, one at a time", play)
+    record.measure(f"{nth} pleach, SQLite, 100 trees of 3x4 at once", ours.tree, "3x4", 100, 100)
     record.measure(f"{nth} pleach, SQLite, 100 runs at once", ours.on_sqlite, 100, 100)
     for name, play in others.hundred(quick) if others else ():
         record.measure(f"{nth} {name}, 100 runs at once", play)
@@ -74,6 +79,8 @@ def once(record, others, quick):
     """Counts that come out the same every time, and what takes long."""
     if shutil.which("strace"):
         record.measure("syncs, SQLite, one run at a time", ours.syncs_on_sqlite, 5)
+        record.measure("syncs, SQLite, trees of 3x4, one at a time", ours.tree_syncs, "3x4", 5)
+        record.measure("syncs, SQLite, 100 trees of 3x4 at once", ours.tree_syncs, "3x4", 100, 100)
         record.measure("syncs, SQLite, planners that read", ours.syncs_on_sqlite, 5, reading=True)
         record.measure("syncs, SQLite, 100 runs at once", ours.syncs_on_sqlite, 100, 100)
         if others:
@@ -84,6 +91,8 @@ def once(record, others, quick):
     record.measure("idle", ours.idle)
     for calls in (200, 2_000):
         record.measure(f"one run of {calls} calls", ours.growth, calls)
+    for shape, nodes in (("9x10", 100), ("9x10x10", 1_000), ("9x10x10x10", 10_000)):
+        record.measure(f"one tree of {nodes} nodes", ours.tree_growth, shape)
     if others:
         record.measure("peers killed in the middle", others.recovery, 1 if quick else 3)
 

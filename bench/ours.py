@@ -50,6 +50,32 @@ def sqlite_rows(path):
     return count
 
 
+def tree(shape, runs=1, at_once=1):
+    """Trees of the peers' shapes; a node is a node here."""
+    path = os.path.join(fresh_directory("sqlite"), "pleach.db")
+    found = process.line(_tree(path, shape, runs, at_once), timeout=900)
+    # One run came before the measurement, unless the tree is large.
+    played = found["nodes"] * (runs + (found["nodes"] / runs <= 200)) / runs
+    return found | {"rows_per_node": sqlite_rows(path) / played, "db_bytes_node": os.path.getsize(path) / played, "wbytes_node": found["wbytes"] / found["nodes"]}
+
+
+def _tree(database, shape, runs, at_once):
+    return [os.path.join(BIN, "bench"), "--tree", shape, "--runs", str(runs), "--at-once", str(at_once), "--database", database]
+
+
+def tree_growth(shape):
+    return tree(shape) | {"test": "tree growth"}
+
+
+def tree_syncs(shape, runs, at_once=1):
+    """Exact, as for homework."""
+    def count(number):
+        path = os.path.join(fresh_directory("sqlite"), "pleach.db")
+        return process.syncs([*_tree(path, shape, number, at_once), path])[0]
+    per_run = (count(2 * runs) - count(runs)) / runs
+    return {"test": "tree syncs", "peer": "pleach-sqlite", "shape": shape, "conc": at_once, "syncs_per_run": per_run}
+
+
 def on_postgres(runs, at_once=1, calls=16, reading=False):
     url, server = postgres.fresh(), postgres.postmaster()
     extra = ["--postmaster", str(server)] if server else []

@@ -75,6 +75,14 @@ class Peers:
             ("restate", ["peer_restate.py", "--runs", "8"]),
         ])
 
+    def deep(self):
+        """The larger tree, one after another."""
+        return self._lines([
+            ("langgraph-sqlite", ["peer_langgraph.py", "--db", "sqlite", "--api", "sync", "--durability", "sync", "--runs", "2"]),
+            ("dbos-sqlite", ["peer_dbos.py", "--db", "sqlite", "--runs", "2"]),
+            ("restate", ["peer_restate.py", "--runs", "2"]),
+        ], "4^3")
+
     def alone_on_postgres(self):
         return self._lines([
             ("langgraph-pg", ["peer_langgraph.py", "--db", "pg", "--api", "sync", "--durability", "sync", "--runs", "8"]),
@@ -89,11 +97,11 @@ class Peers:
             ("restate", ["peer_restate.py", *many]), *slow,
         ])
 
-    def _lines(self, wanted):
+    def _lines(self, wanted, shape="3x4"):
         """(name, function that runs it once)"""
         for name, command in wanted:
             if self.restate if name == "restate" else self.python:
-                yield name, lambda name=name, command=command: _once(name, command)
+                yield name, lambda name=name, command=command: _once(name, command, shape)
 
     def syncs(self):
         return process.lines(["./count_syncs.sh", "3", "nopg"], cwd=HOME, timeout=900) if self.python else []
@@ -111,12 +119,12 @@ def _adapt(name, old, new):
         file.write(text.replace(old, new))
 
 
-def _once(name, command):
+def _once(name, command, shape):
     # Restate's server looks for the outside when it starts: where we may, it gets a loopback of its own.
     apart = ["./netns.sh"] if name == "restate" and subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0 else []
-    found = process.line([*apart, PYTHON, command[0], "--shape", "3x4", *command[1:]], cwd=HOME)
-    found["peer"] = name
-    return found
+    found = process.line([*apart, PYTHON, command[0], "--shape", shape, *command[1:]], cwd=HOME)
+    # Their smaller tree stands beside everything of ours; the larger one only beside ours of that shape.
+    return found | {"peer": name} | ({} if shape == "3x4" else {"test": "tree"})
 
 
 def _quiet(command, cwd=HOME):

@@ -76,6 +76,40 @@ def targets(figures):
     ]
 
 
+def trees(figures):
+    """The same for trees, per node: every node plans and sums up, or is a leaf that writes a page."""
+    def our(field, shape="3x4", conc=1):
+        return figures.median(field, test="tree", peer=SQLITE, shape=shape, conc=conc)
+
+    def beside(field, times, shape="3x4", conc=1, **options):
+        wanted = {"test": "tree", "shape": shape} if shape != "3x4" else {"test": "peer"}
+        return [against(name, our(field, shape, conc), figures.median(field, peer=name, conc=conc, **wanted), factor, **options) for name, factor in times.items()]
+
+    def grown(field, nodes):
+        return figures.median(field, test="tree growth", nodes=nodes)
+
+    def syncs(conc):
+        return figures.median("syncs_per_run", test="tree syncs", conc=conc)
+
+    return [
+        (1, "CPU per node, one tree of 3x4", our("cpu_ms_node"), 0.6, "ms", beside("cpu_ms_node", {"langgraph-sqlite": 7, "restate": 8, "dbos-sqlite": 20})),
+        (1, "CPU per event, one tree of 3x4", our("cpu_us_event"), 25, "us", []),
+        (1, "CPU per node, one tree of 4^3", our("cpu_ms_node", "4^3"), 0.6, "ms", beside("cpu_ms_node", {"langgraph-sqlite": 7, "restate": 8, "dbos-sqlite": 20}, "4^3")),
+        (2, "CPU per node, 100 trees", our("cpu_ms_node", conc=100), 0.4, "ms", beside("cpu_ms_node", {"restate": 5, "langgraph-sqlite": 11}, conc=100)),
+        (2, "CPU per event, 100 trees", our("cpu_us_event", conc=100), 15, "us", []),
+        (3, "syncs, one tree of 3x4 (six levels)", syncs(1), 11, "", peer_syncs(figures)),
+        (3, "syncs per node, 100 trees", scaled(syncs(100), 1 / 16), 0.1, "", []),
+        (4, "nodes/s, 100 trees", our("nodes_s", conc=100), None, "/s", beside("nodes_s", {"restate": 2, "langgraph-sqlite": 12}, conc=100, more_is_better=True)),
+        (5, "wall of one tree of 3x4", our("run_ms"), None, "ms", beside("run_ms", {"langgraph-sqlite": 6, "restate": 2})),
+        (6, "bytes sent to the disk per node, one tree", scaled(our("wbytes_node"), 1e-3), 14, "KB", []),
+        (6, "bytes sent to the disk per node, 100 trees", scaled(our("wbytes_node", conc=100), 1e-3), 10, "KB", []),
+        (6, "file per node at rest, one tree", scaled(our("db_bytes_node"), 1e-3), 14, "KB", []),
+        (14, "fold, per event, 10,000 nodes", grown("fold_us_event", 10_000), 5, "us", []),
+        (14, "CPU per node, 10,000 nodes over 1,000 (linear: 1)", ratio(grown("cpu_ms_node", 10_000), grown("cpu_ms_node", 1_000)), 1.2, "", []),
+        (14, "peak memory, 10,000 nodes over 1,000 (linear: 10)", ratio(grown("rss_mb", 10_000), grown("rss_mb", 1_000)), 10, "", []),
+    ]
+
+
 def against(who, ours, theirs, times, more_is_better=False):
     """By which factor we are better, and by which we wanted to be."""
     if not ours or not theirs:
@@ -115,9 +149,9 @@ def number(value):
 
 def render(lines, missing):
     figures = Figures(enriched(lines))
-    out = ["# Benchmark", "", "A node is a model call here. Medians; wall figures are worth only their ratio within this run.", "",
+    out = ["# Benchmark", "", "Homework has no tree: per call there, per node of a tree elsewhere. Medians; wall figures are worth only their ratio within this run.", "",
            "| target | what | figure | limit | | beside peers in this run |", "|---|---|---|---|---|---|"]
-    for nth, what, figure, limit, unit, beside in targets(figures):
+    for nth, what, figure, limit, unit, beside in [*trees(figures), *targets(figures)]:
         verdict = "" if figure is None or limit is None else "met" if figure <= limit else f"{figure / limit:.1f}x over" if limit else "missed"
         out.append(f"| {nth} | {what} | {number(figure)} {unit} | {'' if limit is None else f'<= {number(limit)}'} | {verdict} | {'; '.join(filter(None, beside))} |")
     out += ["", *measured(figures), *growths(figures)]
@@ -146,4 +180,14 @@ def growths(figures):
         yield "|---|---|---|---|---|---|"
     for line in rows:
         cells = (line["calls"], line["rss_mb"], line["db_bytes_node"] / 1e3, line["wbytes_node"] / 1e3, line["cpu_ms_node"], line["events"])
+        yield "| " + " | ".join(number(cell) for cell in cells) + " |"
+    trees = [line for line in figures.lines if line["test"] == "tree growth"]
+    if trees:
+        yield ""
+        yield "| nodes in one tree | nodes/s | CPU ms/node | us/event | fold us/event | events/node | rows/node | file KB/node | sent KB/node | peak MB | memory KB/node |"
+        yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for line in trees:
+        nodes = line["nodes"]
+        cells = (nodes, line["nodes_s"], line["cpu_ms_node"], line["cpu_us_event"], line["fold_us_event"], line["events"] / nodes, line["rows_per_node"],
+                 line["db_bytes_node"] / 1e3, line["wbytes_node"] / 1e3, line["rss_mb"], line["rss_mb"] * 1e3 / nodes)
         yield "| " + " | ".join(number(cell) for cell in cells) + " |"

@@ -61,11 +61,21 @@ need_postgres() {
   postgres_bin >/dev/null || die "PostgreSQL is installed, but initdb was not found below /usr/lib/postgresql"
 }
 
-# For the model servers written by others that some tests run against.
-need_peer_runtimes() {
-  python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages "Python with venv" python3 python3-venv python3-pip
+# For the web page and its tests.
+need_node() {
   node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' \
     2>/dev/null || die "Node 20.19 or newer is missing (found: $(node --version 2>/dev/null || echo none))" \
     "Install it from https://nodejs.org, or run ./test --quick, which does without."
   has npm || die "npm is missing" "It comes with Node: https://nodejs.org; ./test --quick does without."
+}
+
+# For the tests that look at the page as people do.
+need_browser() {
+  [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || install_packages "a browser" chromium
+}
+
+# For the model servers written by others that some tests run against.
+need_peer_runtimes() {
+  python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages "Python with venv" python3 python3-venv python3-pip
+  need_node
 }

@@ -1,9 +1,11 @@
-//! Work at the edge of the world: model calls and tools.
+//! Work at the edge of the world: model calls, tools, and what people are sent.
 //!
 //! Everything here turns a job into an outcome and nothing else: it never appends, never retries, never
 //! knows what a run will do with the answer.
 
 pub mod model;
+pub mod notify;
 pub mod performer;
 pub mod rehearsal;
 pub mod tools;
+mod whispers;

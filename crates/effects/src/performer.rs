@@ -1,14 +1,16 @@
 //! Carries out what runs want: model calls through a `ModelPort`, tools through the registry.
 //! Failures are data here; attempts, backoff and money belong to the driver.
 
-use crate::model::Gateway;
+use crate::model::{Gateway, OnDelta};
 use crate::tools::Registry;
+use crate::whispers::Whispers;
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
     CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, RunContext, ToolCall, Work,
 };
 use engine::request::{Request, Speaker};
+use runtime::live::Live;
 use runtime::ports::{Performer, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,6 +24,17 @@ pub trait ModelPort: Send + Sync + 'static {
         messages: Vec<(Speaker, String)>,
         idempotency_key: &str,
     ) -> Result<ModelReply, CallError>;
+
+    /// The same, with somebody who sees the answer grow, if this model lets it be seen.
+    async fn call_watched(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        idempotency_key: &str,
+        _watcher: OnDelta<'_>,
+    ) -> Result<ModelReply, CallError> {
+        self.call(call, messages, idempotency_key).await
+    }
 }
 
 #[async_trait]
@@ -34,18 +47,32 @@ impl ModelPort for Gateway {
     ) -> Result<ModelReply, CallError> {
         Gateway::call(self, call, messages, idempotency_key, None).await
     }
+
+    async fn call_watched(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        idempotency_key: &str,
+        watcher: OnDelta<'_>,
+    ) -> Result<ModelReply, CallError> {
+        Gateway::call(self, call, messages, idempotency_key, Some(watcher)).await
+    }
 }
 
 pub struct EffectsPerformer {
     pub library: Arc<dyn Store>,
     pub registry: Registry,
     pub models: Arc<dyn ModelPort>,
+    /// Who sees answers while they grow.
+    pub live: Live,
 }
 
 impl EffectsPerformer {
-    async fn ask(&self, call: &ModelCall, effect: &EffectId, attempt: u32) -> Result<ModelReply, CallError> {
+    async fn ask(&self, call: &ModelCall, job: &Job) -> Result<ModelReply, CallError> {
         let messages = self.messages(&call.request).await.map_err(unread)?;
-        self.models.call(call, messages, &format!("{effect}:{attempt}")).await
+        let whispers = Whispers::new(&self.live, job, call.role);
+        let key = format!("{}:{}", job.effect, job.attempt);
+        self.models.call_watched(call, messages, &key, &|fresh| whispers.grow(fresh)).await
     }
 
     /// The request as text, each stored part fetched once.
@@ -73,7 +100,7 @@ impl EffectsPerformer {
 impl Performer for EffectsPerformer {
     async fn perform(&self, job: Job) -> Outcome {
         match &job.work {
-            Work::Model(call) => Outcome::Model(self.ask(call, &job.effect, job.attempt).await),
+            Work::Model(call) => Outcome::Model(self.ask(call, &job).await),
             Work::Tool(call) => self.run_tool(&job.run, call, &job.effect).await,
         }
     }
@@ -116,6 +143,7 @@ mod tests {
             library: Arc::new(Memory::new(Arc::new(Stopped))),
             registry: Registry::builtin(),
             models: Arc::new(RehearsalModels::default()),
+            live: Live::default(),
         };
         let model = ModelSpec {
             provider: provider.into(),

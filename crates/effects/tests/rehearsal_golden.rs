@@ -72,7 +72,7 @@ const GOLDEN: [(&str, &str, [&str; 2]); 12] = [
 
 fn ask(role: Role, sections: &[(&str, Value)]) -> String {
     let text: String = sections.iter().map(|(name, value)| format!("## {name}\n{value}\n\n")).collect();
-    answer(role, &[(Speaker::System, "Play your part.".into()), (Speaker::User, text)])
+    answer("default", role, &[(Speaker::System, "Play your part.".into()), (Speaker::User, text)])
 }
 
 fn parsed<T: serde::de::DeserializeOwned + Check>(text: &str) -> T {
@@ -266,7 +266,7 @@ proptest! {
         stray in any::<String>(),
     ) {
         for role in Role::ALL {
-            let text = ask(role, &sections) + &answer(role, &[(Speaker::User, stray.clone())]);
+            let text = ask(role, &sections) + &answer("demo", role, &[(Speaker::User, stray.clone())]);
             let answers = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
             prop_assert_eq!(answers.filter_map(Result::ok).filter(Value::is_object).count(), 2);
         }

@@ -5,9 +5,10 @@ use crate::blob::{BlobRef, Hash};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::run::Facts;
 use crate::workspace::Artifacts;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Call {
     pub id: EffectId,
     pub tool: String,
@@ -17,7 +18,7 @@ pub struct Call {
     pub result: Option<CallResult>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallResult {
     pub ok: bool,
     pub summary: String,
@@ -26,7 +27,7 @@ pub struct CallResult {
 }
 
 /// An answer that did not fit its role's schema.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rejected {
     pub errors: Vec<String>,
     pub response: BlobRef,

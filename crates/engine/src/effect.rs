@@ -92,7 +92,7 @@ pub struct ToolCall {
     /// The names this caller was given.
     pub granted: Vec<String>,
     /// New documents and tasks without a parent link under this one.
-    pub home_document: DocumentId,
+    pub home_document: Option<DocumentId>,
     /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.
     pub props: Value,
 }

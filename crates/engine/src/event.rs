@@ -24,7 +24,7 @@ pub struct Event {
 }
 
 /// The row as a store keeps it, before its payload is understood.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StoredEvent {
     pub run_id: RunId,
     pub seq: u64,
@@ -68,6 +68,33 @@ impl Event {
     /// The public form of contracts §3, one compact JSON value.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(self.payload.len() + 320);
+        self.write_json(&mut out);
+        out
+    }
+
+    pub fn write_json(&self, out: &mut String) {
+        self.place().write(out, self.kind(), &self.payload);
+    }
+
+    fn place(&self) -> Place {
+        let Event { run_id, seq, node_id, parent_node_id, at, actor, hash, .. } = *self;
+        Place { run_id, seq, node_id, parent_node_id, at, actor, hash }
+    }
+}
+
+/// What an event is besides its fact.
+struct Place {
+    run_id: RunId,
+    seq: u64,
+    node_id: Option<NodeId>,
+    parent_node_id: Option<NodeId>,
+    at: Timestamp,
+    actor: Actor,
+    hash: Hash,
+}
+
+impl Place {
+    fn write(&self, out: &mut String, kind: &str, payload: &str) {
         let _ = write!(out, r#"{{"runId":"{}","seq":{}"#, self.run_id, self.seq);
         if let Some(node) = self.node_id {
             let _ = write!(out, r#","nodeId":"{node}""#);
@@ -76,17 +103,22 @@ impl Event {
             let _ = write!(out, r#","parentNodeId":"{parent}""#);
         }
         let actor = serde_json::to_string(&self.actor).unwrap_or_else(|_| "null".into());
-        let kind = serde_json::to_string(self.kind()).unwrap_or_else(|_| "\"\"".into());
+        let kind = serde_json::to_string(kind).unwrap_or_else(|_| "\"\"".into());
         let _ = write!(
             out,
             r#","type":{kind},"timestamp":"{}","actor":{actor},"hash":"{}","payload":{}}}"#,
-            self.at, self.hash, self.payload
+            self.at, self.hash, payload
         );
-        out
     }
 }
 
 impl StoredEvent {
+    /// The public form, as `Event::to_json`.
+    pub fn write_json(&self, out: &mut String) {
+        let StoredEvent { run_id, seq, node_id, parent_node_id, at, actor, hash, .. } = *self;
+        Place { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
+    }
+
     /// Understand the payload. Types this version does not know stay as they are and are ignored by folds.
     pub fn decode(self) -> Event {
         let fact = Fact::decode(&self.kind, &self.payload);

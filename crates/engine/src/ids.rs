@@ -35,6 +35,8 @@ ids! {
     RunId, NodeId, DocumentId, TaskId, ProjectId, EdgeId, QuestionId, MessageId, PlanId, ArtifactId,
     /// A person or a subagent.
     ActorId,
+    /// A credential, not its secret.
+    KeyId,
 }
 
 impl RunId {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Deeper than any answer of ours; beyond it a parser may run out of stack.
 const MAX_DEPTH: usize = 64;
-const MAX_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// The last top-level JSON object in the text that is whole, or why there is none.
 pub fn extract(text: &str) -> Result<Value, String> {

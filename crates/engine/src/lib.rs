@@ -27,4 +27,5 @@ pub mod run;
 pub mod task;
 pub mod time;
 pub mod tree;
+pub mod view;
 pub mod workspace;

@@ -4,8 +4,11 @@
 use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
-use crate::ids::ArtifactId;
-use crate::run::{Machine, Run, StopReason};
+use crate::homework;
+use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
+use crate::run::{Machine, Run, Shared, Status, StopReason};
+use crate::task;
+use crate::time::Timestamp;
 use crate::tree;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -14,25 +17,61 @@ use std::collections::BTreeSet;
 pub fn rows(run: &Run, events: &[Event]) -> Rows {
     Rows {
         run: run_row(run),
-        iterations: iterations(run, events),
+        wake_at: wake_at(run),
+        iterations: iterations(run.shared.id, events),
         nodes: nodes(run, events),
         plans: events.iter().filter_map(plan).collect(),
         artifacts: artifacts(run, events),
+        steps: task::rows::steps(run, events),
         entries: events.iter().filter_map(entry).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
 }
 
+fn wake_at(run: &Run) -> Option<Timestamp> {
+    let waits = run.shared.status() == Status::WaitingOnUser;
+    run.shared.open_questions().filter(|_| waits).filter_map(|question| question.deadline_at).min()
+}
+
 pub fn run_row(run: &Run) -> RunRow {
-    let shared = &run.shared;
-    let (plan, workspace_document_id) = match &run.machine {
-        Machine::Homework(state) => (
-            if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
-            state.workspace.map(|workspace| workspace.document),
-        ),
-        Machine::Tree(state) => (Value::Null, state.root().map(|root| root.pad)),
-        Machine::Task(_) => (Value::Null, None),
+    let face = match &run.machine {
+        Machine::Homework(state) => Face::homework(state),
+        Machine::Tree(state) => Face::tree(run.root_node(), state.root().map(|root| root.pad)),
+        Machine::Task(state) => Face::task(state),
     };
+    row(&run.shared, face, run.activity())
+}
+
+/// What one kind of run adds to the run object.
+#[derive(Default)]
+pub(crate) struct Face {
+    plan: Value,
+    workspace_document_id: Option<DocumentId>,
+    iteration: u32,
+    root_node_id: Option<NodeId>,
+}
+
+impl Face {
+    pub(crate) fn homework(state: &homework::State) -> Face {
+        Face {
+            plan: if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
+            workspace_document_id: state.workspace.map(|workspace| workspace.document),
+            iteration: state.iteration,
+            root_node_id: None,
+        }
+    }
+
+    pub(crate) fn tree(root_node_id: Option<NodeId>, workspace_document_id: Option<DocumentId>) -> Face {
+        Face { root_node_id, workspace_document_id, ..Face::default() }
+    }
+
+    /// Its steps are what a task repeats.
+    pub(crate) fn task(state: &task::State) -> Face {
+        Face { iteration: state.actions(), ..Face::default() }
+    }
+}
+
+pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
     RunRow {
         id: shared.id,
         kind: shared.brief.kind,
@@ -40,22 +79,25 @@ pub fn run_row(run: &Run) -> RunRow {
         scope: shared.brief.scope,
         project_ids: shared.brief.project_ids.clone(),
         status: shared.status(),
-        activity: run.activity(),
+        activity,
         stop_reason: shared.stop_reason,
         stop_detail: shared.stop_detail.clone(),
-        iteration: run.iteration(),
+        iteration: face.iteration,
         budgets: value(&shared.budgets),
         metrics: value(&shared.metrics),
-        plan,
+        plan: face.plan,
         success_criteria: shared.brief.success_criteria.clone(),
         questions: value(&shared.questions),
-        root_node_id: run.root_node(),
-        workspace_document_id,
+        root_node_id: face.root_node_id,
+        workspace_document_id: face.workspace_document_id,
         workspace_project_id: shared.home_project(),
         report: shared.report.clone().unwrap_or(Value::Null),
         model: shared.brief.models.balanced.name(),
         warnings: shared.brief.warnings.clone(),
         owner: shared.brief.owner,
+        agent: shared.brief.agent.as_ref().map(|agent| agent.handle.clone()),
+        agent_id: shared.brief.agent.as_ref().map(|agent| agent.id),
+        max_steps: shared.brief.agent.as_ref().map(|agent| task::allowed_steps(agent.max_steps)),
         created_at: shared.created_at,
         started_at: shared.started_at,
         updated_at: shared.updated_at,
@@ -70,12 +112,12 @@ fn value(of: impl serde::Serialize) -> Value {
 }
 
 /// One row per iteration: written when it starts, rewritten when it completes.
-fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
+pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
     let mut rows: Vec<IterationRow> = Vec::new();
     for event in events {
         match &event.fact {
             Fact::Homework(H::IterationStarted(fact)) => rows.push(IterationRow {
-                run_id: run.shared.id,
+                run_id,
                 iteration: fact.iteration,
                 status: "running".into(),
                 summary: String::new(),
@@ -88,7 +130,7 @@ fn iterations(run: &Run, events: &[Event]) -> Vec<IterationRow> {
             Fact::Homework(H::IterationCompleted(fact)) => {
                 let known = rows.iter().position(|row| row.iteration == fact.iteration);
                 let row = IterationRow {
-                    run_id: run.shared.id,
+                    run_id,
                     iteration: fact.iteration,
                     status: "completed".into(),
                     summary: fact.summary.clone(),
@@ -313,7 +355,7 @@ fn criterion_line(item: &Value) -> String {
 }
 
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
-pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (crate::batch::Batch, Rows) {
+pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);
     let fact: Fact = crate::facts::run::Failed { stop_reason: StopReason::Error, error: why.to_owned() }.into();
     let payload = fact.encode().unwrap_or_else(|| "{}".into());
@@ -331,7 +373,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
     event.hash = event.link(row.head);
     let mut batch = crate::batch::Batch::after(row.id, row.last_seq);
     let run = RunRow {
-        status: crate::run::Status::Failed,
+        status: Status::Failed,
         activity: "failed".into(),
         stop_reason: Some(StopReason::Error),
         stop_detail: Some(why.to_owned()),
@@ -356,10 +398,12 @@ pub fn failed_unread(row: RunRow, why: &str, now: crate::time::Timestamp) -> (cr
         batch,
         Rows {
             run,
+            wake_at: None,
             iterations: Vec::new(),
             nodes: Vec::new(),
             plans: Vec::new(),
             artifacts: Vec::new(),
+            steps: Vec::new(),
             entries: Vec::new(),
             notifications: vec![notification],
         },

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Whose eyes a query sees with. Every query takes one; what is outside it does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The platform's own work: rebuild, recovery, doctor. Never given to a tool or a request.
     Platform,
@@ -51,6 +51,13 @@ pub struct Document {
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Document {
+    /// The platform's own documents carry a role; only the platform writes them.
+    pub fn is_platform(&self) -> bool {
+        self.props.get(DOC_ROLE).is_some_and(|role| !role.is_null())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,6 +187,8 @@ pub enum Mutation {
         agent: ActorId,
         content: String,
         based_on: i64,
+        /// The step of the run that wrote it; a reflection is none.
+        step: Option<u32>,
     },
 }
 
@@ -191,6 +200,8 @@ pub struct Change {
     pub seq: u64,
 }
 
+/// The property that marks the platform's own documents.
+pub const DOC_ROLE: &str = "doc_role";
 pub const DOCUMENT_HAS_DOCUMENT: &str = "document_has_document";
 pub const DOCUMENT_HAS_TASK: &str = "document_has_task";
 

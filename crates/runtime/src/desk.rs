@@ -75,14 +75,13 @@ impl Office {
 
 impl Desk {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Desk {
-        let office = Office {
-            store,
-            clock,
-            live: Live::default(),
-            drivers: Mutex::default(),
-            wanted: Mutex::default(),
-            bell: Notify::new(),
-        };
+        Desk::heard_by(store, clock, Live::default())
+    }
+
+    /// What is decided here is told there.
+    pub fn heard_by(store: Arc<dyn Store>, clock: Arc<dyn Clock>, live: Live) -> Desk {
+        let office =
+            Office { store, clock, live, drivers: Mutex::default(), wanted: Mutex::default(), bell: Notify::new() };
         Desk { office: Arc::new(office) }
     }
 
@@ -153,7 +152,7 @@ impl Desk {
                 return Err(error);
             }
         }
-        self.office.live.publish(events);
+        self.office.live.publish(&events);
         if let Some(driver) = self.office.drivers().get(&row.id) {
             let _ = driver.send(Note::Grown { last_seq: row.last_seq });
         }
@@ -169,7 +168,7 @@ impl Desk {
 
     /// The run once it is no longer queued or running, whoever drives it.
     pub async fn settled(&self, id: RunId) -> Result<RunRow, CommandError> {
-        let mut events = self.office.live.subscribe();
+        let mut turns = self.office.live.turns();
         loop {
             let row = self.office.store.run(&Scope::Platform, id).await?.ok_or(CommandError::NotFound(id))?;
             if !row.status.is_live() {
@@ -177,19 +176,18 @@ impl Desk {
             }
             tokio::select! {
                 biased;
-                () = stirred(&mut events, id) => {}
+                () = turned(&mut turns, id) => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
         }
     }
 }
 
-/// Until this run's life takes a turn, or something was missed. A turn is always a `run.` event; waiting clients
-/// that looked at every event of every run would cost more than the runs.
-async fn stirred(events: &mut broadcast::Receiver<Arc<Event>>, run: RunId) {
+/// Until this run's life takes a turn, or something was missed.
+async fn turned(turns: &mut broadcast::Receiver<Arc<Event>>, run: RunId) {
     loop {
-        match events.recv().await {
-            Ok(event) if event.run_id != run || !event.kind().starts_with("run.") => {}
+        match turns.recv().await {
+            Ok(event) if event.run_id != run => {}
             _ => return,
         }
     }

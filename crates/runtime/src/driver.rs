@@ -8,18 +8,20 @@ use crate::breaker::Breaker;
 use crate::desk::{CommandError, Desk, Note, Order};
 use crate::load::{is_stored, load};
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
+use crate::views::Keeper;
 use engine::actor::Actor;
+use engine::batch::RunRow;
 use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
 use engine::event::Event;
 use engine::projection;
-use engine::run::{Command, Parked, Run};
+use engine::run::{Command, Parked, Run, Status};
 use engine::time::Timestamp;
 use futures::FutureExt;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -45,10 +47,24 @@ pub enum Parting {
 /// What has happened to the run since its last commit.
 enum Happening {
     TakenOver(Option<Timestamp>),
-    Outcome { effect: EffectId, attempt: u32, outcome: Outcome, parked: Option<Parked> },
-    Command { command: Command, actor: Actor },
+    Outcome {
+        effect: EffectId,
+        attempt: u32,
+        outcome: Outcome,
+        parked: Option<Parked>,
+    },
+    Command {
+        command: Command,
+        actor: Actor,
+        reply: Reply,
+    },
     Tick,
+    /// A deadline has passed by the database's clock, whatever this process's own says.
+    Overdue(Timestamp),
 }
+
+/// Who waits to hear that a command is stored.
+type Reply = Option<oneshot::Sender<Result<RunRow, CommandError>>>;
 
 pub(crate) struct Driver {
     desk: Desk,
@@ -56,11 +72,11 @@ pub(crate) struct Driver {
     breaker: Arc<Breaker>,
     lease: Lease,
     run: Run,
+    keeper: Keeper,
     notes: mpsc::UnboundedReceiver<Note>,
     flights: JoinSet<(EffectId, u32, Outcome)>,
     providers: HashMap<EffectId, String>,
     since_commit: Vec<Happening>,
-    waiting: Vec<tokio::sync::oneshot::Sender<Result<engine::batch::RunRow, CommandError>>>,
     ready: Vec<Job>,
     wake_at: Option<Timestamp>,
     conflicts: HashMap<Uuid, u32>,
@@ -89,11 +105,11 @@ impl Driver {
             breaker,
             lease: claimed.lease,
             run,
+            keeper: Keeper::default(),
             notes,
             flights: JoinSet::new(),
             providers: HashMap::new(),
             since_commit: Vec::new(),
-            waiting: Vec::new(),
             ready: Vec::new(),
             wake_at: None,
             conflicts: HashMap::new(),
@@ -103,6 +119,12 @@ impl Driver {
             drain_until: None,
         };
         driver.tell(Happening::TakenOver(claimed.last_seen));
+        if driver.run.shared.status() == Status::WaitingOnUser
+            && let Some(deadline) = driver.run.due(driver.now()).wake_at
+        {
+            // Nobody else would have been given a run that waits for people.
+            driver.tell(Happening::Overdue(deadline));
+        }
         match driver.turn().await {
             Ok(()) => Parting::AtRest,
             Err(parting) => parting,
@@ -127,21 +149,29 @@ impl Driver {
     }
 
     /// Let the run learn of something, and remember it until it is committed.
-    fn tell(&mut self, happening: Happening) {
+    fn tell(&mut self, mut happening: Happening) {
         let now = self.now();
-        Self::apply(&mut self.run, &happening, now);
+        Self::apply(&mut self.run, &mut happening, now);
         self.since_commit.push(happening);
     }
 
-    fn apply(run: &mut Run, happening: &Happening, now: Timestamp) {
+    fn apply(run: &mut Run, happening: &mut Happening, now: Timestamp) {
         match happening {
             Happening::TakenOver(last_seen) => run.take_over(*last_seen, now),
             Happening::Outcome { effect, attempt, outcome, parked } => {
                 run.outcome(effect, *attempt, outcome.clone(), parked.clone(), now)
             }
-            // Refused the second time means it is already in the log.
-            Happening::Command { command, actor } => drop(run.command(command.clone(), *actor, now)),
+            // Nothing told here is in the log yet. What is refused now, perhaps because of a command that was
+            // recorded elsewhere meanwhile, never will be.
+            Happening::Command { command, actor, reply } => {
+                if let Err(refusal) = run.command(command.clone(), *actor, now)
+                    && let Some(reply) = reply.take()
+                {
+                    let _ = reply.send(Err(CommandError::Refused(refusal)));
+                }
+            }
             Happening::Tick => run.tick(now),
+            Happening::Overdue(deadline) => run.tick(now.max(*deadline)),
         }
     }
 
@@ -247,13 +277,19 @@ impl Driver {
             {
                 return Ok(false);
             }
-            self.desk.office.live.publish(events);
+            self.desk.office.live.publish(&events);
+            self.keeper.committed(self.desk.office.store.as_ref(), self.lease.run_id, &events).await;
         }
-        self.since_commit.clear();
         self.drafted.clear();
-        if !self.waiting.is_empty() {
+        let happened = std::mem::take(&mut self.since_commit).into_iter();
+        let told = happened.filter_map(|happening| match happening {
+            Happening::Command { reply, .. } => reply,
+            _ => None,
+        });
+        let told: Vec<_> = told.collect();
+        if !told.is_empty() {
             let row = projection::run_row(&self.run);
-            self.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(row.clone()))));
+            told.into_iter().for_each(|reply| drop(reply.send(Ok(row.clone()))));
         }
         Ok(true)
     }
@@ -297,7 +333,7 @@ impl Driver {
         self.ready.clear();
         self.drafted.clear();
         let now = self.now();
-        for happening in &self.since_commit {
+        for happening in &mut self.since_commit {
             Self::apply(&mut self.run, happening, now);
         }
         Ok(())
@@ -355,15 +391,8 @@ impl Driver {
 
     /// A command is answered when it is stored, or refused at once.
     fn order(&mut self, order: Order) {
-        let now = self.now();
         let Order { command, actor, reply } = order;
-        match self.run.command(command.clone(), actor, now) {
-            Ok(()) => {
-                self.since_commit.push(Happening::Command { command, actor });
-                self.waiting.push(reply);
-            }
-            Err(refusal) => drop(reply.send(Err(CommandError::Refused(refusal)))),
-        }
+        self.tell(Happening::Command { command, actor, reply: Some(reply) });
     }
 
     /// A command was recorded past us.

@@ -2,16 +2,21 @@
 //! provider and no protocol.
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
-//! `live` tells who is listening what was committed, `breaker` remembers which providers are down,
+//! `live` tells who is listening what was committed, `views` shows runs as they stood, `breaker` remembers which
+//! providers are down, `keys`, `removal` and `post` are what doors and letters need of a store and the loop does not,
 //! `memory` is the store that the others are measured against.
 
 pub mod breaker;
 pub mod desk;
 mod driver;
+pub mod keys;
 pub mod live;
 mod load;
 pub mod memory;
 pub mod ports;
+pub mod post;
+pub mod removal;
+pub mod views;
 pub mod worker;
 
 pub use desk::{CommandError, Desk};

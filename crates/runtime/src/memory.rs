@@ -1,16 +1,19 @@
 //! The store in memory: what the loop's own tests and the simulation run on, and the plainest statement
 //! of what the SQL stores must do. Holds everything behind one lock; nothing outlives the process.
 
+mod keys;
 mod library;
+mod removal;
 pub mod terms;
 pub mod workspace;
 
 use crate::ports::{Append, AppendError, Claimed, Clock, Lease, Log, StoreError, local_person};
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
+use engine::ids::{self, ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, RunId};
+use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,6 +24,9 @@ use workspace::{Conflict, Kept, Revision, Touched, Workspace};
 
 /// How long a run that was claimed as it was created is held before it must be renewed.
 pub const FIRST_LEASE: Duration = Duration::from_secs(10);
+
+/// Runs that changed lately, as many as anybody looks at.
+pub const MOST_CHANGED: usize = 1_000;
 
 /// Lists that ask for no particular length.
 pub fn page(limit: usize) -> usize {
@@ -59,18 +65,26 @@ struct State {
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
+    ring: keys::Ring,
+    checkpoints: BTreeMap<(RunId, i64, u64), String>,
 }
 
 struct Stored {
     row: RunRow,
     events: Vec<StoredEvent>,
     iterations: BTreeMap<u32, IterationRow>,
+    /// By ordinal.
+    nodes: BTreeMap<u32, NodeRow>,
+    plans: BTreeMap<(Timestamp, PlanId), PlanRow>,
+    artifacts: BTreeMap<(Timestamp, ArtifactId), ArtifactRow>,
     job: Job,
 }
 
 #[derive(Clone, Debug)]
 struct Job {
     due: Timestamp,
+    /// While the run waits for people: when it is due all the same.
+    wake_at: Option<Timestamp>,
     unit: u32,
     owner: Option<String>,
     until: Timestamp,
@@ -115,7 +129,8 @@ impl Stored {
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
-        self.row.status.is_live() && (self.job.owner.is_none() || self.job.until <= now)
+        let due = self.row.status.is_live() || self.job.wake_at.is_some_and(|at| at <= now);
+        due && (self.job.owner.is_none() || self.job.until <= now)
     }
 }
 
@@ -195,6 +210,9 @@ impl State {
         let Some(stored) = self.runs.get_mut(&rows.run.id) else { return };
         stored.row = rows.run;
         stored.iterations.extend(rows.iterations.into_iter().map(|row| (row.iteration, row)));
+        stored.nodes.extend(rows.nodes.into_iter().map(|row| (row.ordinal, row)));
+        stored.plans.extend(rows.plans.into_iter().map(|row| ((row.created_at, row.id), row)));
+        stored.artifacts.extend(rows.artifacts.into_iter().map(|row| ((row.created_at, row.id), row)));
     }
 
     fn settle_job(&mut self, append: &Append, now: Timestamp) {
@@ -204,6 +222,9 @@ impl State {
             row: append.rows.run.clone(),
             events: Vec::new(),
             iterations: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            plans: BTreeMap::new(),
+            artifacts: BTreeMap::new(),
             job: first_job(append, now),
         };
         let stored = self.runs.entry(append.batch.run_id).or_insert_with(fresh);
@@ -213,6 +234,7 @@ impl State {
         if !live && append.rows.run.status != engine::run::Status::Paused {
             stored.job.owner = None;
         }
+        stored.job.wake_at = append.rows.wake_at;
         if stored.job.unit != unit {
             (stored.job.unit, stored.job.attempts) = (unit, 0);
         }
@@ -227,6 +249,7 @@ fn first_job(append: &Append, now: Timestamp) -> Job {
     let claimed = append.claim_for.is_some();
     Job {
         due: now,
+        wake_at: None,
         unit: append.rows.run.iteration,
         owner: append.claim_for.clone(),
         until: now.plus_ms(FIRST_LEASE.as_millis() as i64),
@@ -348,6 +371,45 @@ impl Log for Memory {
         let state = self.state();
         let held = state.runs.values().filter(|stored| stored.job.owner.as_deref() == Some(worker));
         Ok(held.map(|stored| (stored.row.id, stored.last_seq())).collect())
+    }
+
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let state = self.state();
+        Ok(runs.iter().filter_map(|run| Some((*run, state.runs.get(run)?.last_seq()))).collect())
+    }
+
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        let state = self.state();
+        let rows = state.runs.values().map(|stored| (stored.row.id, stored.row.updated_at));
+        let mut changed: Vec<_> = rows.filter(|(_, at)| *at > since).collect();
+        changed.sort_by_key(|(run, at)| std::cmp::Reverse((*at, *run)));
+        changed.truncate(MOST_CHANGED);
+        Ok(changed)
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        let mut counts: BTreeMap<(Kind, Status), u64> = BTreeMap::new();
+        for stored in self.state().runs.values() {
+            *counts.entry((stored.row.kind, stored.row.status)).or_default() += 1;
+        }
+        Ok(counts.into_iter().map(|((kind, status), count)| (kind, status, count)).collect())
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        let state = self.state();
+        let has = |stored: &&Stored| stored.events.iter().any(|event| event.node_id == Some(node));
+        Ok(state.runs.values().find(has).map(|stored| stored.row.id))
+    }
+
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
+        let state = self.state();
+        let kept = state.checkpoints.range((run, format, 0)..=(run, format, seq)).next_back();
+        Ok(kept.map(|(_, text)| text.clone()))
+    }
+
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        self.state().checkpoints.insert((run, format, seq), text);
+        Ok(())
     }
 
     async fn wakeup(&self, at_most: Duration) {

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use engine::actor::ActorKind;
-use engine::batch::{Batch, IterationRow, NotificationRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, NodeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
@@ -87,7 +87,8 @@ pub trait Log: Send + Sync + 'static {
     /// The texts in the order asked for; one that is missing is `Unusable`.
     async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
 
-    /// Lease up to `limit` live runs (queued or running) that nobody holds, oldest first, or only `only`.
+    /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
+    /// their `wake_at`; oldest first, or only `only`.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
     async fn claim(
         &self,
@@ -102,6 +103,18 @@ pub trait Log: Send + Sync + 'static {
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError>;
     /// Where the logs of the runs this worker holds end: how commands given elsewhere are noticed.
     async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError>;
+    /// Where the logs of these runs end, whoever drives them; unknown runs are left out.
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
+    /// Runs whose log grew after `since`, by the clocks of those who drive them, at most a thousand, newest first.
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
+    /// How many runs there are of each kind in each status.
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError>;
+    /// The run that has this node.
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError>;
+    /// The newest checkpoint of a run's view at or before `seq`.
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError>;
+    /// Kept for convenience: it can be made again from the log at any time.
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
     /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
     async fn wakeup(&self, at_most: Duration);
 }
@@ -111,8 +124,19 @@ pub struct RunFilter {
     pub kind: Option<Kind>,
     pub status: Option<Status>,
     pub text: Option<String>,
+    /// Only runs that can still be answered: not over, and with something asked.
+    pub asking: bool,
     /// Older than this one.
     pub before: Option<RunId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeFilter {
+    /// Made after the node with this ordinal.
+    pub after: Option<u32>,
+    /// With an event of their own at this moment or later.
+    pub since: Option<Timestamp>,
     pub limit: usize,
 }
 
@@ -123,6 +147,8 @@ pub struct DocumentFilter {
     pub type_key: Option<String>,
     /// Everything this run made, the platform's documents included.
     pub run_id: Option<RunId>,
+    /// Older than this one.
+    pub before: Option<DocumentId>,
     pub limit: usize,
 }
 
@@ -131,6 +157,20 @@ pub struct TaskFilter {
     pub project_id: Option<ProjectId>,
     pub state: Option<TaskState>,
     pub run_id: Option<RunId>,
+    /// Older than this one.
+    pub before: Option<TaskId>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SearchFilter {
+    /// Of these kinds only; of all when empty.
+    pub kinds: Vec<HitKind>,
+    pub project_id: Option<ProjectId>,
+    /// Only what this run made.
+    pub run_id: Option<RunId>,
+    /// Older than this one.
+    pub before: Option<uuid::Uuid>,
     pub limit: usize,
 }
 
@@ -169,9 +209,30 @@ pub trait Library: Send + Sync + 'static {
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
     async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError>;
+    /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError>;
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError>;
+    /// The events of one node, in order, after `after`.
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+    /// Every version of every plan, oldest first, or only one node's.
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError>;
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError>;
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError>;
+    /// Newest first, older than `before`.
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError>;
     async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError>;
     /// Newest first; `content` is left empty in lists.
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError>;
@@ -196,14 +257,7 @@ pub trait Library: Send + Sync + 'static {
     ) -> Result<Vec<Edge>, StoreError>;
     async fn edge(&self, scope: &Scope, id: engine::ids::EdgeId) -> Result<Option<Edge>, StoreError>;
     /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError>;
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
     /// A person's own change, outside any run.
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;

@@ -4,6 +4,7 @@
 use crate::breaker::Breaker;
 use crate::desk::{Desk, Note};
 use crate::driver::{Driver, Parting};
+use crate::live::Live;
 use crate::ports::{Append, Claimed, Clock, Lease, Performer, Store};
 use engine::ids::RunId;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -56,8 +57,19 @@ impl Worker {
         clock: Arc<dyn Clock>,
         config: WorkerConfig,
     ) -> Worker {
+        Worker::heard_by(Live::default(), store, performer, clock, config)
+    }
+
+    /// What is committed here is told there.
+    pub fn heard_by(
+        live: Live,
+        store: Arc<dyn Store>,
+        performer: Arc<dyn Performer>,
+        clock: Arc<dyn Clock>,
+        config: WorkerConfig,
+    ) -> Worker {
         Worker {
-            desk: Desk::new(store, clock),
+            desk: Desk::heard_by(store, clock, live),
             performer,
             breaker: Arc::default(),
             config,

@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
 use engine::facts::effect::Decision;
-use engine::ids::{DocumentId, NodeId, ProjectId, QuestionId};
+use engine::ids::{DocumentId, KeyId, ProjectId, QuestionId};
 use engine::money::Usd;
 use std::path::PathBuf;
 
@@ -66,12 +66,14 @@ pub enum Command {
     Answer(AnswerArgs),
     /// Tell a run something; its next model call is shown it
     Say(SayArgs),
-    /// Let calls in flight finish and start no more
+    /// Let calls in flight finish and start no more, in a run or below one node
     Pause(ControlArgs),
-    /// Let a paused run go on
+    /// Let a paused run, or one node of it, go on
     Resume(DriveArgs),
-    /// End a run
+    /// End a run, or one node of it with all below
     Cancel(ControlArgs),
+    /// Do a step of a tree again, with a new node; finished siblings are kept
+    Retry(RetryArgs),
     /// Raise limits, and continue a stopped run
     Extend(ExtendArgs),
     /// Settle an effect whose outcome nobody knows
@@ -88,6 +90,9 @@ pub enum Command {
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
+    /// Tokens for programs and links for browsers
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Compute the projections again from the log
     Rebuild,
     /// Remove old finished runs
@@ -103,12 +108,15 @@ pub enum Command {
     Up,
     /// Add a worker to a shared PostgreSQL
     Worker,
+    /// Watch a whole tree run on rehearsal, in a temporary directory: no key, no network
+    Demo(crate::commands::DemoArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,
+    /// homework (iterations of one planner) or tree (nodes that plan, delegate and sum up)
     #[arg(long, default_value = "homework")]
     pub kind: String,
     /// Bind the run to a project; repeat for several
@@ -215,8 +223,9 @@ pub struct RunRef {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     pub run: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -244,8 +253,9 @@ pub struct AnswerArgs {
 pub struct SayArgs {
     pub run: String,
     pub text: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
     /// Only for the next planner, not for calls of this iteration
     #[arg(long)]
     pub queue: bool,
@@ -254,15 +264,27 @@ pub struct SayArgs {
 #[derive(Debug, Args)]
 pub struct ControlArgs {
     pub run: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct DriveArgs {
     pub run: String,
-    #[arg(long, value_name = "ID")]
-    pub node: Option<NodeId>,
+    /// A node of a tree run: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
+    #[command(flatten)]
+    pub follow: Follow,
+}
+
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    pub run: String,
+    /// The node whose step is done again: its id, or its number as `show` prints it
+    #[arg(long, value_name = "NODE")]
+    pub node: String,
     #[command(flatten)]
     pub follow: Follow,
 }
@@ -354,6 +376,34 @@ pub enum ActorCommand {
     Ls,
 }
 
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// A new token, printed this once
+    Create {
+        /// Whose it will be; the acting person's own when left out
+        handle: Option<String>,
+        /// What it is for
+        #[arg(long)]
+        name: Option<String>,
+        /// read, run or admin; each includes those before it
+        #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "run")]
+        scopes: Vec<String>,
+        /// When it ends: 90d, 12h, 30m
+        #[arg(long, value_name = "AGE", value_parser = age)]
+        expires: Option<std::time::Duration>,
+    },
+    /// Tokens and sessions, without their secrets
+    Ls {
+        /// Everybody's
+        #[arg(long)]
+        all: bool,
+    },
+    /// End a token at once, with the sessions opened with it
+    Revoke { id: KeyId },
+    /// A link that logs a browser in, once
+    Link,
+}
+
 #[derive(Debug, Args)]
 pub struct PruneArgs {
     /// Age of the end of a run: 90d, 12h, 30m
@@ -382,66 +432,4 @@ pub enum ConfigCommand {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    fn parse(words: &[&str]) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(std::iter::once("pleach").chain(words.iter().copied()))
-    }
-
-    #[test]
-    fn the_command_table_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn run_takes_every_limit_of_the_contract() {
-        let words = "run tidy --kind homework --success a --success b --tool search --max-cost 2.00 --max-tokens 9 --max-minutes 0.5 \
-                     --max-iterations 3 --max-depth 1 --max-nodes 5 --max-parallel 2 --model openai/gpt-x --wait --json";
-        let cli = parse(&words.split_whitespace().collect::<Vec<_>>()).unwrap();
-        assert!(cli.global.json);
-        assert_eq!(cli.global.model.as_deref(), Some("openai/gpt-x"));
-        let Command::Run(run) = cli.command else { panic!("not a run") };
-        let patch = run.limits.patch();
-        assert_eq!(
-            (patch.max_cost_usd, patch.max_wall_ms, patch.max_tokens),
-            (Some(Usd(2_000_000)), Some(30_000), Some(9))
-        );
-        assert_eq!(run.success, ["a", "b"]);
-        assert!(run.follow.wait && !run.follow.watch);
-    }
-
-    #[test]
-    fn watching_and_detaching_exclude_each_other() {
-        assert_eq!(parse(&["run", "x", "--watch", "--detach"]).unwrap_err().exit_code(), 2);
-    }
-
-    #[test]
-    fn decisions_are_the_words_of_the_api() {
-        let cli = parse(&["resolve", "r", "i1.t2", "did_not"]).unwrap();
-        let Command::Resolve(resolve) = cli.command else { panic!("not a resolve") };
-        assert_eq!(Decision::from(resolve.decision), Decision::DidNot);
-    }
-
-    #[test]
-    fn bad_numbers_name_the_value_and_what_is_valid() {
-        let error = parse(&["run", "x", "--max-cost", "cheap"]).unwrap_err().to_string();
-        assert!(error.contains("cheap") && error.contains("e.g. 2.00"), "{error}");
-        let error = parse(&["prune", "--older-than", "soon"]).unwrap_err().to_string();
-        assert!(error.contains("soon") && error.contains("90d"), "{error}");
-    }
-
-    #[test]
-    fn global_flags_may_follow_the_command() {
-        let cli = parse(&["ls", "--data-dir", "/d", "--actor", "eve"]).unwrap();
-        assert_eq!(cli.global.actor.as_deref(), Some("eve"));
-        assert_eq!(cli.global.data_dir.as_deref(), Some(std::path::Path::new("/d")));
-    }
-
-    #[test]
-    fn naming_a_member_does_not_change_who_acts() {
-        let cli = parse(&["project", "grant", "01a1de11-0000-7000-8000-000000000000", "ann"]).unwrap();
-        assert_eq!(cli.global.actor, None);
-    }
-}
+mod tests;

@@ -2,6 +2,8 @@
 //! speaks to the holder. A socket that nobody answers on means nobody holds.
 
 use crate::api::door::Door;
+use crate::api::front::Front;
+use crate::api::validity::Validity;
 use crate::api::{self, HolderView, House};
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
@@ -9,20 +11,23 @@ use crate::config::{Config, Database};
 use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{Link, LinkError};
+use crate::sending::Sending;
 use axum::Router;
-use axum::serve::Listener;
-use runtime::ports::{Clock, Performer, Store, StoreError};
+use axum::http::StatusCode;
+use effects::notify::{Courier, Private};
+use runtime::live::Live;
+use runtime::ports::{Clock, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A holder that just started may not answer yet; one that ends gives its lock back soon.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
@@ -34,6 +39,7 @@ pub struct Attached {
 
 struct Held {
     drive: Drive,
+    sending: Option<Sending>,
     house: Arc<House>,
     served: Vec<Served>,
     _hold: Option<Hold>,
@@ -50,6 +56,10 @@ impl Attached {
     pub async fn close(self) {
         let Some(held) = self.held else { return };
         held.drive.stop().await;
+        // After the runs: how they ended is sent too.
+        if let Some(sending) = held.sending {
+            sending.stop().await;
+        }
         held.served.iter().for_each(|served| served.stop.cancel());
         for served in held.served {
             // Streams never end by themselves; their readers go on with the next holder.
@@ -73,13 +83,46 @@ impl Attached {
         };
         let listener = TcpListener::bind(address.value).await.map_err(unusable)?;
         let bound = listener.local_addr().map_err(unusable)?;
-        held.served.push(serve(listener, api::router(held.house.clone(), Door::Open), None));
+        // Set once: a process listens on one address.
+        let _ = held.house.front.listening.set(bound);
+        let router = api::router(held.house.clone(), Door::Open);
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        held.served.push(spawned(None, |until| axum::serve(listener, service).with_graceful_shutdown(until)));
         Ok(bound)
     }
 
     pub fn holds(&self) -> bool {
         self.held.is_some()
     }
+}
+
+/// Through the server that was named, which does what this process would: it is asked who it is, so that a wrong
+/// address or token is said before anything else.
+pub async fn to_server(config: &Config, server: &Setting<String>, patience: Duration) -> Result<Attached, Failure> {
+    let link = Link::to_server(&server.value, config.token().as_deref())?;
+    let deadline = tokio::time::Instant::now() + patience;
+    loop {
+        match link.get::<HolderView>("/api/holder").await {
+            Ok(_) => return Ok(Attached { link, held: None }),
+            Err(LinkError::Gone(_)) if tokio::time::Instant::now() < deadline => {}
+            Err(LinkError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+                return Err(not_admitted(config, server));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep(BETWEEN_TRIES).await;
+    }
+}
+
+fn not_admitted(config: &Config, server: &Setting<String>) -> Failure {
+    let what = match config.token() {
+        Some(_) => "does not accept the token in PLEACH_TOKEN: it is mistyped, expired or revoked",
+        None => "wants a token, and PLEACH_TOKEN is not set",
+    };
+    Failure::usage(format!(
+        "{} ({}) {what}.\n`pleach token create` on the server's machine makes one; then export PLEACH_TOKEN=…",
+        server.value, server.origin
+    ))
 }
 
 /// To look only. `None` when there is no database yet.
@@ -93,8 +136,10 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else {
         return Ok(None);
     };
-    let catalogue = Arc::new(Catalogue::new(config));
-    let house = House { store, desk: None, catalogue, clock: Arc::new(SystemClock), drives: api::Drives::Nothing };
+    let live = Live::default();
+    // Somebody may take the database up and write to it while we look.
+    live.look_elsewhere(store.clone());
+    let house = house(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
     Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house), Door::Private), actor), held: None }))
 }
 
@@ -160,22 +205,59 @@ async fn hold_database(
     hold: Option<Hold>,
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = open(config).await?;
+    let store = open(config).await?;
+    let live = Live::default();
+    if let Database::Postgres(_) = &config.database.value {
+        live.look_elsewhere(store.clone());
+    }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match load {
         Load::Nothing => Arc::new(Idle),
-        _ => catalogue.performer(store.clone())?,
+        _ => catalogue.performer(store.clone(), live.clone())?,
     };
-    let drive = Drive::start(config, load, store.clone(), performer, clock.clone());
-    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: load.drives() };
-    let house = Arc::new(house);
+    let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
+    let courier = Courier::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
+    let sending = (load != Load::Nothing).then(|| Sending::start(courier.clone(), live.clone()));
+    let house = house(config, store, catalogue, clock, live);
+    let (desk, drives) = (Some(drive.desk()), load.drives());
+    let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
     let served = match &mut hold {
         Some(hold) => vec![serve_socket(dir, hold, router.clone()).await?],
         None => Vec::new(),
     };
-    Ok(Attached { link: Link::to_router(router, actor), held: Some(Held { drive, house, served, _hold: hold }) })
+    Ok(Attached {
+        link: Link::to_router(router, actor),
+        held: Some(Held { drive, sending, house, served, _hold: hold }),
+    })
+}
+
+fn private(config: &Config) -> Private {
+    if config.webhooks_private.value { Private::Allowed } else { Private::Refused }
+}
+
+/// A house whose database is only read.
+fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> House {
+    let public = config.public_url.as_ref().map(|url| url.value.clone());
+    let front = Front::new(public, Validity::new(store.clone(), clock.clone()));
+    House {
+        keys: store.clone(),
+        removal: store.clone(),
+        post: store.clone(),
+        store,
+        desk: None,
+        catalogue,
+        clock,
+        drives: api::Drives::Nothing,
+        front,
+        live,
+        views: api::Views::default(),
+        sights: Arc::default(),
+        counters: api::Counters::default(),
+        courier: None,
+        private: private(config),
+    }
 }
 
 /// Performs for a process that only records commands: it is never asked.
@@ -214,19 +296,19 @@ async fn serve_socket(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<
     let (listener, file) = dir.listen(hold).await.map_err(|error| {
         Failure::failed(format!("the socket {} cannot be served: {error}", dir.usual_socket().display()))
     })?;
-    Ok(serve(listener, router, Some(file)))
+    Ok(spawned(Some(file), |until| axum::serve(listener, router).with_graceful_shutdown(until)))
 }
 
-fn serve<L>(listener: L, router: Router, file: Option<SocketFile>) -> Served
+/// A server that runs until it is stopped.
+fn spawned<S>(file: Option<SocketFile>, serve: impl FnOnce(WaitForCancellationFutureOwned) -> S) -> Served
 where
-    L: Listener,
-    L::Addr: std::fmt::Debug,
+    S: IntoFuture<Output = std::io::Result<()>>,
+    S::IntoFuture: Send + 'static,
 {
     let stop = CancellationToken::new();
-    let until = stop.clone();
+    let serving = serve(stop.clone().cancelled_owned()).into_future();
     let task = tokio::spawn(async move {
-        let served = axum::serve(listener, router).with_graceful_shutdown(async move { until.cancelled().await });
-        if let Err(error) = served.await {
+        if let Err(error) = serving.await {
             tracing::error!(%error, "requests are no longer answered");
         }
     });

@@ -3,15 +3,21 @@
 use crate::config::models::ModelNames;
 use crate::config::{Config, VENDORS};
 use crate::failure::Failure;
-use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts};
+use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
 use effects::tools::Registry;
-use engine::effect::ToolSpec;
+use engine::effect::{Class, ToolSpec};
 use engine::model::{ModelSpec, Models};
+use runtime::live::Live;
 use runtime::ports::{Performer, Store};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A provider that does not say within this what it has is shown with models people are likely to mean.
+const LISTING: Duration = Duration::from_secs(3);
 
 pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
@@ -35,9 +41,9 @@ impl Catalogue {
         self.gateway.as_ref().map_err(|why| format!("{why}\nNo run was made."))
     }
 
-    pub fn performer(&self, store: Arc<dyn Store>) -> Result<Arc<dyn Performer>, Failure> {
+    pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
-        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models }))
+        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models, live }))
     }
 
     /// Each profile's model, and what people should know about them before money is spent.
@@ -74,6 +80,37 @@ impl Catalogue {
         gateway.spec(&provider, &model).map_err(unmade)
     }
 
+    /// The models that can be named at once: those chosen, and those each provider says it has.
+    pub async fn offered(&self) -> Vec<Value> {
+        let Ok(gateway) = &self.gateway else { return Vec::new() };
+        let chosen = self.models(&ModelNames::default()).await.map(|(models, _)| models).ok();
+        let mut specs: Vec<ModelSpec> = chosen.iter().flat_map(|models| models.all().into_iter().cloned()).collect();
+        for (provider, kind) in gateway.providers() {
+            let listed = tokio::time::timeout(LISTING, gateway.list_models(provider)).await;
+            let names = match listed {
+                Ok(Ok(names)) if !names.is_empty() => names,
+                _ => examples(kind).map(str::to_owned).to_vec(),
+            };
+            specs.extend(names.iter().filter_map(|name| gateway.spec(provider, name).ok()));
+        }
+        let mut seen = BTreeSet::new();
+        specs.retain(|spec| seen.insert(spec.name()));
+        specs.iter().map(|spec| offer(spec, chosen.as_ref())).collect()
+    }
+
+    /// Every tool with the schema of its arguments.
+    pub fn described_tools(&self) -> Vec<Value> {
+        let described = |action: &effects::tools::Action| {
+            let class = match action.class {
+                Class::ReadOnly => "read-only",
+                Class::Idempotent => "idempotent",
+                Class::Once => "once",
+            };
+            json!({"name": action.name, "description": action.description, "class": class, "read": action.is_read(), "schema": action.schema()})
+        };
+        Registry::builtin().list().iter().map(described).collect()
+    }
+
     /// The tools of these names, or all there are.
     pub fn tools(&self, names: &[String]) -> Result<Vec<ToolSpec>, String> {
         let all = Registry::builtin().catalogue();
@@ -83,6 +120,17 @@ impl Catalogue {
         }
         Ok(all.into_iter().filter(|tool| names.is_empty() || names.contains(&tool.name)).collect())
     }
+}
+
+/// A model as people choose it.
+fn offer(spec: &ModelSpec, chosen: Option<&Models>) -> Value {
+    let mut offer = serde_json::to_value(spec).unwrap_or_default();
+    let profiles =
+        chosen.map(|models| [("fast", &models.fast), ("balanced", &models.balanced), ("powerful", &models.powerful)]);
+    let profiles = profiles.into_iter().flatten().filter(|(_, of)| of.name() == spec.name()).map(|(name, _)| name);
+    offer["name"] = json!(spec.name());
+    offer["profiles"] = json!(profiles.collect::<Vec<_>>());
+    offer
 }
 
 /// A vendor that is named but not set up lacks only its variables.

@@ -4,6 +4,7 @@ use crate::api::Drives;
 use crate::config::{Config, Database};
 use engine::ids::RunId;
 use engine::time::Timestamp;
+use runtime::live::Live;
 use runtime::ports::{Clock, Performer, Store};
 use runtime::{Desk, Duty, Worker, WorkerConfig};
 use std::sync::Arc;
@@ -53,6 +54,7 @@ impl Drive {
         store: Arc<dyn Store>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
+        live: Live,
     ) -> Drive {
         let settings = WorkerConfig {
             id: worker_id(),
@@ -61,7 +63,7 @@ impl Drive {
             duty: if load == Load::Everything { Duty::All } else { Duty::Asked },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
-        let worker = Worker::new(store, performer, clock, settings);
+        let worker = Worker::heard_by(live, store, performer, clock, settings);
         let desk = worker.desk();
         if let Load::Only(run) = load {
             desk.drive(run);

@@ -1,12 +1,12 @@
-//! One way to speak to whoever holds the database: requests of the HTTP API, either to the router of this
-//! process or over the holder's socket. Commands are written once and do not know which.
+//! One way to speak to whoever holds the database: requests of the HTTP API, to the router of this process, over the
+//! holder's socket, or over the network. Commands are written once and do not know which.
 
 use crate::api::problems::Problem;
 use crate::data_dir::ShortPath;
 use crate::failure::Failure;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use eventsource_stream::{Event, Eventsource};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -14,10 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tower_service::Service;
 
 /// The header that says who acts; the socket is private to its owner, so it is believed.
 pub const ACTOR_HEADER: &str = "x-pleach-actor";
+
+/// A server that takes longer to pick up is as good as none.
+const CONNECT: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub struct Link {
@@ -28,7 +32,15 @@ pub struct Link {
 #[derive(Clone)]
 enum Transport {
     InProcess(Router),
-    Socket { client: reqwest::Client, _path: Arc<ShortPath> },
+    Socket {
+        client: reqwest::Client,
+        _path: Arc<ShortPath>,
+    },
+    /// Another machine's server; who acts is whoever the token belongs to.
+    Network {
+        client: reqwest::Client,
+        server: String,
+    },
 }
 
 #[derive(Debug)]
@@ -43,9 +55,7 @@ impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Failure {
         match error {
             LinkError::Refused(problem) => problem.into_failure(),
-            LinkError::Gone(why) => Failure::unreachable(format!(
-                "the process that holds the database went away: {why}\nRun the command again."
-            )),
+            LinkError::Gone(why) => Failure::unreachable(format!("{why}\nRun the command again.")),
         }
     }
 }
@@ -67,9 +77,32 @@ impl Link {
         Ok(Link { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
     }
 
-    /// Over a socket, the process on the other side may do more than this command asked for.
+    pub fn to_server(server: &str, token: Option<&str>) -> Result<Link, Failure> {
+        let unusable = |what: &str| Failure::usage(format!("{what} cannot be used for {server}; nothing was sent"));
+        let mut headers = HeaderMap::new();
+        if let Some(token) = token {
+            let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
+                .map_err(|_| unusable("the token in PLEACH_TOKEN"))?;
+            bearer.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, bearer);
+        }
+        let client = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT);
+        let client = client.build().map_err(|error| unusable(&error.to_string()))?;
+        let server = server.trim_end_matches('/').to_owned();
+        Ok(Link { transport: Transport::Network { client, server }, actor: String::new() })
+    }
+
+    /// The process on the other side may do more than this command asked for.
     pub fn is_remote(&self) -> bool {
-        matches!(self.transport, Transport::Socket { .. })
+        !matches!(self.transport, Transport::InProcess(_))
+    }
+
+    fn gone(&self, error: &(dyn std::error::Error + 'static)) -> LinkError {
+        let why = std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error);
+        LinkError::Gone(match &self.transport {
+            Transport::Network { server, .. } => format!("the server {server} does not answer: {why}"),
+            _ => format!("the process that holds the database went away: {why}"),
+        })
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, LinkError> {
@@ -94,7 +127,7 @@ impl Link {
     pub async fn events(&self, path: &str) -> Result<BoxStream<'static, Result<Event, LinkError>>, LinkError> {
         let (status, chunks) = self.call(Method::GET, path, None).await?;
         if !status.is_success() {
-            return Err(refused(status, &collect(chunks).await?));
+            return Err(refused(status, &collect(chunks).await?, path));
         }
         Ok(chunks.eventsource().map_err(|error| LinkError::Gone(error.to_string())).boxed())
     }
@@ -102,7 +135,7 @@ impl Link {
     async fn text(&self, method: Method, path: &str, body: Option<String>) -> Result<String, LinkError> {
         let (status, chunks) = self.call(method, path, body).await?;
         let text = collect(chunks).await?;
-        if status.is_success() { Ok(text) } else { Err(refused(status, &text)) }
+        if status.is_success() { Ok(text) } else { Err(refused(status, &text, path)) }
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<String>) -> Result<(StatusCode, Chunks), LinkError> {
@@ -120,31 +153,55 @@ impl Link {
                 Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
             }
             Transport::Socket { client, .. } => {
-                let request = client.request(method, format!("http://pleach{path}")).header(ACTOR_HEADER, &self.actor);
-                let request = match body {
-                    Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body),
-                    None => request,
-                };
-                let response = request.send().await.map_err(|error| LinkError::Gone(error.to_string()))?;
-                let status = response.status();
-                Ok((status, response.bytes_stream().map_err(|error| error.to_string()).boxed()))
+                let request = client.request(method, format!("http://pleach{path}"));
+                self.send_over(request.header(ACTOR_HEADER, &self.actor), body).await
+            }
+            Transport::Network { client, server } => {
+                self.send_over(client.request(method, format!("{server}{path}")), body).await
             }
         }
+    }
+
+    async fn send_over(
+        &self,
+        request: reqwest::RequestBuilder,
+        body: Option<String>,
+    ) -> Result<(StatusCode, Chunks), LinkError> {
+        let request = match body {
+            Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| self.gone(&error))?;
+        let status = response.status();
+        Ok((status, response.bytes_stream().map_err(|error| error.to_string()).boxed()))
     }
 }
 
 async fn collect(mut chunks: Chunks) -> Result<String, LinkError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
-        bytes.extend_from_slice(&chunk.map_err(LinkError::Gone)?);
+        bytes.extend_from_slice(&chunk.map_err(|why| LinkError::Gone(format!("the answer broke off: {why}")))?);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, LinkError> {
-    serde_json::from_str(text).map_err(|error| LinkError::Gone(format!("an answer that makes no sense ({error})")))
+    serde_json::from_str(text).map_err(|error| {
+        LinkError::Gone(format!("the answer makes no sense ({error}); is that a pleach server of this version?"))
+    })
 }
 
-fn refused(status: StatusCode, text: &str) -> LinkError {
-    LinkError::Refused(Box::new(Problem::parse(status, text)))
+/// The server does not repeat what it does not show; whoever asked knows what for.
+fn refused(status: StatusCode, text: &str, path: &str) -> LinkError {
+    let mut problem = Problem::parse(status, text);
+    if let Some(kind) = problem.slug.strip_suffix("_not_found") {
+        let mut words = path.split(['/', '?']).skip_while(|word| *word != format!("{kind}s"));
+        if let Some(asked) = words.nth(1) {
+            problem.detail = problem.detail.replace("with that id ", &format!("{asked} "));
+        }
+    }
+    LinkError::Refused(Box::new(problem))
 }
+
+/// What a stream calls an event of the log.
+pub const STORED: &str = "message";

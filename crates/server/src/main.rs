@@ -11,6 +11,8 @@ mod drive;
 mod failure;
 mod link;
 mod render;
+mod sending;
+mod ui;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -19,7 +21,11 @@ use tracing_subscriber::EnvFilter;
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
     let filter = EnvFilter::try_from_env("PLEACH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match std::env::var("PLEACH_LOG_FORMAT").is_ok_and(|format| format == "json") {
+        true => log.json().init(),
+        false => log.init(),
+    }
     // The only cryptography in the tree; a second call would find it installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

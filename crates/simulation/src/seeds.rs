@@ -1,7 +1,7 @@
 //! One seed from the first roll of the dice to the verdict, and many of them at once.
 
 use crate::checks;
-use crate::world::{Lived, Setup, StoreKind, live};
+use crate::world::{Kinds, Lived, Setup, StoreKind, live};
 use std::cell::RefCell;
 use std::sync::Once;
 
@@ -86,10 +86,10 @@ pub fn run(setup: Setup) -> Verdict {
 }
 
 /// A seed of the ordinary kind; some are lived twice.
-pub fn run_seed(seed: u64, store: StoreKind) -> Verdict {
-    let mut verdict = run(Setup::of(seed, store));
+pub fn run_seed(seed: u64, store: StoreKind, kinds: Kinds) -> Verdict {
+    let mut verdict = run(Setup::of(seed, store, kinds));
     if seed.is_multiple_of(TWICE_EVERY) {
-        let again = run(Setup::of(seed, store));
+        let again = run(Setup::of(seed, store, kinds));
         if again.trace_hash != verdict.trace_hash {
             verdict.wrongs.push("determinism: lived twice, the seed left two different traces".into());
         }

@@ -1,12 +1,17 @@
 //! One quiet world, lived again and again, with its worker killed before and after every single append.
 
-use engine::facts::{Fact, Homework as H};
+use engine::facts::{Fact, Homework as H, Tree as T};
+use engine::ids::NodeId;
 use engine::workspace::Scope;
 use runtime::ports::DocumentFilter;
 use simulation::checks::{self, Story};
 use simulation::weather::Weather;
 use simulation::world::nature::CrashAt;
-use simulation::world::{Lived, Setup, StoreKind, live};
+use simulation::world::{Kinds, Lived, Setup, StoreKind, live};
+use std::collections::BTreeMap;
+
+/// Worlds with trees of several levels, with tools, questions, failures and second plans among them.
+const TREES: [u64; 6] = [9, 4, 12, 24, 28, 37];
 
 /// What of a run does not depend on when it happened or how often it was tried.
 #[derive(Debug, PartialEq)]
@@ -19,6 +24,8 @@ struct Essence {
     entries: Vec<String>,
     documents: Vec<(String, String)>,
     tools: Vec<(String, bool)>,
+    /// A tree's nodes by their place in it, and everything that was decided about each, in order.
+    nodes: BTreeMap<String, Vec<String>>,
 }
 
 fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
@@ -27,9 +34,37 @@ fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
     runtime.block_on(async { look(live(setup).await).await })
 }
 
-fn quiet(seed: u64, store: StoreKind, crash_at: Option<CrashAt>) -> Setup {
+fn quiet(seed: u64, kinds: Kinds, store: StoreKind, crash_at: Option<CrashAt>) -> Setup {
     let weather = Weather { storm_ms: 20_000, ..Weather::calm() };
-    Setup { weather, workers: 1, errands: 1, crash_at, ..Setup::of(seed, store) }
+    Setup { weather, workers: 1, errands: 1, crash_at, ..Setup::of(seed, store, kinds) }
+}
+
+/// Titles name places; two nodes of one title were tried one after the other.
+fn nodes(story: &Story) -> BTreeMap<String, Vec<String>> {
+    let (mut names, mut lives) = (BTreeMap::<NodeId, String>::new(), BTreeMap::<String, Vec<String>>::new());
+    for event in &story.events {
+        let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };
+        if let T::NodeCreated(fact) = fact {
+            let tried = names.values().filter(|name| name.starts_with(&format!("{} #", fact.title))).count();
+            names.insert(id, format!("{} #{tried}", fact.title));
+        }
+        let said = match fact {
+            T::NodeStatusChanged(fact) => format!("{:?} {:?}", fact.status, fact.message),
+            T::StepStatusChanged(fact) => format!("step {} {:?}", fact.step_id, fact.status),
+            T::NodeCompleted(fact) => format!("{:?} {:?}", fact.outcome, fact.evidence),
+            T::NodeFailed(fact) => format!("failed {}", fact.error),
+            T::ArtifactCreated(fact) => format!("{:?} {:?}", fact.artifact_type, fact.label),
+            T::NodeResult(fact) => format!("{} with {}", fact.result.summary, fact.result.artifact_ids.len()),
+            T::NodeAggregated(fact) => format!("{} of {} children", fact.summary, fact.child_ids.len()),
+            _ => event.kind().to_owned(),
+        };
+        lives.entry(names.get(&id).cloned().unwrap_or_default()).or_default().push(said);
+    }
+    // Siblings end in any order; what a parent notes of its steps is compared as a set.
+    for said in lives.values_mut() {
+        said.sort();
+    }
+    lives
 }
 
 async fn essence(lived: &Lived) -> Essence {
@@ -43,12 +78,15 @@ async fn essence(lived: &Lived) -> Essence {
         Fact::Homework(H::ExecutorFinished(fact)) => {
             fact.entry.as_ref().map(|entry| format!("{} {}", fact.branch_id, entry.entry_key))
         }
+        // The key has the node's number in it, which depends on who was faster.
+        Fact::Tree(T::ScratchpadUpdated(fact)) => Some(fact.markdown.clone()),
         _ => None,
     });
     let mut entries: Vec<String> = entries.collect();
     entries.sort();
     let tools = story.events.iter().filter_map(|event| match &event.fact {
         Fact::Homework(H::ToolCallResult(fact)) => Some((fact.call_id.0.clone(), fact.ok)),
+        Fact::Tree(T::ToolCallResult(fact)) => Some((fact.tool.clone(), fact.ok)),
         _ => None,
     });
     let mut tools: Vec<_> = tools.collect();
@@ -62,19 +100,20 @@ async fn essence(lived: &Lived) -> Essence {
         entries,
         documents,
         tools,
+        nodes: nodes(&story),
     }
 }
 
 /// Lives the same world once per append and side, and compares how it ended.
-fn sweep(seed: u64, store: StoreKind) -> u64 {
-    let (appends, expected) = in_world(quiet(seed, store, None), async |lived| {
+fn sweep(seed: u64, kinds: Kinds, store: StoreKind) -> u64 {
+    let (appends, expected) = in_world(quiet(seed, kinds, store, None), async |lived| {
         assert_eq!(checks::judge(&lived).await, Vec::<String>::new(), "the undisturbed world of seed {seed}");
         (lived.appends, essence(&lived).await)
     });
     // The first append asks for the run; whoever dies there never asked.
     for append in 2..=appends {
         for after in [false, true] {
-            in_world(quiet(seed, store, Some(CrashAt { append, after })), async |lived| {
+            in_world(quiet(seed, kinds, store, Some(CrashAt { append, after })), async |lived| {
                 let place = format!("seed {seed}, crash {} append {append}", if after { "after" } else { "before" });
                 assert_eq!(checks::judge(&lived).await, Vec::<String>::new(), "{place}");
                 assert_eq!(essence(&lived).await, expected, "{place}");
@@ -86,12 +125,24 @@ fn sweep(seed: u64, store: StoreKind) -> u64 {
 
 #[test]
 fn s2_p4_h1_killed_at_every_append_a_run_ends_as_it_would_have() {
-    let appends: u64 = (1..=4).map(|seed| sweep(seed, StoreKind::Memory)).sum();
+    let appends: u64 = (1..=4).map(|seed| sweep(seed, Kinds::Homework, StoreKind::Memory)).sum();
     assert!(appends > 40, "only {appends} appends were tried");
 }
 
 #[test]
 fn s2_p4_h1_killed_at_every_append_on_sqlite() {
-    let appends = sweep(7, StoreKind::Sqlite);
+    let appends = sweep(7, Kinds::Homework, StoreKind::Sqlite);
     assert!(appends > 10, "only {appends} appends were tried");
+}
+
+#[test]
+fn s2_p4_t1_killed_at_every_append_a_tree_ends_as_it_would_have() {
+    let appends: u64 = TREES.iter().map(|seed| sweep(*seed, Kinds::Tree, StoreKind::Memory)).sum();
+    assert!(appends > 100, "only {appends} appends were tried");
+}
+
+#[test]
+fn s2_p4_t1_killed_at_every_append_a_tree_on_sqlite_ends_as_it_would_have() {
+    let appends = sweep(TREES[0], Kinds::Tree, StoreKind::Sqlite);
+    assert!(appends > 15, "only {appends} appends were tried");
 }

@@ -5,7 +5,7 @@ use crate::backend::WriteError;
 use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id};
 use crate::tables::HASH_AT;
-use crate::{SqlStore, StoreError, codec, rows};
+use crate::{SqlStore, StoreError, codec, post, rows};
 use engine::blob::Blob;
 use engine::ids::RunId;
 use engine::run::Status;
@@ -23,11 +23,12 @@ const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease
     ON CONFLICT DO NOTHING";
 
 /// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
+/// One that waits with a deadline is due then, and before that as soon as it moves again.
 macro_rules! advance {
     ($seen:literal, $fence:literal) => {
         concat!(
-            "UPDATE jobs SET due = CASE WHEN state = 'live' THEN due ELSE now_ms() END, state = ?1, \
-             lease_owner = CASE WHEN ?1 <> 'idle' THEN lease_owner END, lease_until = CASE WHEN ?1 <> 'idle' THEN lease_until END, \
+            "UPDATE jobs SET due = CASE WHEN ?6 IS NOT NULL THEN ?6 WHEN state = 'live' AND due <= now_ms() THEN due ELSE now_ms() END, \
+             state = ?1, lease_owner = CASE WHEN ?7 = 1 THEN lease_owner END, lease_until = CASE WHEN ?7 = 1 THEN lease_until END, \
              attempts = CASE WHEN unit = ?2 THEN attempts ELSE 0 END, unit = ?2, last_seq = ?3",
             $seen,
             " WHERE run_id = ?4 AND last_seq = ?5",
@@ -41,7 +42,7 @@ const GOES_ON: &str = "UPDATE jobs SET attempts = CASE WHEN unit = ?1 THEN attem
     last_seen = now_ms() WHERE run_id = ?3 AND last_seq = ?4 AND epoch = ?5 AND lease_owner = ?6";
 
 const COMMANDED: &str = advance!("", "");
-const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?6 AND lease_owner = ?7");
+const DRIVEN: &str = advance!(", last_seen = now_ms()", " AND epoch = ?8 AND lease_owner = ?9");
 
 impl SqlStore {
     pub(crate) async fn append_batch(&self, append: &Append) -> Result<(), AppendError> {
@@ -86,6 +87,7 @@ impl SqlStore {
         statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
         statements.extend(blobs(run_id, &self.known.fresh(run_id, &append.batch.blobs)));
         statements.extend(rows::projections(&append.rows, stage));
+        statements.extend(post::dispatched(&append.rows));
         statements
     }
 
@@ -133,11 +135,13 @@ fn stage(append: &Append) -> Stage {
 
 fn head(append: &Append, stage: Stage) -> Statement {
     let run = &append.rows.run;
-    let state = Value::from(match run.status {
-        status if status.is_live() => "live",
-        Status::Paused => "held",
-        _ => "idle",
-    });
+    let (state, keeps_lease) = match run.status {
+        status if status.is_live() => ("live", true),
+        Status::Paused => ("held", true),
+        _ if append.rows.wake_at.is_some() => ("live", false),
+        _ => ("idle", false),
+    };
+    let state = Value::from(state);
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
     if stage == Stage::Born {
@@ -151,16 +155,15 @@ fn head(append: &Append, stage: Stage) -> Statement {
         );
     }
     let mut values = vec![unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];
-    if let Some(lease) = &append.fence {
-        values.extend([Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+    let fence = append.fence.iter().flat_map(|lease| [Value::from(lease.epoch), Value::from(lease.worker.as_str())]);
+    if append.fence.is_some() && stage == Stage::Working {
+        values.extend(fence);
+        return Statement::new(GOES_ON, values);
     }
-    match (&append.fence, stage) {
-        (Some(_), Stage::Working) => Statement::new(GOES_ON, values),
-        (fence, _) => {
-            values.insert(0, state);
-            Statement::new(if fence.is_some() { DRIVEN } else { COMMANDED }, values)
-        }
-    }
+    values.insert(0, state);
+    values.extend([Value::from(append.rows.wake_at.map(|at| at.0)), Value::from(i64::from(keeps_lease))]);
+    values.extend(fence);
+    Statement::new(if append.fence.is_some() { DRIVEN } else { COMMANDED }, values)
 }
 
 fn blobs(run_id: RunId, blobs: &[&Blob]) -> Vec<Statement> {

@@ -8,7 +8,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
 use runtime::memory::terms;
-use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace, is_platform};
+use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace};
 use runtime::ports::AppendError;
 use std::sync::LazyLock;
 
@@ -262,5 +262,9 @@ fn role(document: &Document) -> Value {
 }
 
 fn searchable(document: &Document) -> Value {
-    Value::from(if is_platform(document) { String::new() } else { terms::index(&[&document.title, &document.content]) })
+    Value::from(if document.is_platform() {
+        String::new()
+    } else {
+        terms::index(&[&document.title, &document.content])
+    })
 }

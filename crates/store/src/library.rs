@@ -2,17 +2,22 @@
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
-use crate::scope::{narrow, seen, seen_runs};
+use crate::scope::{narrow, seen, seen_of_run, seen_runs};
 use crate::sql::{Guard, Query, Row, Statement, Value, id};
 use crate::tables::ITERATIONS_OF;
-use crate::{SqlStore, StoreError, records, rows};
+use crate::{SqlStore, StoreError, records, rows, tree};
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, RunRow};
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::event::StoredEvent;
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::run::Status;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::memory::workspace::Touched;
 use runtime::memory::{page, terms};
-use runtime::ports::{AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, TaskFilter};
+use runtime::ports::{
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, SearchFilter,
+    TaskFilter,
+};
 use uuid::Uuid;
 
 /// A person's change whose entity keeps moving is theirs to look at again.
@@ -37,6 +42,13 @@ fn only(mut query: Query, column: &str, key: impl ToString) -> Query {
 fn equals(query: &mut Query, column: &str, key: Option<impl ToString>) {
     if let Some(key) = key {
         query.push(" AND ").push(column).push(" = ").bind(id(key));
+    }
+}
+
+/// Ids are in the order of time.
+fn older(query: &mut Query, before: Option<impl ToString>) {
+    if let Some(before) = before {
+        query.push(" AND id < ").bind(id(before));
     }
 }
 
@@ -94,9 +106,11 @@ impl Library for SqlStore {
             let Some(needles) = terms::needles(&text) else { return Ok(Vec::new()) };
             containing(&mut query, &needles);
         }
-        if let Some(before) = filter.before {
-            query.push(" AND id < ").bind(id(before));
+        if filter.asking {
+            let over = Status::ALL.iter().filter(|status| status.is_terminal());
+            query.push(" AND questions <> '[]' AND status NOT IN ").bind_list(over.map(|status| status.name().into()));
         }
+        older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::run).await
     }
 
@@ -112,6 +126,49 @@ impl Library for SqlStore {
         self.backend.read(query).await?.iter().map(records::iteration).collect()
     }
 
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        let mut query = seen_of_run(&tree::NODES, scope, run);
+        if let Some(after) = filter.after {
+            query.push(" AND ordinal > ").bind(i64::from(after));
+        }
+        if let Some(since) = filter.since {
+            query.push(" AND updated_at >= ").bind(since.0);
+        }
+        query.push(" ORDER BY ordinal LIMIT ").bind(page(filter.limit));
+        self.all(query, tree::read_node).await
+    }
+
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.one(only(seen_of_run(&tree::NODES, scope, run), "id", node), tree::read_node).await
+    }
+
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let mut query = only(seen_of_run(&tree::EVENTS, scope, run), "node_id", node);
+        query.push(" AND seq > ").bind(after).push(" ORDER BY seq LIMIT ").bind(page(limit));
+        self.all(query, records::event).await
+    }
+
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+        let mut query = seen_of_run(&tree::PLANS, scope, run);
+        equals(&mut query, "node_id", node);
+        query.push(" ORDER BY created_at, id");
+        self.all(query, tree::read_plan).await
+    }
+
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+        let mut query = seen_of_run(&tree::ARTIFACTS, scope, run);
+        equals(&mut query, "node_id", node);
+        query.push(" ORDER BY created_at, id");
+        self.all(query, tree::read_artifact).await
+    }
+
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         let mut query = Query::new(format!("{} WHERE 1 = 1", records::NOTIFICATION));
         if let Scope::Actor(actor) | Scope::Within(actor, _) = scope {
@@ -121,8 +178,15 @@ impl Library for SqlStore {
         self.all(query, records::notification).await
     }
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
-        self.all(newest(seen(records::KEPT_PROJECT, "id", scope), limit), records::project).await
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
+        let mut query = seen(records::KEPT_PROJECT, "id", scope);
+        older(&mut query, before);
+        self.all(newest(query, limit), records::project).await
     }
 
     async fn project(&self, scope: &Scope, project: ProjectId) -> Result<Option<Project>, StoreError> {
@@ -137,6 +201,7 @@ impl Library for SqlStore {
         equals(&mut query, "project_id", filter.project_id);
         equals(&mut query, "type_key", filter.type_key);
         equals(&mut query, "made_run", filter.run_id);
+        older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::document).await
     }
 
@@ -186,6 +251,7 @@ impl Library for SqlStore {
         equals(&mut query, "project_id", filter.project_id);
         equals(&mut query, "state", filter.state.map(|state| state.name()));
         equals(&mut query, "made_run", filter.run_id);
+        older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::task).await
     }
 
@@ -212,28 +278,23 @@ impl Library for SqlStore {
         self.one(only(seen(records::KEPT_EDGE, "project_id", scope), "id", edge), records::edge).await
     }
 
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for kind in [HitKind::Document, HitKind::Task, HitKind::Project] {
-            if !kinds.is_empty() && !kinds.contains(&kind) {
+            if !filter.kinds.is_empty() && !filter.kinds.contains(&kind) {
                 continue;
             }
             let (select, column) = searched(kind);
             let mut query = seen(select, column, scope);
-            equals(&mut query, column, project);
+            equals(&mut query, column, filter.project_id);
+            equals(&mut query, "made_run", filter.run_id);
+            older(&mut query, filter.before);
             containing(&mut query, &needles);
-            found.extend(self.all(newest(query, limit), hit).await?);
+            found.extend(self.all(newest(query, filter.limit), hit).await?);
         }
         found.sort_by_key(|hit| std::cmp::Reverse(hit.id));
-        found.truncate(page(limit));
+        found.truncate(page(filter.limit));
         Ok(found)
     }
 

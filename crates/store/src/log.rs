@@ -1,19 +1,26 @@
 //! The `Log` port on SQL: the log itself, its texts, and the leases.
 
 use crate::backend::WriteError;
-use crate::sql::{Guard, Query, Statement, Value, id};
-use crate::tables::EVENTS_AFTER;
+use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::tables::{ALL_RUNS, EVENTS_AFTER};
 use crate::{SqlStore, StoreError, codec, records};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::RunId;
+use engine::ids::{NodeId, RunId};
+use engine::run::{Kind, Status};
 use engine::time::Timestamp;
+use runtime::memory::MOST_CHANGED;
 use runtime::ports::{Append, AppendError, Claimed, Lease, Log};
 use std::collections::HashMap;
 use std::time::Duration;
 
 const TEXTS_AT_ONCE: usize = 200;
+const IDS_AT_ONCE: usize = 500;
+const CHECKPOINT: &str =
+    "SELECT body FROM run_checkpoints WHERE run_id = ?1 AND seq <= ?2 AND format = ?3 ORDER BY seq DESC LIMIT 1";
+const KEEP_CHECKPOINT: &str = "INSERT INTO run_checkpoints (run_id, seq, format, body) VALUES (?1, ?2, ?3, ?4) \
+    ON CONFLICT (run_id, seq) DO UPDATE SET format = excluded.format, body = excluded.body";
 const RENEWED: &str = "UPDATE jobs SET lease_until = now_ms() + ?1, last_seen = now_ms() \
     WHERE run_id = ?2 AND epoch = ?3 AND lease_owner = ?4 RETURNING run_id";
 const RELEASED: &str = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL, last_seen = now_ms() \
@@ -34,7 +41,7 @@ pub(crate) fn unguarded(error: WriteError) -> StoreError {
 /// Two index ranges, each by its own partial index: an `OR` would scan the whole table.
 fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Statement {
     let mut query = Query::new("WITH free AS MATERIALIZED (");
-    let ready = "state = 'live' AND lease_owner IS NULL";
+    let ready = "state = 'live' AND lease_owner IS NULL AND due <= now_ms()";
     let lapsed = "state = 'live' AND lease_owner IS NOT NULL AND lease_until <= now_ms()";
     for (name, range, order) in [("ready", ready, "due, run_id"), ("lapsed", lapsed, "lease_until")] {
         query.push(if name == "lapsed" { " UNION ALL " } else { "" });
@@ -160,6 +167,53 @@ impl Log for SqlStore {
         let query = "SELECT run_id, last_seq FROM jobs WHERE lease_owner = ?1 ORDER BY run_id";
         let found = self.backend.read(Statement::new(query, vec![Value::from(worker)])).await?;
         found.iter().map(|row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()))).collect()
+    }
+
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let mut ends = Vec::with_capacity(runs.len());
+        for some in runs.chunks(IDS_AT_ONCE) {
+            let mut query = Query::new("SELECT run_id, last_seq FROM jobs WHERE run_id IN ");
+            query.bind_list(some.iter().map(id));
+            for row in self.backend.read(query.statement()).await? {
+                ends.push((row.parse(0)?, row.int(1)?.unsigned_abs()));
+            }
+        }
+        Ok(ends)
+    }
+
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        let mut query = Query::new(format!("SELECT id, updated_at FROM ({}) r WHERE updated_at > ", *ALL_RUNS));
+        query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MOST_CHANGED);
+        let found = self.backend.read(query.statement()).await?;
+        found.iter().map(|row| Ok((row.parse(0)?, Timestamp(row.int(1)?)))).collect()
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        let query = format!("SELECT kind, status, COUNT(*) FROM ({}) r GROUP BY kind, status ORDER BY 1, 2", *ALL_RUNS);
+        let found = self.backend.read(Statement::new(query, vec![])).await?;
+        let count = |row: &Row| {
+            let known = Kind::parse(row.text(0)?).zip(Status::parse(row.text(1)?));
+            let (kind, status) =
+                known.ok_or_else(|| StoreError::Unusable("a run is of no known kind or status".into()))?;
+            Ok((kind, status, row.int(2)?.unsigned_abs()))
+        };
+        found.iter().map(count).collect()
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        let query = Statement::new("SELECT run_id FROM tree_agent_nodes WHERE id = ?1", vec![id(node)]);
+        self.backend.read(query).await?.first().map(|row| row.parse(0)).transpose()
+    }
+
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
+        let query = Statement::new(CHECKPOINT, vec![id(run), Value::from(seq), Value::from(format)]);
+        let found = self.backend.read(query).await?;
+        found.first().map(|row| codec::unpack(row.bytes(0)?)).transpose()
+    }
+
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        let values = vec![id(run), Value::from(seq), Value::from(format), Value::from(codec::pack(&text))];
+        self.backend.write(vec![Statement::new(KEEP_CHECKPOINT, values)]).await.map(drop).map_err(unguarded)
     }
 
     async fn wakeup(&self, at_most: Duration) {

@@ -15,6 +15,8 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "homework", sql: include_str!("../migrations/0001_homework.sql") },
     Migration { version: 2, name: "tree", sql: include_str!("../migrations/0002_tree.sql") },
+    Migration { version: 3, name: "access", sql: include_str!("../migrations/0003_access.sql") },
+    Migration { version: 4, name: "notifications", sql: include_str!("../migrations/0004_notifications.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \

@@ -12,11 +12,11 @@ use engine::workspace::{ActorRecord, Document, Edge, Entry, Project, Task, TaskS
 use runtime::memory::workspace::{Kept, Origin};
 use runtime::ports::DocumentVersion;
 
-fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
+pub fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
     row.int(column).map(Timestamp)
 }
 
-fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>, StoreError> {
+pub fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>, StoreError> {
     Ok(row.optional_int(column)?.map(Timestamp))
 }
 
@@ -24,12 +24,17 @@ fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
     Ok(row.int(column)?.unsigned_abs())
 }
 
-fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
+pub fn hash(row: &Row, column: usize) -> Result<Hash, StoreError> {
     let bytes = row.bytes(column)?;
     bytes
         .try_into()
         .map(Hash)
         .map_err(|_| StoreError::Unusable("a stored hash has the wrong length; run `pleach doctor`".into()))
+}
+
+/// A word of a list whose names are those of its JSON.
+pub fn named<T: serde::de::DeserializeOwned>(row: &Row, column: usize) -> Result<T, StoreError> {
+    word(row, column, |text| serde_json::from_value(text.into()).ok())
 }
 
 /// One of a closed list of words, which a newer version may have made longer.
@@ -110,6 +115,7 @@ pub fn iteration(row: &Row) -> Result<IterationRow, StoreError> {
 }
 
 pub const NOTIFICATION: &str = "SELECT run_id, seq, owner, kind, title, body, question_id, at FROM notifications";
+pub const NOTIFICATION_COLUMNS: &str = "run_id, seq, owner, kind, title, body, question_id, at";
 
 pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
     Ok(NotificationRow {

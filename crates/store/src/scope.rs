@@ -3,7 +3,7 @@
 
 use crate::sql::{Query, Value, id};
 use crate::tables::ALL_RUNS;
-use engine::ids::{ActorId, ProjectId};
+use engine::ids::{ActorId, ProjectId, RunId};
 use engine::workspace::Scope;
 
 /// Rows of `select` whose project (in `column`) is in scope. More conditions may follow, each with ` AND `.
@@ -32,17 +32,31 @@ fn member(query: &mut Query, column: &str, actor: ActorId) {
 
 /// Runs in scope: the owner's, and those of any project the actor is a member of.
 pub fn seen_runs(scope: &Scope) -> Query {
-    let mut query = Query::new(format!("SELECT * FROM ({}) r WHERE 1 = 1", *ALL_RUNS));
+    let mut query = Query::new("");
+    runs_in(&mut query, "SELECT *", scope);
+    query
+}
+
+fn runs_in(query: &mut Query, select: &str, scope: &Scope) {
+    query.push(select).push(" FROM (").push(&ALL_RUNS).push(") r WHERE 1 = 1");
     match scope {
         Scope::Platform => {}
-        Scope::Actor(actor) => theirs(&mut query, *actor),
+        Scope::Actor(actor) => theirs(query, *actor),
         Scope::Within(actor, projects) => {
-            theirs(&mut query, *actor);
+            theirs(query, *actor);
             query.push(" AND (r.workspace_project_id IN ").bind_list(ids(projects));
             query.push(" OR EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id AND p.project_id IN ");
             query.bind_list(ids(projects)).push("))");
         }
     }
+}
+
+/// Rows of `select` that belong to a run, if that run is in scope. More conditions may follow, each with ` AND `.
+pub fn seen_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
+    let mut query = Query::new(format!("{select} WHERE run_id = "));
+    query.bind(id(run)).push(" AND EXISTS (");
+    runs_in(&mut query, "SELECT r.id", scope);
+    query.push(" AND r.id = ").bind(id(run)).push(")");
     query
 }
 

@@ -1,9 +1,11 @@
-//! A tree's own projections as statements: its nodes, their plans and their artifacts.
+//! A tree's own projections, written and read back: its nodes, their plans and their artifacts.
 
 use crate::rows::{json, optional_time, time};
-use crate::sql::{Statement, Value, id, optional_id};
-use crate::tables::{ARTIFACT, NODE, NODE_CHANGES, PLAN, insert};
+use crate::sql::{Row, Statement, Value, id, optional_id};
+use crate::tables::{ARTIFACT, EVENT, NODE, NODE_CHANGES, PLAN, insert};
+use crate::{StoreError, records};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
+use engine::blob::BlobRef;
 use std::sync::LazyLock;
 
 pub fn statements(rows: &Rows) -> Vec<Statement> {
@@ -91,4 +93,78 @@ fn artifact(row: &ArtifactRow) -> Vec<Value> {
         Value::from(row.label.as_str()),
         time(row.created_at),
     ]
+}
+
+pub static NODES: LazyLock<String> = LazyLock::new(|| format!("SELECT {NODE} FROM tree_agent_nodes"));
+pub static EVENTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {EVENT} FROM tree_agent_events"));
+pub static PLANS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PLAN} FROM tree_agent_plans"));
+pub static ARTIFACTS: LazyLock<String> = LazyLock::new(|| format!("SELECT {ARTIFACT} FROM tree_agent_artifacts"));
+
+fn count(row: &Row, column: usize) -> Result<u32, StoreError> {
+    Ok(u32::try_from(row.int(column)?).unwrap_or_default())
+}
+
+pub fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
+    let words = |column: usize| Ok::<_, StoreError>(row.optional_text(column)?.map(str::to_owned));
+    Ok(NodeRow {
+        id: row.parse(0)?,
+        run_id: row.parse(1)?,
+        ordinal: count(row, 2)?,
+        parent_node_id: row.optional_parse(3)?,
+        title: row.text(4)?.to_owned(),
+        reason: row.text(5)?.to_owned(),
+        success_criteria: row.json(6)?,
+        band_index: count(row, 7)?,
+        step_index: count(row, 8)?,
+        step_id: words(9)?,
+        depth: count(row, 10)?,
+        status: records::named(row, 11)?,
+        role_state: records::named(row, 12)?,
+        message: words(13)?,
+        paused: row.int(14)? != 0,
+        generation: count(row, 15)?,
+        retry_of: row.optional_parse(16)?,
+        scratchpad_doc_id: row.parse(17)?,
+        scratchpad_tail: row.text(18)?.to_owned(),
+        outcome: row.optional_text(19)?.map(|_| records::named(row, 19)).transpose()?,
+        error: words(20)?,
+        retryable: row.int(21)? != 0,
+        result: row.json(22)?,
+        metrics: row.json(23)?,
+        own_metrics: row.json(24)?,
+        started_at: records::optional_time(row, 25)?,
+        ended_at: records::optional_time(row, 26)?,
+        created_at: records::time(row, 27)?,
+        updated_at: records::time(row, 28)?,
+    })
+}
+
+pub fn read_plan(row: &Row) -> Result<PlanRow, StoreError> {
+    Ok(PlanRow {
+        id: row.parse(0)?,
+        run_id: row.parse(1)?,
+        node_id: row.parse(2)?,
+        version: count(row, 3)?,
+        plan_json: row.json(4)?,
+        created_at: records::time(row, 5)?,
+    })
+}
+
+pub fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
+    let content = match row.optional_int(7)? {
+        Some(bytes) => Some(BlobRef { hash: records::hash(row, 6)?, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }),
+        None => None,
+    };
+    Ok(ArtifactRow {
+        id: row.parse(0)?,
+        run_id: row.parse(1)?,
+        node_id: row.parse(2)?,
+        artifact_type: records::named(row, 3)?,
+        document_id: row.optional_parse(4)?,
+        json_payload: row.optional_text(5)?.map(|_| row.json(5)).transpose()?,
+        content,
+        is_primary: row.int(8)? != 0,
+        label: row.text(9)?.to_owned(),
+        created_at: records::time(row, 10)?,
+    })
 }

@@ -20,17 +20,19 @@ use engine::model::Role;
 use engine::request::Speaker;
 use sections::Sections;
 
-/// The answer to one request, as JSON text in the shape its role asks for.
-pub fn answer(role: Role, messages: &[(Speaker, String)]) -> String {
+/// The answer to one request, as JSON text in the shape its role asks for. `model` is the name behind the provider's:
+/// `demo` plays with incidents, any other without.
+pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String {
     let sections = Sections::of(messages);
+    let demo = model == tree::DEMO;
     let answer = match role {
         Role::HomeworkPlanner => planner::answer(&sections),
         Role::HomeworkExecutor => executor::answer(&sections),
         Role::HomeworkRepair => repair::answer(&sections),
         Role::HomeworkReport => report::answer(&sections),
         Role::TreePlanner => tree::planner(&sections),
-        Role::TreeExecutor => tree::executor(&sections),
-        Role::TreeAggregator => tree::aggregator(&sections),
+        Role::TreeExecutor => tree::executor(&sections, demo),
+        Role::TreeAggregator => tree::aggregator(&sections, demo),
     };
     answer.to_string()
 }

@@ -28,7 +28,7 @@ impl ModelPort for RehearsalModels {
         if !self.pace.is_zero() {
             tokio::time::sleep(self.pace).await;
         }
-        let text = answer(call.role, &messages);
+        let text = answer(&call.model.model, call.role, &messages);
         let input = tokens(messages.iter().map(|(_, text)| text.len()).sum());
         let output = tokens(text.len());
         let truncated = output > u64::from(call.max_tokens);

@@ -80,7 +80,7 @@ fn shown(document: &Document) -> Value {
     let mut shown = listed(document);
     shown["props"] = document.props.clone();
     shown["content"] = json!(document.content);
-    if props::is_platform(document) {
+    if document.is_platform() {
         shown["platform"] = json!(true);
     }
     shown
@@ -91,19 +91,19 @@ async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
     let filter = DocumentFilter {
         project_id: reach.asked_project(arguments).await?,
         type_key: arguments.text("type_key").map(str::to_owned),
-        run_id: None,
         limit: limit + 1,
+        ..DocumentFilter::default()
     };
     let (documents, more) = page(reach.library.documents(reach.scope, filter).await?, limit);
     let summary = format!("{} documents", documents.len());
     let content = json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more});
-    Ok(Done { read: !documents.iter().any(props::is_platform), ..Done::read(content, summary) })
+    Ok(Done { read: !documents.iter().any(Document::is_platform), ..Done::read(content, summary) })
 }
 
 async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let document = reach.document(arguments.required_id("document_id")).await?;
     let summary = format!("document \"{}\", {} characters", document.title, document.content.chars().count());
-    Ok(Done { read: !props::is_platform(&document), ..Done::read(shown(&document), summary) })
+    Ok(Done { read: !document.is_platform(), ..Done::read(shown(&document), summary) })
 }
 
 async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -126,7 +126,7 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
         return Err(Refused::Request("nothing to change: give title, content, append or props".into()));
     }
     let document = reach.document(arguments.required_id("document_id")).await?;
-    if props::is_platform(&document) {
+    if document.is_platform() {
         return Err(Refused::Request(format!(
             "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own \
              instead",

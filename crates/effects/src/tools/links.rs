@@ -1,7 +1,6 @@
 //! Tools for edges between documents, tasks and projects.
 
 use super::arguments::{Arguments, Kind, required};
-use super::props;
 use super::reach::Reach;
 use super::{Action, Done, Refused};
 use engine::effect::Class;
@@ -68,7 +67,7 @@ async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 async fn is_platform(reach: &Reach<'_>, edge: &Edge) -> Result<bool, Refused> {
     for end in [edge.src, edge.dst] {
         let document = reach.library.document(reach.scope, DocumentId(end)).await?;
-        if !document.is_some_and(|document| props::is_platform(&document)) {
+        if !document.is_some_and(|document| document.is_platform()) {
             return Ok(false);
         }
     }

@@ -56,7 +56,7 @@ fn shown(project: &Project) -> Value {
 
 async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let limit = arguments.limit();
-    let (projects, more) = page(reach.library.projects(reach.scope, limit + 1).await?, limit);
+    let (projects, more) = page(reach.library.projects(reach.scope, None, limit + 1).await?, limit);
     let summary = format!("{} projects", projects.len());
     Ok(Done::read(json!({"projects": projects.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
 }

@@ -1,16 +1,10 @@
 //! Whose properties are whose. Callers may add their own; the platform's are stamped on and stay.
 
 use super::Refused;
-use engine::workspace::Document;
+use engine::workspace::DOC_ROLE;
 use serde_json::{Map, Value};
 
-const DOC_ROLE: &str = "doc_role";
 const PLATFORM_KEYS: [&str; 4] = ["homework_run_id", DOC_ROLE, "branch_id", "iteration"];
-
-/// The platform's own documents carry a role; only the platform writes them.
-pub fn is_platform(document: &Document) -> bool {
-    document.props.get(DOC_ROLE).is_some_and(|role| !role.is_null())
-}
 
 fn refuse_role(given: &Map<String, Value>) -> Result<(), Refused> {
     match given.contains_key(DOC_ROLE) {

@@ -72,7 +72,7 @@ impl<'a> Reach<'a> {
         if let Some(project) = self.library.project(self.scope, id).await? {
             return Ok(project);
         }
-        let valid = list(self.library.projects(self.scope, OFFERED).await?.iter().map(|project| project.id));
+        let valid = list(self.library.projects(self.scope, None, OFFERED).await?.iter().map(|project| project.id));
         Err(Refused::Request(match self.scope {
             Scope::Within(_, projects) if !projects.contains(&id) => {
                 format!("project {id} is outside this run's scope; projects in scope: {valid}")

@@ -5,7 +5,7 @@ use super::arguments::{Arguments, Field, Kind, QUERY_MAX, optional, required};
 use super::reach::{Reach, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
-use runtime::ports::{Hit, HitKind};
+use runtime::ports::{Hit, HitKind, SearchFilter};
 use serde_json::{Value, json};
 
 const QUERY: Field =
@@ -39,7 +39,9 @@ async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Re
     }
     let limit = arguments.limit();
     let project = reach.asked_project(arguments).await?;
-    let (hits, more) = page(reach.library.search(reach.scope, query, kinds, project, limit + 1).await?, limit);
+    let filter =
+        SearchFilter { kinds: kinds.to_vec(), project_id: project, limit: limit + 1, ..SearchFilter::default() };
+    let (hits, more) = page(reach.library.search(reach.scope, query, filter).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
     Ok(Done::read(
         json!({"query": query, "results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}),

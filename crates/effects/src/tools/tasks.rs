@@ -80,7 +80,7 @@ fn asked_state(arguments: &Arguments) -> Option<TaskState> {
 async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let limit = arguments.limit();
     let project_id = reach.asked_project(arguments).await?;
-    let filter = TaskFilter { project_id, state: asked_state(arguments), run_id: None, limit: limit + 1 };
+    let filter = TaskFilter { project_id, state: asked_state(arguments), limit: limit + 1, ..TaskFilter::default() };
     let (tasks, more) = page(reach.library.tasks(reach.scope, filter).await?, limit);
     let summary = format!("{} tasks", tasks.len());
     Ok(Done::read(json!({"tasks": tasks.iter().map(listed).collect::<Vec<_>>(), "more": more}), summary))

@@ -20,6 +20,7 @@ facts! {
         AnswerRejected = "task.answer_rejected",
         Ended = "task.ended",
         ScratchpadRead = "task.scratchpad_read",
+        Reflected = "task.reflected",
         ScratchpadUpdated = "task.scratchpad_updated",
         ScratchpadUpdateFailed = "task.scratchpad_update_failed",
     }
@@ -91,14 +92,25 @@ pub struct ScratchpadRead {
     pub content: BlobRef,
 }
 
-/// The agent keeps this for its future self: a new version, committed with this fact.
+/// The agent looked back. Without a scratchpad it has nothing to change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reflected {
+    #[serde(default)]
+    pub scratchpad: Option<String>,
+    /// How many characters the agent wrote, where that was more than are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_from: Option<u32>,
+}
+
+/// What the agent keeps for its future self is a new version, committed with this fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScratchpadUpdated {
-    /// The version the agent had before it when it wrote.
-    pub based_on: i64,
-    pub content: BlobRef,
+    pub version: i64,
     pub characters: u32,
+    /// The beginning of it.
+    pub preview: String,
     /// How many characters the agent wrote, where that was more than are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_from: Option<u32>,

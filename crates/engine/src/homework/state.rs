@@ -24,7 +24,7 @@ pub enum Verdict {
     Stop { reason: StopReason, detail: String },
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     /// The run's part of every effect id.
     pub tag: String,
@@ -59,7 +59,7 @@ pub struct State {
     pub hint: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     #[default]
     NotStarted,
@@ -72,7 +72,7 @@ pub enum Phase {
     Ended,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Workspace {
     pub document: DocumentId,
     pub scratchpad: DocumentId,
@@ -80,7 +80,7 @@ pub struct Workspace {
 }
 
 /// The iteration in hand.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Current {
     pub started_at: Timestamp,
     pub metrics_before: Metrics,
@@ -99,7 +99,7 @@ pub struct Current {
     pub verdict: Option<Verdict>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Executor {
     pub task: ExecutorTask,
     pub pad: DocumentId,
@@ -116,7 +116,7 @@ pub struct Executor {
     pub finished: Option<Finished>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     pub ok: bool,
     pub summary: String,
@@ -125,7 +125,7 @@ pub struct Finished {
 }
 
 /// What the next planner call is told of this iteration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Last {
     pub iteration: u32,
     pub summary: String,
@@ -139,7 +139,7 @@ pub struct Last {
     pub lost: Option<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Branch {
     pub id: String,
     pub document: DocumentId,
@@ -149,7 +149,7 @@ pub struct Branch {
 }
 
 /// A document or task of this run, as the planner cites it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     #[serde(rename = "ref")]
     pub reference: String,

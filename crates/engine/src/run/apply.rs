@@ -3,6 +3,7 @@
 use super::flight::EffectState;
 use super::shared::{Question, Shared, Steering};
 use super::terms::{Status, StopReason};
+use crate::actor::Actor;
 use crate::event::Event;
 use crate::facts::{self, Fact};
 
@@ -11,7 +12,7 @@ const KEPT_MESSAGES: usize = 20;
 const KEPT_QUESTIONS: usize = 200;
 
 impl Shared {
-    pub(super) fn apply(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         self.tick(event);
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
@@ -37,13 +38,14 @@ impl Shared {
 
     /// Working time passes between events; a takeover says how far it really went.
     fn tick(&mut self, event: &Event) {
+        // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
+        if event.actor != Actor::Platform {
+            self.word_at = Some(event.at);
+        }
         if self.is_working() {
             let until = match &event.fact {
                 Fact::Run(facts::Run::Recovered(fact)) => fact.active_until.min(event.at),
-                // A word from anywhere does not show that anybody was at work until now.
-                Fact::Run(facts::Run::MessageQueued(_) | facts::Run::BudgetChanged(_) | facts::Run::Answered(_)) => {
-                    return;
-                }
+                fact if self.word_at == Some(event.at) && !rests(fact) => return,
                 _ => event.at,
             };
             self.metrics.running_ms += until.since(self.counted_until);
@@ -220,4 +222,13 @@ impl Shared {
             }
         }
     }
+}
+
+/// After this nobody is at work, so what was done before it counts now or never.
+fn rests(fact: &Fact) -> bool {
+    use facts::Run as R;
+    matches!(
+        fact,
+        Fact::Run(R::Paused(_) | R::WaitingOnUser(_) | R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_))
+    )
 }

@@ -1,7 +1,8 @@
 //! What people may tell a run, and when it refuses.
 
 use super::flight::EffectState;
-use super::terms::{Lane, Status, StopReason};
+use super::shared::Shared;
+use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::{BudgetPatch, Reserve, Room};
@@ -152,6 +153,9 @@ impl Run {
                 "run_ended",
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
             );
+        }
+        if let Some(node) = node_id.filter(|node| !self.rules().has_node(*node)) {
+            return no_such_node(&self.shared, node);
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -388,6 +392,14 @@ impl Run {
     }
 }
 
+pub(crate) fn no_such_node<T>(shared: &Shared, node: NodeId) -> Result<T, Refusal> {
+    let why = match shared.brief.kind {
+        Kind::Tree => format!("run {} has no node {node}", shared.id),
+        kind => format!("run {} is a {} run and has no node {node}", shared.id, kind.name()),
+    };
+    refuse("no_such_node", why)
+}
+
 fn actor_id(actor: Actor) -> Option<ActorId> {
     match actor {
         Actor::Person(id) | Actor::Subagent(id) => Some(id),
@@ -402,9 +414,11 @@ pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
     Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::prompt::MAX_ANSWER_TOKENS), model.price)
 }
 
+/// In characters.
+pub const LONGEST_OBJECTIVE: usize = 32_768;
+
 /// Refuse at the door what could never work, naming the least that does.
 pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
-    const LONGEST_OBJECTIVE: usize = 32_768;
     let length = brief.objective.chars().count();
     if brief.objective.trim().is_empty() {
         return refuse("empty_objective", "the objective is empty: say what should be done");
@@ -417,9 +431,15 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
             ),
         );
     }
+    if brief.kind == Kind::Task && brief.agent.is_none() {
+        return refuse("agent_required", "a task is given to a subagent, and none is named");
+    }
     let budgets = &brief.budgets;
     if budgets.max_iterations == 0 {
         return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
+    }
+    if budgets.max_nodes == 0 {
+        return refuse("budget_too_small", "max_nodes is 0: one node, the root, is the least that works");
     }
     if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
         return refuse(

@@ -251,6 +251,8 @@ impl Run {
                     Ok(reply) => self.reply(effect, &flight, reply, now),
                     Err(error) => self.call_failed(effect, &flight, error, parked, now),
                 }
+                // It may have been the last thing under way: then the run comes to rest.
+                self.proceed(now);
             }
         }
     }

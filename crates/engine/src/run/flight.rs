@@ -5,15 +5,16 @@ use crate::effect::EffectId;
 use crate::facts::effect::Started;
 use crate::model::Role;
 use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EffectState {
     InFlight(Flight),
     BackingOff { attempt: u32, counted: u32, until: Timestamp },
     Unknown { attempt: u32, what: String },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flight {
     pub attempt: u32,
     pub counted: u32,

@@ -12,8 +12,8 @@ mod flight;
 mod shared;
 mod terms;
 
-pub use commands::{Command, NodeOrder, Refusal, check_brief};
-pub(crate) use commands::{least_call, refuse};
+pub use commands::{Command, LONGEST_OBJECTIVE, NodeOrder, Refusal, check_brief};
+pub(crate) use commands::{least_call, no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
 pub use flight::{Due, EffectState, Parked};
@@ -83,12 +83,12 @@ pub trait Rules {
     fn awaits_people(&self, shared: &Shared) -> bool {
         shared.open_questions().next().is_some()
     }
+    fn has_node(&self, _node: NodeId) -> bool {
+        false
+    }
     /// A person orders something of one node.
     fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
-        refuse(
-            "no_such_node",
-            format!("run {} is a {} run and has no node {node}", shared.id, shared.brief.kind.name()),
-        )
+        no_such_node(shared, node)
     }
     /// What a canceled run leaves behind, place by place.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
@@ -203,7 +203,7 @@ impl Run {
     }
 
     pub fn activity(&self) -> String {
-        self.shared.activity(self.rules())
+        self.shared.activity(|| self.rules().activity(&self.shared))
     }
 
     /// Decide, apply, and repeat until the state asks for nothing more.
@@ -226,10 +226,15 @@ impl Run {
 
     fn record(&mut self, facts: Facts, actor: Actor) {
         let first_seq = self.shared.last_seq + 1;
+        // What a step changes is the doing of whoever chose it.
+        let author = match (actor, &self.shared.brief.agent) {
+            (Actor::Platform, Some(agent)) => Actor::Subagent(agent.id),
+            _ => actor,
+        };
         self.draft.blobs.extend(facts.blobs);
         self.draft.changes.extend(facts.mutations.into_iter().map(|(index, mutation)| Change {
             mutation,
-            actor,
+            actor: author,
             seq: first_seq + index as u64,
         }));
         for (spot, fact) in facts.list {

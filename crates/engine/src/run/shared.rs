@@ -1,6 +1,5 @@
 //! What every kind of run has in common.
 
-use super::Rules;
 use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
@@ -12,11 +11,11 @@ use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::workspace::Scope;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared {
     pub id: RunId,
     pub brief: Queued,
@@ -46,6 +45,8 @@ pub struct Shared {
     pub updated_at: Timestamp,
     /// Working time is counted up to here.
     pub(super) counted_until: Timestamp,
+    /// When a person said something last.
+    pub(super) word_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// How often the run has ended and was continued: one generation of its ending effects each.
     pub generation: u32,
@@ -53,7 +54,7 @@ pub struct Shared {
     pub head: Hash,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub id: QuestionId,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +69,7 @@ pub struct Question {
 }
 
 /// A message from a person to the run, and whether a model has been shown it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Steering {
     pub id: MessageId,
     pub text: String,
@@ -78,7 +79,7 @@ pub struct Steering {
 }
 
 impl Shared {
-    pub(super) fn new(id: RunId, brief: Queued, at: Timestamp) -> Shared {
+    pub(crate) fn new(id: RunId, brief: Queued, at: Timestamp) -> Shared {
         let metrics = Metrics { cost_known: brief.models.price_known(), ..Metrics::default() };
         Shared {
             id,
@@ -103,6 +104,7 @@ impl Shared {
             started_at: None,
             updated_at: at,
             counted_until: at,
+            word_at: None,
             ended_at: None,
             generation: 0,
             last_seq: 0,
@@ -177,11 +179,12 @@ impl Shared {
         self.status() == Status::Running && (in_flight || !held_up)
     }
 
-    pub(super) fn activity(&self, rules: &dyn Rules) -> String {
+    /// `working` says what goes on while it runs.
+    pub(crate) fn activity(&self, working: impl FnOnce() -> String) -> String {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),
             Status::Running if self.provider_wait.is_some() => "waiting: provider".into(),
-            Status::Running => rules.activity(self),
+            Status::Running => working(),
             Status::WaitingOnUser => match self.open_questions().count() {
                 1 => "waiting for an answer".into(),
                 open => format!("waiting for {open} answers"),

@@ -15,6 +15,17 @@ pub enum Action {
     Error,
 }
 
+impl Action {
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Navigate => "navigate",
+            Action::Execute => "execute",
+            Action::Done => "done",
+            Action::Error => "error",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StepAnswer {
     pub action: Action,

@@ -1,7 +1,7 @@
 //! The fold of task facts: each arm records what its fact says happened.
 
 use super::answer::Action;
-use super::state::{Closing, Phase, State, StepOutcome, Taken};
+use super::state::{Closing, Kept, Phase, State, StepOutcome, Taken};
 use crate::calls::Rejected;
 use crate::event::Event;
 use crate::facts::{Fact, Run as R, Task as T, run::ResumeReason};
@@ -30,6 +30,7 @@ impl State {
         self.rejected = None;
         self.closing = None;
         self.pad = None;
+        self.kept = None;
         self.phase = match (self.tag.is_empty(), self.open_step().is_some()) {
             (true, _) => Phase::NotStarted,
             (false, true) => Phase::Acting,
@@ -58,12 +59,20 @@ impl State {
                     message: fact.message.clone(),
                     thought: fact.thought.clone(),
                     result: None,
+                    seq: event.seq,
+                    at: event.at,
                 });
             }
             T::StepResult(fact) => {
                 self.made.extend(&fact.artifacts);
                 if let Some(taken) = self.steps.last_mut().filter(|taken| taken.step == fact.step) {
-                    taken.result = Some(StepOutcome { ok: fact.ok, content: fact.result });
+                    taken.result = Some(StepOutcome {
+                        ok: fact.ok,
+                        summary: fact.summary.clone(),
+                        content: fact.result,
+                        artifacts: fact.artifacts.clone(),
+                        at: event.at,
+                    });
                     if let (true, Action::Navigate, Some(path)) = (fact.ok, taken.action, &taken.path) {
                         self.page = path.clone();
                     }
@@ -81,6 +90,11 @@ impl State {
             T::ScratchpadRead(fact) => {
                 self.pad = Some((fact.version, fact.content));
                 self.phase = Phase::Reflecting;
+            }
+            T::Reflected(fact) => {
+                let kept = |text: &String| Kept { text: text.clone(), cut_from: fact.cut_from };
+                self.kept = fact.scratchpad.as_ref().map(kept);
+                self.phase = Phase::Keeping;
             }
             T::ScratchpadUpdated(_) | T::ScratchpadUpdateFailed(_) => {}
         }

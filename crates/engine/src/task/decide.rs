@@ -3,15 +3,17 @@
 use super::answer::{Action, ReflectionAnswer, StepAnswer};
 use super::place::Place;
 use super::state::{Ending, Phase, State};
-use super::{MOST_STEPS, SCRATCHPAD_CHARACTERS, STEPS};
+use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
 use crate::answer;
 use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::task as fact;
 use crate::run::{Facts, Input, Shared, StopReason};
-use crate::workspace::Mutation;
 use serde_json::Value;
+
+/// Characters of a scratchpad shown with the fact that it was written.
+const PREVIEW: usize = 100;
 
 impl State {
     pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
@@ -21,24 +23,25 @@ impl State {
             Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag) {
                 Some(Place::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
                 Some(Place::Reflect { .. }) => self.reflected(shared, reply, facts),
-                Some(Place::Act { .. } | Place::Recall { .. }) | None => {}
+                Some(Place::Act { .. } | Place::Recall { .. } | Place::Keep { .. }) | None => {}
             },
             Input::Tool { effect, outcome } => match Place::of(effect, &self.tag) {
                 Some(Place::Act { .. }) => self.acted(outcome, facts),
                 Some(Place::Recall { .. }) => self.recalled(shared, outcome, facts),
+                Some(Place::Keep { .. }) => self.remembered(shared, outcome, facts),
                 Some(Place::Choose { .. } | Place::Reflect { .. }) | None => {}
             },
             Input::Failed { effect, error, .. } => match Place::of(effect, &self.tag) {
                 Some(Place::Reflect { .. }) => self.forgotten(shared, error, facts),
                 Some(Place::Choose { .. }) => self.stranded(shared, error, facts),
-                Some(Place::Act { .. } | Place::Recall { .. }) | None => {}
+                Some(Place::Act { .. } | Place::Recall { .. } | Place::Keep { .. }) | None => {}
             },
         }
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
         let Some(agent) = &shared.brief.agent else { return };
-        let max_steps = agent.max_steps.unwrap_or(STEPS).clamp(1, MOST_STEPS);
+        let max_steps = allowed_steps(agent.max_steps);
         facts.push(fact::Started { agent_id: agent.id, handle: agent.handle.clone(), max_steps });
         facts.push(fact::Step {
             step: 0,
@@ -116,29 +119,38 @@ impl State {
 
     fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
         match answer::read::<ReflectionAnswer>(reply) {
-            Ok(ReflectionAnswer { scratchpad }) => {
-                if let Some(text) = scratchpad.filter(|text| !text.is_empty()) {
-                    self.remember(shared, &text, facts);
+            Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
+                Some(text) => {
+                    let written = text.chars().count();
+                    let scratchpad = text.chars().take(SCRATCHPAD_CHARACTERS).collect();
+                    let cut_from = (written > SCRATCHPAD_CHARACTERS).then_some(written as u32);
+                    facts.push(fact::Reflected { scratchpad: Some(scratchpad), cut_from });
                 }
-                self.finish(shared, facts);
-            }
+                None => {
+                    facts.push(fact::Reflected { scratchpad: None, cut_from: None });
+                    self.finish(shared, facts);
+                }
+            },
             Err(errors) => self.forgotten(shared, &errors.join("; "), facts),
         }
     }
 
-    fn remember(&self, shared: &Shared, text: &str, facts: &mut Facts) {
-        let (Some(agent), Some((based_on, _))) = (&shared.brief.agent, self.pad) else { return };
-        let written = text.chars().count();
-        let kept: String = text.chars().take(SCRATCHPAD_CHARACTERS).collect();
-        let content = facts.keep(Value::from(kept.as_str()).to_string());
-        let characters = written.min(SCRATCHPAD_CHARACTERS) as u32;
-        facts.mutate(Mutation::WriteScratchpad { agent: agent.id, content: kept, based_on });
-        facts.push(fact::ScratchpadUpdated {
-            based_on,
-            content,
-            characters,
-            cut_from: (written > SCRATCHPAD_CHARACTERS).then_some(written as u32),
-        });
+    /// The new version commits with this, or the scratchpad stays as others left it meanwhile.
+    fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+        let Some(kept) = &self.kept else { return };
+        match &outcome.result {
+            Ok(output) => {
+                outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
+                facts.push(fact::ScratchpadUpdated {
+                    version: output.content["version"].as_i64().unwrap_or(0),
+                    characters: kept.text.chars().count() as u32,
+                    preview: kept.text.chars().take(PREVIEW).collect(),
+                    cut_from: kept.cut_from,
+                });
+                self.finish(shared, facts);
+            }
+            Err(error) => self.forgotten(shared, error, facts),
+        }
     }
 
     fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {

@@ -9,6 +9,7 @@ mod decide;
 mod place;
 mod report;
 mod request;
+pub(crate) mod rows;
 pub mod state;
 mod wants;
 
@@ -28,6 +29,12 @@ pub const SCRATCHPAD_CHARACTERS: usize = 10_000;
 pub const OPEN_PAGE: &str = "open_page";
 pub const PAGE_ACTION: &str = "page_action";
 pub const READ_SCRATCHPAD: &str = "read_scratchpad";
+pub const WRITE_SCRATCHPAD: &str = "write_scratchpad";
+
+/// The steps an errand that asks for `asked` is given.
+pub fn allowed_steps(asked: Option<u32>) -> u32 {
+    asked.unwrap_or(STEPS).clamp(1, MOST_STEPS)
+}
 
 impl Rules for State {
     fn apply(&mut self, shared: &Shared, event: &Event) {

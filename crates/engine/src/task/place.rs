@@ -8,6 +8,7 @@ pub enum Place {
     Act { step: u32 },
     Recall { generation: u32 },
     Reflect { generation: u32 },
+    Keep { generation: u32 },
 }
 
 impl Place {
@@ -19,6 +20,7 @@ impl Place {
             Place::Act { step } => format!("{tag}.s{step}.act"),
             Place::Recall { generation } => format!("{tag}.g{generation}.recall"),
             Place::Reflect { generation } => format!("{tag}.g{generation}.reflect"),
+            Place::Keep { generation } => format!("{tag}.g{generation}.keep"),
         })
     }
 
@@ -31,6 +33,7 @@ impl Place {
             [step, "act"] => Some(Place::Act { step: number(step, "s")? }),
             [generation, "recall"] => Some(Place::Recall { generation: number(generation, "g")? }),
             [generation, "reflect"] => Some(Place::Reflect { generation: number(generation, "g")? }),
+            [generation, "keep"] => Some(Place::Keep { generation: number(generation, "g")? }),
             _ => None,
         }
     }
@@ -48,6 +51,7 @@ mod tests {
             Place::Act { step: 0 },
             Place::Recall { generation: 1 },
             Place::Reflect { generation: 0 },
+            Place::Keep { generation: 2 },
         ] {
             assert_eq!(Place::of(&place.id("a1"), "a1"), Some(place));
             assert_eq!(Place::of(&place.id("a1"), "b2"), None);

@@ -2,9 +2,8 @@
 
 use super::place::Place;
 use super::state::{State, Taken};
-use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD};
+use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
 use crate::effect::{EffectId, ToolCall, Work};
-use crate::ids::DocumentId;
 use crate::model::Role;
 use crate::prompt::{self, MAX_ANSWER_TOKENS, RESULT_BYTES, Sections};
 use crate::request::Part;
@@ -32,16 +31,26 @@ impl State {
                 Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
             }
             Place::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
+            Place::Keep { .. } => {
+                let (version, _) = self.pad?;
+                let arguments = json!({ "content": self.kept.as_ref()?.text, "version": version });
+                Some(Work::Tool(self.tool(shared, WRITE_SCRATCHPAD, arguments)))
+            }
         }
     }
 
+    /// What a step makes is stamped with it.
     fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
+        let mut props = json!({ Kind::Task.run_key(): shared.id });
+        if let Some(taken) = self.open_step() {
+            props["step"] = taken.step.into();
+        }
         ToolCall {
             tool: tool.into(),
             arguments,
-            granted: vec![OPEN_PAGE.into(), PAGE_ACTION.into(), READ_SCRATCHPAD.into()],
-            home_document: DocumentId(uuid::Uuid::nil()),
-            props: json!({ Kind::Task.run_key(): shared.id }),
+            granted: [OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD].map(str::to_owned).to_vec(),
+            home_document: None,
+            props,
         }
     }
 
@@ -89,7 +98,7 @@ impl State {
         let limit = prompt::share_of_prompt(out, role, self.steps.len() - first_shown);
         out.text("## steps\n");
         for (index, taken) in self.steps.iter().enumerate() {
-            match taken.result {
+            match &taken.result {
                 Some(result) if index >= first_shown => {
                     let content = Part::Stored { blob: result.content, limit };
                     out.framed(&taken.frame(), if result.ok { "result" } else { "error" }, content);
@@ -142,7 +151,7 @@ impl Taken {
         put("params", Some(self.params.clone()));
         put("message", self.message.clone().map(Value::from));
         put("thought", self.thought.clone().map(Value::from));
-        put("ok", self.result.map(|result| Value::from(result.ok)));
+        put("ok", self.result.as_ref().map(|result| Value::from(result.ok)));
         frame
     }
 }

@@ -4,6 +4,7 @@ use super::answer::Action;
 use crate::blob::BlobRef;
 use crate::calls::Rejected;
 use crate::run::StopReason;
+use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +36,7 @@ impl Ending {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     #[default]
     NotStarted,
@@ -46,10 +47,12 @@ pub enum Phase {
     /// Over: the scratchpad is read for the reflection.
     Recalling,
     Reflecting,
+    /// What it wants to keep is written down.
+    Keeping,
     Ended,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
     pub step: u32,
     pub action: Action,
@@ -59,22 +62,34 @@ pub struct Taken {
     pub message: Option<String>,
     pub thought: Option<String>,
     pub result: Option<StepOutcome>,
+    /// The event that chose it, and when.
+    pub seq: u64,
+    pub at: Timestamp,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepOutcome {
     pub ok: bool,
+    pub summary: String,
     pub content: BlobRef,
+    pub artifacts: Artifacts,
+    pub at: Timestamp,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Closing {
     pub ending: Ending,
     pub stop_reason: StopReason,
     pub message: String,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    pub text: String,
+    pub cut_from: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     pub(super) tag: String,
     pub(super) phase: Phase,
@@ -87,6 +102,8 @@ pub struct State {
     pub(super) rejected: Option<Rejected>,
     pub(super) closing: Option<Closing>,
     pub(super) pad: Option<(i64, BlobRef)>,
+    /// What the agent wants to keep, and how much it wrote.
+    pub(super) kept: Option<Kept>,
     pub(super) made: Artifacts,
 }
 

@@ -13,6 +13,7 @@ impl State {
             Phase::Choosing => (self.choice(), Some(Role::AgentStep)),
             Phase::Acting => (Place::Act { step: self.open_step()?.step }, None),
             Phase::Recalling => (Place::Recall { generation }, None),
+            Phase::Keeping => (Place::Keep { generation }, None),
             Phase::Reflecting => (Place::Reflect { generation }, Some(Role::AgentReflection)),
         };
         let wrap_up = role == Some(Role::AgentReflection);
@@ -33,7 +34,7 @@ impl State {
                 Some(taken) => format!("step {}: {}", taken.step, taken.headline()),
                 None => "acting".into(),
             },
-            Phase::Recalling | Phase::Reflecting => "looking back".into(),
+            Phase::Recalling | Phase::Reflecting | Phase::Keeping => "looking back".into(),
             Phase::Ended => "over".into(),
         }
     }

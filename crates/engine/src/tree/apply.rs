@@ -225,7 +225,7 @@ impl State {
             }
             T::NodeCanceled(_) => {
                 self.ended_as(number, NodeStatus::Canceled, event);
-                self.at_mut(number).error = Some("canceled by a person".into());
+                self.at_mut(number).error = Some(super::CANCELED.into());
             }
             T::NodeReopened(fact) => {
                 self.next_generation(number, fact.generation);

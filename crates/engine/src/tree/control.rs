@@ -6,7 +6,7 @@ use crate::budget::Reserve;
 use crate::facts::run::QuestionExpired;
 use crate::facts::tree::{self as fact, Disposition, NodeStatusChanged};
 use crate::ids::NodeId;
-use crate::run::{Facts, NodeOrder, Refusal, Shared, refuse};
+use crate::run::{Facts, NodeOrder, Refusal, Shared, no_such_node, refuse};
 use std::collections::BTreeSet;
 
 impl State {
@@ -18,7 +18,7 @@ impl State {
         facts: &mut Facts,
     ) -> Result<(), Refusal> {
         let Some(number) = self.number(id) else {
-            return refuse("no_such_node", format!("run {} has no node {id}", shared.id));
+            return no_such_node(shared, id);
         };
         match order {
             NodeOrder::Cancel => self.cancel_node(number, facts),

@@ -15,7 +15,7 @@ pub mod envelope;
 mod execute;
 pub mod node;
 mod pad;
-mod place;
+pub(crate) mod place;
 pub mod plan;
 mod planning;
 mod request;
@@ -32,6 +32,8 @@ use crate::event::Event;
 use crate::ids::NodeId;
 use crate::run::{Facts, Input, NodeOrder, Refusal, Rules, Shared, Spot, Steering, Want};
 
+/// Why a canceled node has no result.
+pub(crate) const CANCELED: &str = "canceled by a person";
 pub const SCRATCHPAD: &str = "document.tree_agent.scratchpad";
 pub const ARTIFACT: &str = "document.tree_agent.artifact";
 
@@ -75,6 +77,10 @@ impl Rules for State {
 
     fn awaits_people(&self, shared: &Shared) -> bool {
         self.rests(shared)
+    }
+
+    fn has_node(&self, node: NodeId) -> bool {
+        self.node(node).is_some()
     }
 
     fn order(&self, shared: &Shared, node: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {

@@ -215,18 +215,26 @@ impl State {
     }
 
     pub(super) fn describe(&self, shared: &Shared) -> String {
-        if self.nodes.is_empty() {
-            return "starting".into();
-        }
-        let done =
-            NodeStatus::ALL.iter().filter(|status| status.is_terminal()).map(|status| self.count(*status)).sum::<u32>();
-        let doing = NodeStatus::ALL.iter().filter(|status| !status.is_terminal() && self.count(**status) > 0);
-        let doing: Vec<String> = doing.map(|status| format!("{} {}", self.count(*status), status.name())).collect();
-        let backing_off =
-            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
-        let retrying = if backing_off { " (retrying)" } else { "" };
-        format!("{done} of {} nodes ended; {}{retrying}", self.nodes.len(), doing.join(", "))
+        describe(&self.counts, shared)
     }
+}
+
+/// In words, from how many nodes stand where.
+pub(crate) fn describe(counts: &[u32; NodeStatus::ALL.len()], shared: &Shared) -> String {
+    let total: u32 = counts.iter().sum();
+    if total == 0 {
+        return "starting".into();
+    }
+    let standing = |terminal: bool| {
+        let all = NodeStatus::ALL.into_iter().filter(move |status| status.is_terminal() == terminal);
+        all.map(|status| (status, counts[status as usize])).filter(|(_, count)| *count > 0)
+    };
+    let done: u32 = standing(true).map(|(_, count)| count).sum();
+    let doing: Vec<String> = standing(false).map(|(status, count)| format!("{count} {}", status.name())).collect();
+    let backing_off =
+        shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
+    let retrying = if backing_off { " (retrying)" } else { "" };
+    format!("{done} of {total} nodes ended; {}{retrying}", doing.join(", "))
 }
 
 fn put<T: Ord>(set: &mut BTreeSet<T>, item: T, belongs: bool) {

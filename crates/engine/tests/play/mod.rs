@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test file uses its own part of the stage.
 
+pub mod view;
+
 use engine::actor::Actor;
 use engine::batch::Batch;
 use engine::budget::Budgets;
@@ -14,7 +16,7 @@ use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
 use engine::model::{ModelSpec, Models, Price, Role};
 use engine::run::{Criterion, Kind, Run, ScopeKind};
 use engine::time::Timestamp;
-use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
+use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, Scope};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -204,7 +206,7 @@ pub fn tool(job: &Job) -> ToolOutcome {
             let link = Mutation::Link {
                 id: EdgeId(derive(START, &[job.effect.0.as_bytes(), b"edge"])),
                 project_id: job.run.home_project,
-                src: call.home_document.0,
+                src: call.home_document.expect("a document to link under").0,
                 dst: id.0,
                 rel: DOCUMENT_HAS_DOCUMENT.into(),
                 props: json!({}),
@@ -233,6 +235,13 @@ pub fn tool(job: &Job) -> ToolOutcome {
         }
         "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
         "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
+        "write_scratchpad" => {
+            let Scope::OnBehalf { agent, .. } = job.run.scope else { panic!("a subagent writes its own") };
+            let content = call.arguments["content"].as_str().unwrap_or_default().to_owned();
+            let based_on = call.arguments["version"].as_i64().unwrap_or_default();
+            let write = Mutation::WriteScratchpad { agent, content, based_on, step: None };
+            ToolOutcome { mutations: vec![write], ..shown(json!({ "version": based_on + 1 })) }
+        }
         "read_scratchpad" => shown(json!({ "version": 3, "content": "notes of an earlier errand" })),
         other => ToolOutcome {
             result: Err(format!("unknown tool {other}; valid: search_documents, create_document")),
@@ -255,4 +264,41 @@ pub fn plan(summary: &str) -> Value {
 
 pub fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+/// The log of a run that an earlier version wrote, as the present one reads it: whole, understood, unbroken. Where there
+/// is none yet, BLESS=1 writes the one that is played; one that exists is never written again.
+pub fn golden_log(name: &str, played: impl FnOnce() -> Play) -> Vec<Event> {
+    let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("BLESS").is_some() && !std::path::Path::new(&golden).exists() {
+        let lines: String = played().events.iter().map(|event| event.to_json() + "\n").collect();
+        std::fs::write(&golden, lines).expect("written");
+    }
+    let log = std::fs::read_to_string(&golden).expect("the golden log");
+    let events: Vec<Event> = log.lines().map(stored).collect();
+    let mut head = engine::event::genesis(events[0].run_id);
+    for event in &events {
+        assert!(!matches!(event.fact, engine::facts::Fact::Unknown(_)), "{} is still understood", event.kind());
+        assert_eq!(event.link(head), event.hash, "the chain holds at {}", event.seq);
+        head = event.hash;
+    }
+    events
+}
+
+fn stored(line: &str) -> Event {
+    let public: Value = serde_json::from_str(line).expect("JSON");
+    let payload = line.split_once("\"payload\":").and_then(|(_, rest)| rest.strip_suffix('}')).expect("a payload");
+    let node = |name: &str| public[name].as_str().and_then(|id| id.parse().ok());
+    engine::event::StoredEvent {
+        run_id: public["runId"].as_str().and_then(|id| id.parse().ok()).expect("a run"),
+        seq: public["seq"].as_u64().expect("a seq"),
+        node_id: node("nodeId"),
+        parent_node_id: node("parentNodeId"),
+        kind: public["type"].as_str().expect("a type").into(),
+        at: public["timestamp"].as_str().and_then(Timestamp::parse).expect("a time"),
+        actor: serde_json::from_value(public["actor"].clone()).expect("an actor"),
+        hash: public["hash"].as_str().and_then(|hash| hash.parse().ok()).expect("a hash"),
+        payload: payload.into(),
+    }
+    .decode()
 }

@@ -230,3 +230,48 @@ fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
     let delivered = play.events.iter().find(|event| event.kind() == "run.message_delivered").expect("a receipt");
     assert_eq!(delivered.node_id, Some(a));
 }
+
+/// The first call of a run is out, and has not come back.
+fn called_out(objective: &str) -> (Play, engine::effect::EffectId, u32) {
+    let mut play = scripted(brief(objective), |_, _, _| None);
+    play.run.take_over(None, play.now);
+    let effect = play.run.due(play.now).outside[0].clone();
+    let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
+    play.commit();
+    (play, effect, attempt)
+}
+
+#[test]
+fn b1_a_paused_node_whose_call_fails_brings_the_run_to_rest_at_once() {
+    let (mut play, effect, attempt) = called_out("Fails while paused");
+    node(&mut play, "Fails while paused", NodeOrder::Pause);
+    assert_eq!(play.run.shared.status(), Status::Running, "a call is still out");
+    let error = engine::effect::CallError {
+        failure: engine::effect::CallFailure::Unreachable,
+        message: "refused".into(),
+        retry_after_ms: None,
+        maybe_paid: false,
+    };
+    let parked = engine::run::Parked { provider: "fake".into(), until: play.now.plus_ms(15_000) };
+    play.run.outcome(&effect, attempt, engine::effect::Outcome::Model(Err(error)), Some(parked), play.now);
+    play.commit();
+    assert_eq!(play.run.shared.status(), Status::Paused, "nothing can move but by resuming the node");
+    play.now = play.now.plus_ms(20_000);
+    node(&mut play, "Fails while paused", NodeOrder::Resume);
+    play.go();
+    check(&play);
+    assert_eq!(play.run.shared.status(), Status::Completed);
+}
+
+#[test]
+fn b2_orders_given_while_nobody_is_at_work_are_no_working_time() {
+    let (mut play, effect, _) = called_out("Left alone");
+    let died = play.now;
+    play.now = play.now.plus_ms(3_600_000);
+    node(&mut play, "Left alone", NodeOrder::Pause);
+    node(&mut play, "Left alone", NodeOrder::Resume);
+    play.run.take_over(Some(died.plus_ms(10_000)), play.now);
+    play.commit();
+    assert_eq!(play.run.shared.metrics.running_ms, 10_000, "up to the last sign of life of whoever drove it");
+    assert_eq!(play.run.due(play.now).outside, [effect]);
+}

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod control;
+mod golden;
 mod hostile;
 #[path = "../play/mod.rs"]
 mod play;
@@ -150,6 +151,7 @@ fn check(play: &Play) {
         (metrics.cost_usd, metrics.tokens_in, metrics.llm_calls, metrics.tool_calls),
         "the root's subtree is the run"
     );
+    play::view::check(&play.events);
 }
 
 fn node(play: &mut Play, title: &str, order: NodeOrder) {

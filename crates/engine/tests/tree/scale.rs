@@ -2,6 +2,7 @@
 
 use crate::*;
 use engine::run::Status;
+use engine::view::View;
 use std::time::{Duration, Instant};
 
 fn limits(brief: &mut Queued, wide: u32) {
@@ -48,6 +49,32 @@ fn t10_ten_thousand_nodes_take_time_linear_in_their_number() {
     assert_eq!(state(&large).nodes.len(), 11_111);
     let (small, large) = (per_event(&small, small_took), per_event(&large, large_took));
     assert!(large < small * 4.0 + 20.0, "{small:.1} µs per event with 111 nodes, {large:.1} with 11,111");
+}
+
+#[test]
+fn t12_a_snapshot_of_ten_thousand_nodes_is_quick_to_make() {
+    let (play, _) = grow(10, 4);
+    let mut view = View::born(&play.events[0]).expect("a view");
+    let begun = Instant::now();
+    play.events[1..].iter().for_each(|event| view.apply(event));
+    let folded = begun.elapsed() / play.events.len() as u32;
+    let begun = Instant::now();
+    let text = view.encode().expect("text");
+    let encoded = begun.elapsed();
+    let begun = Instant::now();
+    let view = View::decode(&text).expect("the view");
+    let decoded = begun.elapsed();
+    let begun = Instant::now();
+    let json = view.to_json(view.seq()).expect("JSON");
+    let written = begun.elapsed();
+    println!(
+        "{} events: {folded:?} each; checkpoint of {} bytes {encoded:?} to write and {decoded:?} to read; {} bytes of JSON in {written:?}",
+        play.events.len(),
+        text.len(),
+        json.len()
+    );
+    assert!(folded < Duration::from_micros(50), "{folded:?} per event");
+    assert!(decoded + written < Duration::from_secs(1), "{decoded:?} {written:?}");
 }
 
 #[test]

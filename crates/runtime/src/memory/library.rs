@@ -1,13 +1,15 @@
 //! Reading the workspace in memory, with the same scopes, filters and order as on SQL.
 
-use super::workspace::{Conflict, Kept, is_platform};
-use super::{Memory, State, page, terms};
+use super::workspace::{Conflict, Kept, Origin};
+use super::{Memory, State, Stored, page, terms};
 use crate::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, RunFilter, StoreError, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, SearchFilter,
+    StoreError, TaskFilter,
 };
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, RunRow};
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::event::StoredEvent;
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use uuid::Uuid;
 
@@ -39,6 +41,10 @@ impl State {
         }
     }
 
+    fn seen_run(&self, scope: &Scope, run: RunId) -> Option<&Stored> {
+        self.runs.get(&run).filter(|stored| self.sees_run(scope, &stored.row))
+    }
+
     fn whole(&self, document: &Document) -> Document {
         let mut whole = document.clone();
         if let Some(entries) = self.entries.get(&document.id).filter(|entries| !entries.is_empty()) {
@@ -49,20 +55,32 @@ impl State {
         whole
     }
 
-    fn hits(&self, scope: &Scope, wanted: impl Fn(HitKind, ProjectId, &str, &str) -> bool) -> Vec<Hit> {
-        let hit = |kind, id, project_id, title: &str, text: &str| {
-            let found = self.sees(scope, project_id) && wanted(kind, project_id, title, text);
-            found.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
+    fn hits(&self, scope: &Scope, filter: &SearchFilter, needles: &[String]) -> Vec<Hit> {
+        let hit = |kind, id: Uuid, made: Origin, project_id, title: &str, text: &str| {
+            let wanted = (filter.kinds.is_empty() || filter.kinds.contains(&kind))
+                && filter.project_id.is_none_or(|project| project == project_id)
+                && filter.run_id.is_none_or(|run| made.run_id == Some(run))
+                && filter.before.is_none_or(|before| id < before)
+                && self.sees(scope, project_id)
+                && terms::matches(&terms::index(&[title, text]), needles);
+            wanted.then(|| Hit { kind, id, project_id, title: title.into(), excerpt: terms::excerpt(text) })
         };
-        let documents =
-            self.workspace.documents.values().map(|kept| &kept.entity).filter(|document| !is_platform(document));
-        let documents = documents.filter_map(|d| hit(HitKind::Document, d.id.0, d.project_id, &d.title, &d.content));
-        let tasks = self.workspace.tasks.values().map(|kept| &kept.entity);
-        let tasks = tasks.filter_map(|t| hit(HitKind::Task, t.id.0, t.project_id, &t.title, &t.description));
-        let projects = self.workspace.projects.values().map(|kept| &kept.entity);
-        let projects = projects.filter_map(|p| hit(HitKind::Project, p.id.0, p.id, &p.title, &p.description));
+        let documents = self.workspace.documents.values().filter(|kept| !kept.entity.is_platform());
+        let documents = documents.filter_map(|Kept { entity: d, made, .. }| {
+            hit(HitKind::Document, d.id.0, *made, d.project_id, &d.title, &d.content)
+        });
+        let tasks = self.workspace.tasks.values().filter_map(|Kept { entity: t, made, .. }| {
+            hit(HitKind::Task, t.id.0, *made, t.project_id, &t.title, &t.description)
+        });
+        let projects = self.workspace.projects.values().filter_map(|Kept { entity: p, made, .. }| {
+            hit(HitKind::Project, p.id.0, *made, p.id, &p.title, &p.description)
+        });
         documents.chain(tasks).chain(projects).collect()
     }
+}
+
+fn asked(run: &RunRow) -> bool {
+    run.questions.as_array().is_some_and(|asked| !asked.is_empty())
 }
 
 fn version(kept: &Kept<Document>) -> DocumentVersion {
@@ -84,6 +102,7 @@ impl Library for Memory {
         let wanted = |run: &&RunRow| {
             filter.kind.is_none_or(|kind| kind == run.kind)
                 && filter.status.is_none_or(|status| status == run.status)
+                && (!filter.asking || (!run.status.is_terminal() && asked(run)))
                 && filter.before.is_none_or(|before| run.id < before)
                 && needles.as_ref().is_none_or(|needles| {
                     needles.as_ref().is_some_and(|needles| terms::matches(&terms::index(&[&run.objective]), needles))
@@ -95,14 +114,52 @@ impl Library for Memory {
     }
 
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError> {
-        let state = self.state();
-        Ok(state.runs.get(&id).map(|stored| &stored.row).filter(|run| state.sees_run(scope, run)).cloned())
+        Ok(self.state().seen_run(scope, id).map(|stored| stored.row.clone()))
     }
 
     async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
         let state = self.state();
-        let stored = state.runs.get(&run).filter(|stored| state.sees_run(scope, &stored.row));
-        Ok(stored.map(|stored| stored.iterations.values().cloned().collect()).unwrap_or_default())
+        let iterations = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.iterations.values());
+        Ok(iterations.cloned().collect())
+    }
+
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        let state = self.state();
+        let first = filter.after.map_or(0, |after| after.saturating_add(1));
+        let nodes = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.nodes.range(first..));
+        let wanted = nodes.map(|(_, row)| row).filter(|row| filter.since.is_none_or(|since| row.updated_at >= since));
+        Ok(wanted.take(page(filter.limit)).cloned().collect())
+    }
+
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        let state = self.state();
+        Ok(state.seen_run(scope, run).and_then(|stored| stored.nodes.values().find(|row| row.id == node).cloned()))
+    }
+
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let state = self.state();
+        let events = state.seen_run(scope, run).into_iter().flat_map(|stored| &stored.events);
+        let own = events.skip(after as usize).filter(|event| event.node_id == Some(node));
+        Ok(own.take(page(limit)).cloned().collect())
+    }
+
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+        let state = self.state();
+        let plans = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.plans.values());
+        Ok(plans.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
+    }
+
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+        let state = self.state();
+        let artifacts = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.artifacts.values());
+        Ok(artifacts.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
     }
 
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
@@ -117,9 +174,15 @@ impl Library for Memory {
         Ok(rows)
     }
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
         let state = self.state();
-        let seen = state.workspace.projects.values().rev().filter(|kept| state.sees(scope, kept.entity.id));
+        let wanted = |id: ProjectId| before.is_none_or(|before| id < before) && state.sees(scope, id);
+        let seen = state.workspace.projects.values().rev().filter(|kept| wanted(kept.entity.id));
         Ok(seen.take(page(limit)).map(|kept| kept.entity.clone()).collect())
     }
 
@@ -132,11 +195,12 @@ impl Library for Memory {
         let state = self.state();
         let wanted = |kept: &&Kept<Document>| {
             let document = &kept.entity;
-            let asked_for = filter.type_key.is_some() || filter.run_id.is_some() || !is_platform(document);
+            let asked_for = filter.type_key.is_some() || filter.run_id.is_some() || !document.is_platform();
             asked_for
                 && filter.project_id.is_none_or(|project| project == document.project_id)
                 && filter.type_key.as_ref().is_none_or(|key| *key == document.type_key)
                 && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && filter.before.is_none_or(|before| document.id < before)
                 && state.sees(scope, document.project_id)
         };
         let found = state.workspace.documents.values().rev().filter(wanted).take(page(filter.limit));
@@ -183,6 +247,7 @@ impl Library for Memory {
             filter.project_id.is_none_or(|project| project == kept.entity.project_id)
                 && filter.state.is_none_or(|wanted| wanted == kept.entity.state)
                 && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && filter.before.is_none_or(|before| kept.entity.id < before)
                 && state.sees(scope, kept.entity.project_id)
         };
         let found = state.workspace.tasks.values().rev().filter(wanted);
@@ -218,23 +283,11 @@ impl Library for Memory {
         Ok(kept.map(|kept| kept.entity.clone()))
     }
 
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
         let Some(needles) = terms::needles(query) else { return Ok(Vec::new()) };
-        let wanted = |kind, of: ProjectId, title: &str, text: &str| {
-            (kinds.is_empty() || kinds.contains(&kind))
-                && project.is_none_or(|project| project == of)
-                && terms::matches(&terms::index(&[title, text]), &needles)
-        };
-        let mut hits = self.state().hits(scope, wanted);
+        let mut hits = self.state().hits(scope, &filter, &needles);
         hits.sort_by_key(|hit| std::cmp::Reverse(hit.id));
-        hits.truncate(page(limit));
+        hits.truncate(page(filter.limit));
         Ok(hits)
     }
 

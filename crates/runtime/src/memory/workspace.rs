@@ -97,11 +97,6 @@ impl Touched {
     }
 }
 
-/// Belongs to the platform, so it is left out of lists and searches.
-pub fn is_platform(document: &Document) -> bool {
-    document.props.get("doc_role").is_some_and(|role| !role.is_null())
-}
-
 impl Workspace {
     /// Apply one change. `None` when this very event had already made it.
     pub fn apply(&mut self, change: &Change, run: Option<RunId>, at: Timestamp) -> Result<Option<Revision>, Conflict> {

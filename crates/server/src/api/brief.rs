@@ -128,9 +128,9 @@ fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
 async fn projects(house: &House, caller: &Caller, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
     let mut found = Vec::new();
     for name in names {
-        let id: ProjectId = name.parse().map_err(|_| Problem::not_found("project", name))?;
-        let project =
-            house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project", id))?;
+        let unknown = || Problem::unknown("project", name);
+        let id: ProjectId = name.parse().map_err(|_| unknown())?;
+        let project = house.store.project(&caller.scope(), id).await?.ok_or_else(unknown)?;
         if !found.contains(&project.id) {
             found.push(project.id);
         }

@@ -2,31 +2,49 @@
 
 use super::problems::Problem;
 use super::route::Access;
-use super::{House, MAX_BODY, door};
+use super::validity::Validity;
+use super::{House, door};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
 use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
 use engine::ids::{ActorId, RunId};
 use engine::workspace::{ActorRecord, Scope};
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
+use runtime::keys::Key;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use std::sync::Arc;
 
 /// The actor behind a request, as the door found them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Caller {
     pub record: ActorRecord,
     pub access: Access,
+    /// What they came in with, and who knows how long it is valid; nothing over the owner's own socket.
+    key: Option<(Key, Arc<Validity>)>,
 }
 
 impl Caller {
     /// Someone who acts over the owner's own socket.
     pub fn of_owner(record: ActorRecord) -> Caller {
-        Caller { record, access: Access::Admin }
+        Caller { record, access: Access::Admin, key: None }
+    }
+
+    pub fn with_key(record: ActorRecord, key: Key, validity: Arc<Validity>) -> Caller {
+        Caller { record, access: Access::from(&key), key: Some((key, validity)) }
+    }
+
+    /// The credential they came in with.
+    pub fn key(&self) -> Option<&Key> {
+        self.key.as_ref().map(|(key, _)| key)
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.access == Access::Admin
     }
 
     pub fn id(&self) -> ActorId {
@@ -46,12 +64,27 @@ impl Caller {
 
     /// Comes to its end when these credentials stop being valid: a stream ends with it. The owner's never do.
     pub fn revoked(&self) -> BoxFuture<'static, ()> {
-        std::future::pending().boxed()
+        match &self.key {
+            Some((key, validity)) => validity.end_of(key.id),
+            None => std::future::pending().boxed(),
+        }
+    }
+
+    /// The frames of a stream while these credentials are valid; `last` when they stop being so.
+    pub fn while_valid<S>(&self, frames: S, last: S::Item) -> impl Stream<Item = S::Item> + Send + use<S>
+    where
+        S: Stream<Item: Send> + Send + 'static,
+    {
+        let over = || futures::stream::once(futures::future::ready(None));
+        let revoked = self.revoked().map(|()| Some(last)).into_stream();
+        let both = futures::stream::select(frames.map(Some).chain(over()), revoked.chain(over()));
+        // Whichever is over first ends both.
+        both.take_while(|frame| futures::future::ready(frame.is_some())).filter_map(futures::future::ready)
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
     pub async fn run(&self, house: &House, id: RunId) -> Result<RunRow, Problem> {
-        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run", id))
+        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
     }
 }
 
@@ -72,9 +105,9 @@ impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
 
     async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, house).await.map_err(unreadable)?;
-        text.parse()
-            .map(Id)
-            .map_err(|_| Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{text} is not an id")))
+        text.parse().map(Id).map_err(|_| {
+            Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing with that id that you may see")
+        })
     }
 }
 
@@ -97,18 +130,26 @@ impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, house: &Arc<House>) -> Result<Self, Problem> {
-        let bytes = axum::body::Bytes::from_request(request, house).await.map_err(|_| {
-            Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!("a request body may have at most {MAX_BODY} bytes; nothing was changed"),
-            )
-        })?;
+        let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
+        let bytes = Bytes::from_request(request, house).await.map_err(|_| Problem::body_too_large())?;
+        if !bytes.is_empty() && !is_json {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "the body must be JSON and say so: Content-Type: application/json",
+            ));
+        }
         let body: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         serde_json::from_slice(body).map(Sent).map_err(|error| {
             Problem::new(StatusCode::BAD_REQUEST, "bad_request", format!("the body cannot be used: {error}"))
         })
     }
+}
+
+/// `application/json`, with or without parameters.
+fn names_json(content_type: &HeaderValue) -> bool {
+    let media = content_type.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    media.trim().eq_ignore_ascii_case("application/json")
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Problem {

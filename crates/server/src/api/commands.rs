@@ -20,7 +20,7 @@ use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-type Told = Answer<Json<RunRow>>;
+pub type Told = Answer<Json<RunRow>>;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -53,7 +53,7 @@ fn answer() -> Shape {
 /// Said here for clients; the engine is who refuses.
 const MAX_MESSAGE: usize = 32_768;
 
-async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
+pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
     caller.run(house, run).await?;
     Ok(house.desk()?.command(run, command, caller.actor()).await?)
 }
@@ -61,7 +61,10 @@ async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> A
 impl From<CommandError> for Problem {
     fn from(error: CommandError) -> Problem {
         match error {
-            CommandError::NotFound(run) => Problem::not_found("run", run),
+            CommandError::NotFound(_) => Problem::not_found("run"),
+            CommandError::Refused(refusal) if refusal.slug == "no_such_node" => {
+                Problem::new(StatusCode::NOT_FOUND, "node_not_found", refusal.message)
+            }
             CommandError::Refused(refusal) => Problem::new(StatusCode::CONFLICT, refusal.slug, refusal.message),
             CommandError::Store(error) => error.into(),
         }
@@ -176,7 +179,7 @@ async fn resolve(
     Path((id, effect)): Path<(String, String)>,
     Sent(sent): Sent<Resolution>,
 ) -> Told {
-    let id: RunId = id.parse().map_err(|_| Problem::not_found("run", &id))?;
+    let id: RunId = id.parse().map_err(|_| Problem::not_found("run"))?;
     let command = Command::Resolve { effect: EffectId(effect), decision: sent.decision, note: sent.note };
     tell(&house, &caller, id, command).await.map(Json)
 }

@@ -1,17 +1,28 @@
 //! The doors a request comes in by, and who it comes from. The socket belongs to the owner of the data, so its
 //! requests say who acts and are believed; over the network nobody is believed without credentials.
 
-use super::House;
 use super::caller::Caller;
+use super::front::from_own_page;
+use super::pace::{Pace, TooFast};
 use super::problems::Problem;
 use super::route::Access;
+use super::secret::Secret;
+use super::{House, once};
 use crate::link::ACTOR_HEADER;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use runtime::keys::{Key, KeyKind};
 use runtime::ports::LOCAL_HANDLE;
+use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// The session of a browser.
+pub const COOKIE: &str = "pleach_session";
+/// When a credential was last used is known to the minute.
+const USE_NOTED_MS: i64 = 60_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
@@ -27,32 +38,127 @@ pub struct Guard {
     pub house: Arc<House>,
     pub door: Door,
     pub access: Access,
+    /// Costs more than an answer, so nobody may do it as fast as they can ask.
+    pub paced: bool,
 }
 
-pub async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
-    if guard.access != Access::Public {
-        match guard.identify(request.headers()).await {
-            Ok(caller) if caller.access < guard.access => return insufficient(guard.access).into_response(),
-            Ok(caller) => drop(request.extensions_mut().insert(caller)),
-            Err(problem) => return problem.into_response(),
-        }
+pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    if guard.access == Access::Public {
+        return next.run(request).await;
     }
-    next.run(request).await
+    let (mut parts, body) = request.into_parts();
+    let caller = match guard.allow(&parts).await {
+        Ok(caller) => caller,
+        Err(problem) => return problem.into_response(),
+    };
+    let actor = caller.id();
+    parts.extensions.insert(caller);
+    let request = Request::from_parts(parts, body);
+    match request.method() == Method::POST && request.headers().contains_key(once::HEADER) {
+        true => once::answer(&guard.house, actor, request, next).await,
+        false => next.run(request).await,
+    }
 }
 
 impl Guard {
-    async fn identify(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
-        match self.door {
-            Door::Private => self.believed(headers).await,
-            Door::Open => Err(unauthorized()),
+    async fn allow(&self, request: &Parts) -> Result<Caller, Problem> {
+        let caller = match self.door {
+            Door::Private => self.believed(&request.headers).await?,
+            Door::Open => self.recognized(request).await?,
+        };
+        if caller.access < self.access {
+            return Err(insufficient(self.access));
         }
+        if self.paced && self.door == Door::Open {
+            slow(&self.house.front.starts, &caller.id().to_string())?;
+        }
+        Ok(caller)
     }
 
     async fn believed(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         let handle = headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
-        let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::not_found("actor", handle))?;
+        let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::not_found("actor"))?;
         Ok(Caller::of_owner(record))
     }
+
+    async fn recognized(&self, request: &Parts) -> Result<Caller, Problem> {
+        let headers = &request.headers;
+        let (text, kind) = match bearer(headers)? {
+            Some(token) => (token, KeyKind::Token),
+            None => (session(headers).ok_or_else(unauthorized)?, KeyKind::Session),
+        };
+        if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(headers) {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "foreign_origin",
+                "a browser's session changes things only from this server's own pages; programs send a token instead",
+            ));
+        }
+        let recognized = match kind {
+            KeyKind::Token => recognize(&self.house, text).await,
+            _ => recognize_as(&self.house, text, &[kind]).await,
+        };
+        match recognized {
+            Err(problem) if problem.status == StatusCode::UNAUTHORIZED && Secret::parse(text).is_none() => {
+                slow(&self.house.front.guesses, &peer(request)).and(Err(problem))
+            }
+            recognized => recognized,
+        }
+    }
+}
+
+/// Whose token this is, while it is valid.
+pub async fn recognize(house: &House, text: &str) -> Result<Caller, Problem> {
+    recognize_as(house, text, &[KeyKind::Token]).await
+}
+
+/// The same for credentials of these kinds.
+pub async fn recognize_as(house: &House, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
+    let secret = Secret::parse(text).ok_or_else(unauthorized)?;
+    let (key, actor) = house.keys.key(secret.digest()).await?.ok_or_else(unauthorized)?;
+    let now = house.clock.now();
+    if !kinds.contains(&key.kind) || !key.is_valid(now) {
+        return Err(unauthorized());
+    }
+    if house.desk.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_NOTED_MS) {
+        house.keys.key_used(key.id, now).await?;
+    }
+    Ok(Caller::with_key(actor, key, house.front.validity.clone()))
+}
+
+/// A token in the `Authorization` header; one that is there but unreadable is no token at all.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(first) = given.next() else { return Ok(None) };
+    let (scheme, token) = first.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(unauthorized)?;
+    match given.next().is_none() && scheme.eq_ignore_ascii_case("bearer") {
+        true => Ok(Some(token.trim())),
+        false => Err(unauthorized()),
+    }
+}
+
+fn session(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE).then_some(value)
+    })
+}
+
+/// The address a request came from; requests of this process itself have none.
+fn peer(request: &Parts) -> String {
+    let info = request.extensions.get::<ConnectInfo<SocketAddr>>();
+    info.map_or_else(String::new, |ConnectInfo(address)| address.ip().to_string())
+}
+
+pub fn slow(pace: &Pace, who: &str) -> Result<(), Problem> {
+    pace.take(who).map_err(|TooFast(seconds)| {
+        let detail = format!("too many at once; the next is welcome in {seconds} s. Nothing was changed");
+        Problem {
+            retry_after: Some(seconds),
+            ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail)
+        }
+    })
 }
 
 pub fn unauthorized() -> Problem {
@@ -69,4 +175,15 @@ fn insufficient(needed: Access) -> Problem {
         "insufficient_scope",
         format!("this needs a token with the scope {}; nothing was changed", needed.name()),
     )
+}
+
+impl From<&Key> for Access {
+    fn from(key: &Key) -> Access {
+        use runtime::keys::Grant;
+        match key.grant {
+            Grant::Read => Access::Read,
+            Grant::Run => Access::Run,
+            Grant::Admin => Access::Admin,
+        }
+    }
 }

@@ -1,31 +1,66 @@
 //! The HTTP API of the process that holds the database. Handlers translate; what a run may do is decided
 //! by the engine, what an actor may see by the store.
 
+mod actors;
 mod brief;
 mod caller;
 mod commands;
+mod documents;
 pub mod door;
 mod events;
+pub mod front;
+mod inbox;
+mod login;
+mod metrics;
+mod multiplex;
+mod nodes;
+mod notifications;
+mod once;
 mod openapi;
+mod pace;
 pub mod problems;
 mod process;
+mod projects;
+mod realtime;
 mod records;
 mod route;
 mod runs;
+mod secret;
 mod shape;
+mod snapshot;
+mod stream;
+mod tail;
+mod tasks;
+mod tokens;
+pub mod validity;
+mod version;
+mod webhooks;
 mod workspace;
 
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use login::CodeView;
+pub use metrics::Counters;
+pub use nodes::NodeView;
+pub use snapshot::Views;
+pub use tail::Sights;
+pub use tokens::{NewToken, TokenMade, TokenView};
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use door::Door;
+use effects::notify::{Courier, Private};
+use front::Front;
 use problems::Problem;
 use route::Route;
+use runtime::keys::Keys;
+use runtime::live::Live;
 use runtime::ports::{Clock, Store};
+use runtime::post::Post;
+use runtime::removal::Removal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -34,11 +69,24 @@ const MAX_BODY: usize = 1 << 20;
 /// What every handler may use.
 pub struct House {
     pub store: Arc<dyn Store>,
+    pub keys: Arc<dyn Keys>,
+    pub removal: Arc<dyn Removal>,
     /// Absent where the database is only read.
     pub desk: Option<runtime::Desk>,
     pub catalogue: Arc<Catalogue>,
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
+    pub front: Front,
+    /// What is committed, here or elsewhere.
+    pub live: Live,
+    pub views: Views,
+    pub sights: Arc<Sights>,
+    pub counters: Counters,
+    pub post: Arc<dyn Post>,
+    /// Absent where the database is only read.
+    pub courier: Option<Courier>,
+    /// Whether webhooks may lead inside the network.
+    pub private: Private,
 }
 
 /// What this process takes on by itself.
@@ -58,6 +106,9 @@ pub struct HolderView {
     pub pid: u32,
     pub version: String,
     pub drives: Drives,
+    /// Where people reach it over the network.
+    #[serde(default)]
+    pub url: Option<String>,
 }
 
 /// A part of a list, and where the next part starts.
@@ -67,28 +118,69 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// One more than `limit` was asked for: whether it came says whether there is a next part.
+    fn cut(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| more).map(cursor);
+        Page { items, next_cursor }
+    }
+}
+
 type Answer<T> = Result<T, Problem>;
 
 impl House {
     /// The desk, or a refusal where this process only reads.
     fn desk(&self) -> Answer<&runtime::Desk> {
-        let read_only =
-            || Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database");
         self.desk.as_ref().ok_or_else(read_only)
     }
+
+    fn courier(&self) -> Answer<&Courier> {
+        self.courier.as_ref().ok_or_else(read_only)
+    }
+}
+
+fn read_only() -> Problem {
+    Problem::new(axum::http::StatusCode::CONFLICT, "read_only", "this process only reads the database")
 }
 
 /// Every route there is. A new one is a line in its module's `routes()`.
 fn table() -> Vec<Route> {
-    [process::routes(), runs::routes(), commands::routes(), events::routes(), workspace::routes()].concat()
+    [
+        process::routes(),
+        login::routes(),
+        runs::routes(),
+        commands::routes(),
+        nodes::routes(),
+        inbox::routes(),
+        events::routes(),
+        snapshot::routes(),
+        stream::routes(),
+        notifications::routes(),
+        webhooks::routes(),
+        metrics::routes(),
+        realtime::routes(),
+        workspace::routes(),
+        projects::routes(),
+        documents::routes(),
+        tasks::routes(),
+        actors::routes(),
+        tokens::routes(),
+    ]
+    .concat()
 }
 
 pub fn router(house: Arc<House>, door: Door) -> Router {
-    route::serve(table(), &house, door)
+    let routes = route::serve(table(), &house, door)
         .fallback(process::nowhere)
         .method_not_allowed_fallback(process::no_such_method)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .with_state(house)
+        .layer(from_fn_with_state(house.clone(), metrics::count))
+        .layer(DefaultBodyLimit::max(MAX_BODY));
+    match door {
+        Door::Private => routes.with_state(house),
+        Door::Open => routes.layer(from_fn_with_state(house.clone(), front::receive)).with_state(house),
+    }
 }
 
 #[cfg(test)]

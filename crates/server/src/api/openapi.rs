@@ -1,6 +1,7 @@
 //! The API document (OpenAPI 3.1), made from the route table. Shapes with a name are written once among the
 //! components and referred to from everywhere else.
 
+use super::door::COOKIE;
 use super::route::{Access, Body, Route};
 use super::shape::{Shape, id, text, words};
 use super::{records, table};
@@ -30,7 +31,7 @@ pub fn document(routes: &[Route]) -> Value {
         "paths": paths,
         "components": {"securitySchemes": {
             "token": {"type": "http", "scheme": "bearer"},
-            "session": {"type": "apiKey", "in": "cookie", "name": "pleach_session"},
+            "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
         }},
     });
     let mut schemas = Map::new();
@@ -104,11 +105,13 @@ fn responses(route: &Route) -> Value {
         responses.insert(status.to_string(), json!({"description": reason(status), "content": content}));
     }
     for (status, body) in &route.gives {
-        let content = match body {
-            Body::Json(shape) => json!({"application/json": {"schema": shape}}),
-            Body::Text(media_type) => json!({*media_type: {"schema": text()}}),
-        };
-        responses.insert(status.to_string(), json!({"description": reason(*status), "content": content}));
+        let mut response = json!({"description": reason(*status)});
+        match body {
+            Body::Json(shape) => response["content"] = json!({"application/json": {"schema": shape}}),
+            Body::Text(media_type) => response["content"] = json!({*media_type: {"schema": text()}}),
+            Body::Nothing => {}
+        }
+        responses.insert(status.to_string(), response);
     }
     Value::Object(responses)
 }

@@ -1,7 +1,8 @@
 //! Errors as RFC 9457 problems with a stable slug. Forbidden and unknown are the same 404.
 
+use super::MAX_BODY;
 use crate::failure::Failure;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use runtime::ports::{AppendError, StoreError};
 use serde_json::{Value, json};
@@ -12,18 +13,37 @@ pub struct Problem {
     /// The `type`: what a program tells problems apart by.
     pub slug: String,
     pub detail: String,
+    /// Seconds after which it is worth trying again.
+    pub retry_after: Option<u64>,
 }
+
+/// Where the problem says no other time.
+const TRY_AGAIN: u64 = 5;
 
 impl Problem {
     pub fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
-        Problem { status, slug: slug.into(), detail: detail.into() }
+        Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None }
     }
 
-    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Problem {
+    pub fn not_found(what: &str) -> Problem {
         Problem::new(
             StatusCode::NOT_FOUND,
             format!("{what}_not_found"),
-            format!("there is no {what} {id} that you may see"),
+            // The same for one that exists and may not be seen, whichever was asked for.
+            format!("there is no {what} with that id that you may see"),
+        )
+    }
+
+    /// The same for one of several that a body named.
+    pub fn unknown(what: &str, id: &str) -> Problem {
+        Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
+    }
+
+    pub fn body_too_large() -> Problem {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("a request body may have at most {MAX_BODY} bytes; nothing was changed"),
         )
     }
 
@@ -39,13 +59,14 @@ impl Problem {
         let mut take =
             |name: &str| body.remove(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
         let (slug, detail) = (take("type"), take("detail"));
-        Problem { status, slug, detail }
+        Problem { status, slug, detail, retry_after: None }
     }
 
     /// For the command line: the same words, and what to type next.
     pub fn into_failure(self) -> Failure {
         let next = match self.slug.as_str() {
             "run_not_found" => Some("`pleach ls` lists the runs you may see."),
+            "node_not_found" => Some("`pleach show RUN` lists the nodes of a tree run."),
             "project_not_found" => Some("`pleach project ls` lists the projects you may see."),
             "document_not_found" => {
                 Some("`pleach show RUN` lists a run's documents with their ids; `pleach search WORDS` finds others.")
@@ -66,7 +87,16 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let title = self.status.canonical_reason().unwrap_or("Error");
         let body = json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
-        (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
+        let mut response =
+            (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
+        let waits = matches!(self.status.as_u16(), 503 | 507).then_some(TRY_AGAIN);
+        if let Some(seconds) = self.retry_after.or(waits) {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::problems::Problem;
 use super::route::{Access, Route};
-use super::shape::{count, one_of, open, record, text};
+use super::shape::{count, nullable, one_of, open, record, text};
 use super::{Answer, HolderView, House, openapi};
+use crate::ui;
 use axum::Json;
 use axum::extract::State;
-use axum::http::{Method, StatusCode, Uri, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
 use runtime::ports::LOCAL_HANDLE;
 use std::sync::Arc;
 
@@ -19,7 +20,10 @@ pub fn routes() -> Vec<Route> {
         Route::get("/openapi.json", Access::Public, "This document", document).gives(200, open()),
         Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).gives(
             200,
-            record([("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))], []),
+            record(
+                [("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))],
+                [("url", nullable(text()))],
+            ),
         ),
     ]
 }
@@ -45,11 +49,19 @@ async fn document() -> impl IntoResponse {
 }
 
 async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
-    Json(HolderView { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").into(), drives: house.drives })
+    Json(HolderView {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        drives: house.drives,
+        url: house.front.url(),
+    })
 }
 
-pub async fn nowhere(uri: Uri) -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path()))
+/// What is no route of the API may be a part of the web page.
+pub async fn nowhere(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    ui::answer(&method, &uri, &headers).unwrap_or_else(|| {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path())).into_response()
+    })
 }
 
 pub async fn no_such_method(method: Method, uri: Uri) -> Problem {

@@ -2,6 +2,7 @@
 
 use super::shape::*;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
+use engine::tree::status::NodeStatus;
 use engine::workspace::TaskState;
 use serde_json::json;
 
@@ -106,6 +107,68 @@ pub fn budgets() -> Shape {
                 ("no_progress_limit", limit()),
                 ("repeat_limit", limit()),
             ],
+        ),
+    )
+}
+
+/// One node of a tree; `metrics` are of its whole subtree, `own_metrics` its own.
+pub fn node() -> Shape {
+    named(
+        "Node",
+        record(
+            [
+                ("id", id()),
+                ("run_id", id()),
+                ("ordinal", count()),
+                ("parent_node_id", nullable(id())),
+                ("title", text()),
+                ("reason", text()),
+                ("success_criteria", list(text())),
+                ("band_index", count()),
+                ("step_index", count()),
+                ("step_id", nullable(text())),
+                ("depth", count()),
+                ("status", one_of(NodeStatus::ALL.iter().map(|status| status.name()))),
+                ("role_state", one_of(["planner", "executor"])),
+                ("message", nullable(text())),
+                ("paused", flag()),
+                ("generation", count()),
+                ("retry_of", nullable(id())),
+                ("scratchpad_doc_id", id()),
+                ("scratchpad_tail", text()),
+                ("outcome", nullable(one_of(["success", "partial", "no_op"]))),
+                ("error", nullable(text())),
+                ("retryable", flag()),
+                ("result", anything()),
+                ("metrics", metrics()),
+                ("own_metrics", metrics()),
+                ("started_at", nullable(time())),
+                ("ended_at", nullable(time())),
+                ("created_at", time()),
+                ("updated_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn artifact() -> Shape {
+    named(
+        "Artifact",
+        record(
+            [
+                ("id", id()),
+                ("run_id", id()),
+                ("node_id", id()),
+                ("artifact_type", one_of(["document", "json", "summary", "other"])),
+                ("document_id", nullable(id())),
+                ("json_payload", anything()),
+                ("content", anything()),
+                ("is_primary", flag()),
+                ("label", text()),
+                ("created_at", time()),
+            ],
+            [],
         ),
     )
 }

@@ -42,6 +42,7 @@ pub enum Body {
     Json(Shape),
     /// Another media type.
     Text(&'static str),
+    Nothing,
 }
 
 #[derive(Clone)]
@@ -54,6 +55,8 @@ pub struct Route {
     pub headers: Vec<(&'static str, Shape)>,
     pub takes: Option<Shape>,
     pub gives: Vec<(u16, Body)>,
+    /// Costs more than an answer: see `door::Guard`.
+    paced: bool,
     refuses: BTreeSet<u16>,
     handler: MethodRouter<Arc<House>>,
 }
@@ -112,6 +115,7 @@ impl Route {
             headers: Vec::new(),
             takes: None,
             gives: Vec::new(),
+            paced: false,
             refuses: BTreeSet::new(),
             handler: on(filter, handler),
         }
@@ -144,6 +148,17 @@ impl Route {
         self
     }
 
+    /// An answer without a body.
+    pub fn gives_nothing(mut self, status: u16) -> Route {
+        self.gives.push((status, Body::Nothing));
+        self
+    }
+
+    pub fn paced(mut self) -> Route {
+        self.paced = true;
+        self
+    }
+
     /// Problems beyond those that follow from the route itself.
     pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
         self.refuses.extend(statuses);
@@ -172,7 +187,7 @@ impl Route {
             all.extend([400, 413, 415, 422]);
         }
         if self.method != Method::GET {
-            all.extend([403, 409, 507]);
+            all.extend([403, 409, 422, 507]);
         }
         all
     }
@@ -181,7 +196,7 @@ impl Route {
 /// The routes, behind a door: who a request comes from is settled before its handler sees it.
 pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<House>> {
     routes.into_iter().fold(Router::new(), |router, route| {
-        let guard = door::Guard { house: house.clone(), door, access: route.access };
+        let guard = door::Guard { house: house.clone(), door, access: route.access, paced: route.paced };
         router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, door::admit)))
     })
 }

@@ -15,6 +15,7 @@ use engine::batch::{IterationRow, RunRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
 use runtime::ports::RunFilter;
+use runtime::removal::Removed;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,12 +32,20 @@ pub fn routes() -> Vec<Route> {
             .asks("limit", whole(1, MAX_PAGE as i64))
             .gives(200, page(records::run())),
         Route::post("/api/runs", Run, "Start a run", create)
+            .paced()
             .takes(brief::shape())
             .gives(201, records::run())
             .gives(200, records::run())
             .refuses([404]),
         Route::get("/api/runs/{id}", Read, "A run with metrics, budgets, plan and questions", show)
             .gives(200, records::run()),
+        Route::delete(
+            "/api/runs/{id}",
+            Run,
+            "Remove a run that has ended, with its log; what it made for people stays",
+            remove,
+        )
+        .gives_nothing(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
             .gives(200, list_of(iteration())),
         Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report).gives(200, open()),
@@ -101,6 +110,7 @@ async fn list(
         kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
         status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
         text: query.q.filter(|text| !text.trim().is_empty()),
+        asking: false,
         before: query.cursor,
         limit,
     };
@@ -112,15 +122,33 @@ async fn list(
 fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
     all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
         let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
-        Problem::invalid(
-            format!("unknown_{what}"),
-            format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")),
-        )
+        Problem::invalid("unknown_word", format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))
     })
 }
 
 async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
     caller.run(&house, id).await.map(Json)
+}
+
+/// Whoever may see a run may not therefore remove it.
+async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<StatusCode> {
+    house.desk()?;
+    if caller.run(&house, id).await?.owner != caller.id() {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "owner_only",
+            "only its owner removes a run; nothing was changed",
+        ));
+    }
+    match house.removal.remove_run(id).await? {
+        Removed::Done => Ok(StatusCode::NO_CONTENT),
+        Removed::Gone => Err(Problem::not_found("run")),
+        Removed::Needed => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "run_not_ended",
+            "the run has not ended; nothing was removed. Cancel it first",
+        )),
+    }
 }
 
 async fn iterations(

@@ -1,5 +1,7 @@
 //! The API from a client's side, on the store in memory and the rehearsal model.
 
+mod tree;
+
 use super::*;
 use crate::args::Global;
 use crate::config::{Config, Environment};
@@ -9,8 +11,7 @@ use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
 use futures::StreamExt;
-use runtime::memory::Memory;
-use runtime::ports::local_person;
+use runtime::ports::{Library, local_person};
 use serde_json::{Value, json};
 
 struct World {
@@ -23,7 +24,7 @@ async fn world() -> World {
         Config::load(&Global::default(), &Environment { directory: "/nowhere".into(), ..Environment::default() })
             .unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+    let store = store::open_inline(None, clock.clone()).await.unwrap();
     let now = clock.now();
     let id = |name: &str| engine::ids::derive(now, &[name.as_bytes()]).into();
     if store.actor("local").await.unwrap().is_none() {
@@ -37,10 +38,27 @@ async fn world() -> World {
         created_at: now,
     };
     store.create_actor(eve).await.unwrap();
+    let live = Live::default();
     let catalogue = Arc::new(Catalogue::new(&config));
-    let performer = catalogue.performer(store.clone()).unwrap();
-    let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone());
-    let house = House { store, desk: Some(drive.desk()), catalogue, clock, drives: Drives::All };
+    let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
+    let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
+    let house = House {
+        keys: store.clone(),
+        removal: store.clone(),
+        post: store.clone(),
+        desk: Some(drive.desk()),
+        catalogue,
+        drives: Drives::All,
+        front: Front::new(None, validity::Validity::new(store.clone(), clock.clone())),
+        clock,
+        store,
+        live,
+        views: Views::default(),
+        sights: Arc::default(),
+        counters: Counters::default(),
+        courier: None,
+        private: Private::Refused,
+    };
     World { router: router(Arc::new(house), Door::Private), drive }
 }
 
@@ -120,7 +138,7 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
     let (link, eve) = (world.link("local"), world.link("eve"));
     let project: Value = link.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
     let id = project["id"].as_str().unwrap();
-    let seen = async |link: &Link| link.get::<Vec<Value>>("/api/projects").await.unwrap().len();
+    let seen = async |link: &Link| link.get::<Page<Value>>("/api/projects").await.unwrap().items.len();
     assert_eq!((seen(&link).await, seen(&eve).await), (1, 0));
     assert_eq!(
         slug(eve.post::<Value>(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await),
@@ -131,5 +149,31 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
     link.send(axum::http::Method::DELETE, &format!("/api/projects/{id}/members/eve"), &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 0);
     assert_eq!(slug(world.link("nobody").get::<Value>("/api/runs").await), "404 actor_not_found");
+    world.drive.stop().await;
+}
+
+#[tokio::test]
+async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
+    let world = world().await;
+    let link = world.link("local");
+    let run: RunRow = link.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
+    let mut events = link.events(&format!("/api/runs/{}/stream?until=settled", run.id)).await.unwrap();
+    let mut seqs = vec![events.next().await.unwrap().unwrap().id.parse::<u64>().unwrap()];
+    let path = format!("/api/runs/{}/messages", run.id);
+    for number in 0..100 {
+        // Refused once the run has ended; by then there is enough.
+        let _ = link.post::<Value>(&path, &json!({"text": format!("Message {number}")})).await;
+    }
+    let (mut behind, mut last) = (0, 0);
+    while let Some(event) = events.next().await {
+        let event = event.unwrap();
+        match event.event.as_str() {
+            "behind" => behind += 1,
+            "settled" => last = serde_json::from_str::<RunRow>(&event.data).unwrap().last_seq,
+            _ => seqs.push(event.id.parse().unwrap()),
+        }
+    }
+    assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "all of the log, once, in order");
+    assert!(behind >= 1, "nobody told the client that it fell behind");
     world.drive.stop().await;
 }

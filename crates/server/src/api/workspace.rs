@@ -1,22 +1,22 @@
-//! Documents, tasks, projects, actors: what runs and people made, seen with the caller's eyes.
+//! What runs and people made, seen across its kinds: a run's workspace, search, edges.
 
-use super::caller::{Asked, Caller, Id, Sent};
+use super::caller::{Asked, Caller, Id};
 use super::problems::Problem;
-use super::route::Access::{Admin, Read, Run};
+use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{count, form, id, list, nullable, one_of, open, record, text, whole, words};
-use super::{Answer, House, records, runs};
+use super::shape::{Shape, id, list, nullable, one_of, page, record, text, whole};
+use super::{Answer, House, Page, records};
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use engine::actor::ActorKind;
-use engine::ids::{DocumentId, ProjectId, RunId};
-use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Mutation, Project, Task};
-use runtime::ports::{DocumentFilter, DocumentVersion, Hit, HitKind, TaskFilter};
+use axum::extract::State;
+use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
+use engine::workspace::{Document, Edge, Task};
+use runtime::ports::{DocumentFilter, Hit, HitKind, SearchFilter, TaskFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use uuid::Uuid;
 
+const MAX_PAGE: usize = 200;
 const MANY: usize = 10_000;
 
 pub fn routes() -> Vec<Route> {
@@ -32,31 +32,21 @@ pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/workspace", Read, "What the run made, as documents, tasks and edges", of_run)
             .gives(200, workspace),
-        Route::get("/api/documents/{id}", Read, "A document", document).gives(200, records::document()),
-        Route::get("/api/documents/{id}/entries", Read, "A scratchpad's entries, newest first", entries)
-            .asks("before", count())
-            .asks("limit", whole(1, 500))
-            .gives(200, list(open())),
-        Route::get("/api/documents/{id}/versions", Read, "A document's versions, newest first", versions)
-            .gives(200, list(open())),
-        Route::get("/api/search", Read, "Full-text search over documents, tasks and projects", search)
+        Route::get("/api/search", Read, "Full-text search over documents, tasks and projects, newest first", search)
             .asks("q", text())
             .asks("kind", one_of(["document", "task", "project"]))
             .asks("project_id", id())
-            .asks("limit", whole(1, 200))
-            .gives(200, list(open())),
-        Route::get("/api/projects", Read, "The projects you may see", projects).gives(200, list(records::project())),
-        Route::post("/api/projects", Run, "A new project, yours", create_project)
-            .takes(form([("title", words(500))], [("description", text())]))
-            .gives(201, records::project()),
-        Route::post("/api/projects/{id}/members", Run, "Let someone see and change a project", grant)
-            .takes(form([("actor", text())], []))
-            .gives(200, records::actor()),
-        Route::delete("/api/projects/{id}/members/{actor}", Run, "Take that back", revoke).gives(200, records::actor()),
-        Route::get("/api/actors", Read, "People and subagents", actors).gives(200, list(records::actor())),
-        Route::post("/api/actors", Admin, "A new person", create_actor)
-            .takes(form([("handle", text())], [("name", nullable(text()))]))
-            .gives(201, records::actor()),
+            .asks("run_id", id())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(hit_shape())),
+        Route::get("/api/edges", Read, "The edges from, to or made by something", edges)
+            .asks("src", id())
+            .asks("dst", id())
+            .asks("run_id", id())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(records::edge())),
     ]
 }
 
@@ -82,71 +72,65 @@ async fn of_run(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunI
     }))
 }
 
-async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
-    house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document", id))
-}
-
-async fn document(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Json<Document>> {
-    visible(&house, &caller, id).await.map(Json)
-}
-
-#[derive(Deserialize)]
-struct EntriesQuery {
-    before: Option<i64>,
-    limit: Option<usize>,
-}
-
-async fn entries(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(id): Id<DocumentId>,
-    Asked(query): Asked<EntriesQuery>,
-) -> Answer<Json<Vec<Entry>>> {
-    visible(&house, &caller, id).await?;
-    let limit = query.limit.unwrap_or(50).clamp(1, 500);
-    Ok(Json(house.store.entries(&caller.scope(), id, query.before, limit).await?))
-}
-
-async fn versions(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Json<Vec<Value>>> {
-    visible(&house, &caller, id).await?;
-    let versions = house.store.versions(&caller.scope(), id).await?;
-    Ok(Json(versions.into_iter().map(version).collect()))
-}
-
-fn version(version: DocumentVersion) -> Value {
-    let DocumentVersion { version, title, content, run_id, seq, at } = version;
-    json!({"version": version, "title": title, "content": content, "run_id": run_id, "seq": seq, "at": at})
-}
-
 #[derive(Deserialize)]
 struct SearchQuery {
+    #[serde(default)]
     q: String,
-    /// `document`, `task` or `project`.
-    kind: Option<String>,
+    kind: Option<Kind>,
     project_id: Option<ProjectId>,
+    /// Only what this run made.
+    run_id: Option<RunId>,
+    cursor: Option<Uuid>,
     limit: Option<usize>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Document,
+    Task,
+    Project,
+}
+
+impl From<Kind> for HitKind {
+    fn from(kind: Kind) -> HitKind {
+        match kind {
+            Kind::Document => HitKind::Document,
+            Kind::Task => HitKind::Task,
+            Kind::Project => HitKind::Project,
+        }
+    }
 }
 
 async fn search(
     State(house): State<Arc<House>>,
     caller: Caller,
     Asked(query): Asked<SearchQuery>,
-) -> Answer<Json<Vec<Value>>> {
-    let kinds = match query.kind.as_deref() {
-        None => vec![HitKind::Document, HitKind::Task, HitKind::Project],
-        Some("document") => vec![HitKind::Document],
-        Some("task") => vec![HitKind::Task],
-        Some("project") => vec![HitKind::Project],
-        Some(other) => {
-            return Err(Problem::invalid(
-                "unknown_kind",
-                format!("kind {other} does not exist; kind is one of document, task, project"),
-            ));
-        }
+) -> Answer<Json<Page<Value>>> {
+    let limit = query.limit.unwrap_or(20).clamp(1, MAX_PAGE);
+    let filter = SearchFilter {
+        kinds: query.kind.map(HitKind::from).into_iter().collect(),
+        project_id: query.project_id,
+        run_id: query.run_id,
+        before: query.cursor,
+        limit: limit + 1,
     };
-    let limit = query.limit.unwrap_or(20).clamp(1, 200);
-    let hits = house.store.search(&caller.scope(), &query.q, &kinds, query.project_id, limit).await?;
-    Ok(Json(hits.into_iter().map(hit).collect()))
+    let hits = house.store.search(&caller.scope(), &query.q, filter).await?;
+    let page = Page::cut(hits, limit, |hit| hit.id.to_string());
+    Ok(Json(Page { items: page.items.into_iter().map(hit).collect(), next_cursor: page.next_cursor }))
+}
+
+fn hit_shape() -> Shape {
+    record(
+        [
+            ("kind", one_of(["document", "task", "project"])),
+            ("id", id()),
+            ("project_id", id()),
+            ("title", text()),
+            ("excerpt", text()),
+        ],
+        [],
+    )
 }
 
 fn hit(hit: Hit) -> Value {
@@ -158,114 +142,26 @@ fn hit(hit: Hit) -> Value {
     json!({"kind": kind, "id": hit.id, "project_id": hit.project_id, "title": hit.title, "excerpt": hit.excerpt})
 }
 
-async fn projects(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<Project>>> {
-    Ok(Json(house.store.projects(&caller.scope(), MANY).await?))
-}
-
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewProject {
-    title: String,
-    #[serde(default)]
-    description: String,
+struct EdgesQuery {
+    src: Option<Uuid>,
+    dst: Option<Uuid>,
+    run_id: Option<RunId>,
+    cursor: Option<EdgeId>,
+    limit: Option<usize>,
 }
 
-async fn create_project(
+async fn edges(
     State(house): State<Arc<House>>,
     caller: Caller,
-    Sent(new): Sent<NewProject>,
-) -> Answer<(StatusCode, Json<Project>)> {
-    house.desk()?;
-    let title = titled(&new.title)?;
-    let id: ProjectId = runs::mint(&house);
-    let mutation = Mutation::CreateProject { id, title, description: new.description, owner: caller.id() };
-    house.store.change(vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
-    let project = house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project", id))?;
-    Ok((StatusCode::CREATED, Json(project)))
-}
-
-fn titled(text: &str) -> Answer<String> {
-    let title = text.trim();
-    match title.chars().count() {
-        1..=500 => Ok(title.to_owned()),
-        n => Err(Problem::invalid("bad_title", format!("the title has {n} characters; it must have 1 to 500"))),
+    Asked(query): Asked<EdgesQuery>,
+) -> Answer<Json<Page<Edge>>> {
+    if query.src.is_none() && query.dst.is_none() && query.run_id.is_none() {
+        return Err(Problem::invalid("edges_of_what", "say whose edges: src, dst or run_id"));
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewMember {
-    actor: String,
-}
-
-async fn member(house: &House, caller: &Caller, project: ProjectId, name: &str) -> Answer<ActorRecord> {
-    house.desk()?;
-    house.store.project(&caller.scope(), project).await?.ok_or_else(|| Problem::not_found("project", project))?;
-    house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor", name))
-}
-
-async fn grant(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(project): Id<ProjectId>,
-    Sent(new): Sent<NewMember>,
-) -> Answer<Json<ActorRecord>> {
-    let actor = member(&house, &caller, project, &new.actor).await?;
-    house.store.grant(project, actor.id).await?;
-    Ok(Json(actor))
-}
-
-async fn revoke(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Path((project, name)): Path<(String, String)>,
-) -> Answer<Json<ActorRecord>> {
-    let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project", &project))?;
-    let actor = member(&house, &caller, project, &name).await?;
-    match house.store.revoke(project, actor.id).await? {
-        true => Ok(Json(actor)),
-        false => Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "member_not_found",
-            format!("{name} is not a member of project {project}; nothing was changed"),
-        )),
-    }
-}
-
-async fn actors(State(house): State<Arc<House>>, _caller: Caller) -> Answer<Json<Vec<ActorRecord>>> {
-    Ok(Json(house.store.actors().await?))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewActor {
-    handle: String,
-    name: Option<String>,
-}
-
-async fn create_actor(
-    State(house): State<Arc<House>>,
-    _caller: Caller,
-    Sent(new): Sent<NewActor>,
-) -> Answer<(StatusCode, Json<ActorRecord>)> {
-    house.desk()?;
-    let handle = new.handle;
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
-        let detail =
-            format!("handle {handle:?} cannot be used; it must have 1 to 64 lower-case letters, digits and dashes");
-        return Err(Problem::invalid("bad_handle", detail));
-    }
-    if house.store.actor(&handle).await?.is_some() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            "handle_taken",
-            format!("there is already an actor {handle}; nothing was changed"),
-        ));
-    }
-    let name = new.name.unwrap_or_else(|| handle.clone());
-    let actor =
-        ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
-    house.store.create_actor(actor.clone()).await?;
-    Ok((StatusCode::CREATED, Json(actor)))
+    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let mut found = house.store.edges(&caller.scope(), query.src, query.dst, query.run_id).await?;
+    found.retain(|edge| query.cursor.is_none_or(|cursor| edge.id > cursor));
+    found.truncate(limit + 1);
+    Ok(Json(Page::cut(found, limit, |edge| edge.id.to_string())))
 }

@@ -1,14 +1,14 @@
 //! What people tell a run: those that go on with it stay until it settles, the others record and return.
 
 use super::follow::{self, Last, Showing};
-use super::{Session, closing};
+use super::{Session, closing, nodes};
 use crate::api::{Continuation, Drives, GivenAnswer, HolderView, Message, Resolution, Response};
-use crate::args::{AnswerArgs, ControlArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, SayArgs};
+use crate::args::{AnswerArgs, ControlArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs};
 use crate::attach::Attached;
 use crate::failure::Failure;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
-use engine::ids::{NodeId, RunId};
+use engine::ids::RunId;
 use engine::run::Lane;
 use serde::Serialize;
 use serde_json::json;
@@ -27,8 +27,23 @@ pub async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> 
 
 pub async fn resume(session: &Session, args: DriveArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
-    no_nodes(id, args.node)?;
-    tell_and_stay(session, id, "resume", &json!({}), args.follow).await
+    let what = ordered(session, id, args.node.as_deref(), "resume").await?;
+    tell_and_stay(session, id, &what, &json!({}), args.follow).await
+}
+
+/// A new node takes the step of the old one; a finished run goes on for it.
+pub async fn retry(session: &Session, args: RetryArgs) -> Result<u8, Failure> {
+    let id = session.find(&args.run).await?;
+    let what = ordered(session, id, Some(&args.node), "retry").await?;
+    tell_and_stay(session, id, &what, &json!({}), args.follow).await
+}
+
+/// Where an order for a whole run, or for one of its nodes, is sent.
+async fn ordered(session: &Session, run: RunId, node: Option<&str>, what: &str) -> Result<String, Failure> {
+    match node {
+        Some(node) => Ok(format!("nodes/{}/{what}", nodes::find(session, run, node).await?)),
+        None => Ok(what.to_owned()),
+    }
 }
 
 pub async fn extend(session: &Session, args: ExtendArgs) -> Result<u8, Failure> {
@@ -77,25 +92,42 @@ pub async fn worked_by(attached: &Attached) -> String {
 
 pub async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
-    no_nodes(id, args.node)?;
+    let node_id = match &args.node {
+        Some(node) => Some(nodes::find(session, id, node).await?),
+        None => None,
+    };
     let lane = if args.queue { Lane::Queue } else { Lane::Steer };
-    let message = Message { text: args.text, node_id: None, lane };
+    let message = Message { text: args.text, node_id, lane };
     let attached = session.writer().await?;
     let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/messages"), &message).await;
     let worked = if attached.holds() { "; `pleach up` will work it" } else { "" };
     let row = closing(attached, told).await?;
-    session.print_run(&row, &format!("queued for run {id}{worked}; its next model call is shown it"));
+    let (whom, whose) = match &args.node {
+        Some(node) => (format!("node {node} of run {id}"), "its next model call, or one below it, is shown it"),
+        None => (format!("run {id}"), "its next model call is shown it"),
+    };
+    session.print_run(&row, &format!("queued for {whom}{worked}; {whose}"));
     Ok(0)
 }
 
 pub async fn control(session: &Session, args: ControlArgs, what: &str) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
-    no_nodes(id, args.node)?;
+    let order = ordered(session, id, args.node.as_deref(), what).await?;
     let attached = session.writer().await?;
-    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{what}"), &json!({})).await;
+    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{order}"), &json!({})).await;
+    let alone = attached.holds();
     let row = closing(attached, told).await?;
-    let next = if what == "pause" { format!("; `pleach resume {id}` continues it") } else { String::new() };
-    session.print_run(&row, &format!("run {id} is {}{next}", row.status.name()));
+    let status = row.status.name();
+    let worked = if alone && row.status.is_live() { format!("; `pleach watch {id}` works it") } else { String::new() };
+    let sentence = match (&args.node, what) {
+        (None, "pause") => format!("run {id} is {status}; `pleach resume {id}` continues it"),
+        (None, _) => format!("run {id} is {status}"),
+        (Some(node), "pause") => format!(
+            "node {node} starts nothing more; run {id} is {status}. `pleach resume {id} --node {node}` lets it go on"
+        ),
+        (Some(node), _) => format!("node {node} and all below it are canceled; run {id} is {status}{worked}"),
+    };
+    session.print_run(&row, &sentence);
     Ok(0)
 }
 
@@ -108,14 +140,4 @@ pub async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure
     let row = closing(attached, told).await?;
     session.print_run(&row, &format!("settled; run {id} is {}. `pleach watch {id}` continues it", row.status.name()));
     Ok(0)
-}
-
-/// Homework has no nodes to name.
-pub fn no_nodes(run: RunId, node: Option<NodeId>) -> Result<(), Failure> {
-    match node {
-        Some(node) => {
-            Err(Failure::usage(format!("run {run} has no node {node}: only tree runs have nodes. Leave --node out.")))
-        }
-        None => Ok(()),
-    }
 }

@@ -1,6 +1,6 @@
 //! Projects and actors: who is there, and who may see what.
 
-use super::{Session, closing, encoded, print};
+use super::{Session, closing, encoded, every, print};
 use crate::args::{ActorCommand, ProjectCommand};
 use crate::failure::Failure;
 use crate::render::style::line;
@@ -46,7 +46,7 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
 
 async fn list_projects(session: &Session) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let projects: Vec<Project> = reader.link.get("/api/projects").await?;
+    let projects: Vec<Project> = every(&reader.link, "/api/projects?limit=200").await?;
     reader.close().await;
     projects.iter().for_each(|project| print_project(session, project));
     Ok(0)
@@ -60,7 +60,7 @@ pub async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failu
     match command {
         ActorCommand::Ls => {
             let Some(reader) = session.reader().await? else { return Ok(0) };
-            let actors: Vec<ActorRecord> = reader.link.get("/api/actors").await?;
+            let actors: Vec<ActorRecord> = every(&reader.link, "/api/actors?limit=200").await?;
             reader.close().await;
             actors.iter().for_each(|actor| {
                 print_actor(session, actor, &format!("{}  {:<20}  {}", actor.id, actor.handle, line(&actor.name)))

@@ -1,18 +1,20 @@
 //! Staying with a run until it settles, whoever drives it: this process, or a holder. When the holder goes
 //! away, this process takes the database over and goes on where it was.
 
-use super::{Session, note, print};
+use super::{Session, nodes, note, print};
 use crate::api::Workspace;
 use crate::args::Follow;
 use crate::attach::Attached;
 use crate::failure::Failure;
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, STORED};
+use crate::render::grove::Grove;
 use crate::render::live::{Screen, Size, frame};
 use crate::render::scene::Scene;
 use crate::render::style::json_line;
-use crate::render::{headline, summary};
+use crate::render::summary;
 use engine::batch::RunRow;
 use engine::ids::RunId;
+use engine::run::Kind;
 use engine::workspace::Document;
 use futures::StreamExt;
 use serde_json::Value;
@@ -85,10 +87,13 @@ pub async fn stay(
         };
         viewer.screen.clear();
         match ended {
-            Ok(Ended::Settled(row)) => return settled(session, attached, *row, last).await,
+            Ok(Ended::Settled(row)) => {
+                viewer.leave(&attached.link, &row).await;
+                return settled(session, attached, *row, last).await;
+            }
             Ok(Ended::HolderGone) => {
                 attached.close().await;
-                attached = session.driver(run).await?;
+                attached = session.driver_again(run).await?;
             }
             Ok(Ended::Interrupted(code)) => return detach(attached, run, code, &mut signals).await,
             Err(failure) => {
@@ -161,6 +166,7 @@ struct Viewer<'a> {
     after: u64,
     showing: Showing,
     scene: Scene,
+    grove: Grove,
     screen: Screen,
     size: Size,
     drawn_at: Option<Instant>,
@@ -178,6 +184,7 @@ impl<'a> Viewer<'a> {
             after,
             showing,
             scene: Scene::default(),
+            grove: Grove::default(),
             screen: Screen::default(),
             size,
             drawn_at: None,
@@ -194,6 +201,10 @@ impl<'a> Viewer<'a> {
 
     async fn events(&mut self, link: &Link) -> Result<Ended, LinkError> {
         link.post::<Value>(&format!("/api/runs/{}/drive", self.run), &Value::Object(Default::default())).await?;
+        if self.after > 0 && matches!(self.showing, Showing::Live | Showing::Lines) {
+            nodes::refresh(link, &mut self.grove, self.run).await?;
+            self.scene.chronicle.learn(self.grove.names());
+        }
         let mut events =
             link.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
@@ -202,10 +213,12 @@ impl<'a> Viewer<'a> {
                 event = events.next() => match event {
                     Some(event) => {
                         let event = event?;
-                        if event.event == "settled" {
-                            return row(&event.data).map(|row| Ended::Settled(Box::new(row)));
+                        match event.event.as_str() {
+                            "settled" => return row(&event.data).map(|row| Ended::Settled(Box::new(row))),
+                            STORED => self.see(link, &event.data).await?,
+                            // Answers as they grow, and other news that is not of the log.
+                            _ => {}
                         }
-                        self.see(link, &event.data).await?;
                     }
                     None => return Ok(Ended::HolderGone),
                 },
@@ -221,7 +234,7 @@ impl<'a> Viewer<'a> {
             Showing::Nothing => {}
             Showing::Events => print(&json_line(json)),
             Showing::Lines => {
-                if let Some(text) = headline::of(&event) {
+                if let Some(text) = self.scene.chronicle.tell(&event) {
                     print(&text);
                 }
             }
@@ -235,9 +248,26 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
+    /// What stays on the screen when the picture is taken away: the tree as it ended up.
+    async fn leave(&mut self, link: &Link, run: &RunRow) {
+        if self.showing != Showing::Live || run.kind != Kind::Tree {
+            return;
+        }
+        let mut grove = Grove::default();
+        if nodes::refresh(link, &mut grove, self.run).await.is_ok() {
+            grove
+                .lines(self.size.rows, self.size.columns.saturating_sub(1), self.session.style)
+                .iter()
+                .for_each(|line| print(line));
+        }
+    }
+
     async fn draw(&mut self, link: &Link) -> Result<(), LinkError> {
         let run: RunRow = link.get(&format!("/api/runs/{}", self.run)).await?;
-        self.screen.draw(&frame(&run, &self.scene, self.size, self.session.style));
+        if run.kind == Kind::Tree {
+            nodes::refresh(link, &mut self.grove, self.run).await?;
+        }
+        self.screen.draw(&frame(&run, &self.scene, &mut self.grove, self.size, self.session.style));
         self.drawn_at = Some(Instant::now());
         Ok(())
     }

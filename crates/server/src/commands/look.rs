@@ -1,15 +1,18 @@
 //! Looking: `ls show log report doc search`. None of these changes or drives anything.
 
-use super::{Session, drive, encoded, no_such_run, print};
+use super::{Session, encoded, no_such_run, nodes, print};
 use crate::api::{Page, Workspace};
 use crate::args::{DocArgs, ListArgs, LogArgs, ShowArgs};
 use crate::attach::Attached;
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{Link, STORED};
+use crate::render::chronicle::Chronicle;
+use crate::render::grove::Grove;
 use crate::render::style::{fit, json_line, line, plain, width};
-use crate::render::{headline, show, status_ink};
+use crate::render::{show, status_ink};
 use engine::batch::RunRow;
 use engine::ids::{DocumentId, ProjectId, RunId};
+use engine::run::Kind;
 use engine::workspace::{Document, Entry};
 use futures::StreamExt;
 use serde_json::Value;
@@ -67,13 +70,15 @@ async fn reach(session: &Session, text: &str) -> Result<(Attached, RunId), Failu
 pub async fn show(session: &Session, args: ShowArgs) -> Result<u8, Failure> {
     let Some(()) = exists(session).await? else { return Ok(0) };
     let (reader, id) = reach(session, &args.run).await?;
-    drive::no_nodes(id, args.node)?;
     let link = &reader.link;
-    if session.json {
+    if let Some(node) = &args.node {
+        let node = nodes::find(session, id, node).await?;
+        nodes::show(session, link, id, node).await?;
+    } else if session.json {
         print(&json_line(&link.get_text(&format!("/api/runs/{id}")).await?));
     } else {
-        let parts = parts(link, id).await?;
-        show::lines(&parts, session.style).iter().for_each(|text| print(text));
+        let mut parts = parts(link, id).await?;
+        show::lines(&mut parts, session.style).iter().for_each(|text| print(text));
     }
     reader.close().await;
     Ok(0)
@@ -93,13 +98,23 @@ async fn exists(session: &Session) -> Result<Option<()>, Failure> {
 async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
     let run: RunRow = link.get(&format!("/api/runs/{id}")).await?;
     let workspace: Workspace = link.get(&format!("/api/runs/{id}/workspace")).await?;
-    let pad = workspace.documents.iter().find(|document| document.props["doc_role"] == "scratchpad_root");
-    let entries = match pad {
-        Some(pad) => link.get(&format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id)).await?,
+    let is_main = |document: &&Document| match run.kind {
+        Kind::Homework => document.props["doc_role"] == "scratchpad_root",
+        Kind::Tree => Some(document.id) == run.workspace_document_id,
+    };
+    let entries = match workspace.documents.iter().find(is_main) {
+        Some(pad) => {
+            let path = format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id);
+            link.get::<Page<Entry>>(&path).await?.items
+        }
         None => Vec::new(),
     };
+    let mut grove = Grove::default();
+    if run.kind == Kind::Tree {
+        nodes::refresh(link, &mut grove, id).await?;
+    }
     let ledger = ledger(link, id).await?;
-    Ok(show::Parts { run, workspace, entries, ledger })
+    Ok(show::Parts { run, grove, workspace, entries, ledger })
 }
 
 /// Only the log knows what verified what, and which effects wait for a decision.
@@ -124,7 +139,9 @@ async fn each_event(link: &Link, id: RunId, after: u64, mut see: impl FnMut(&str
 pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     let Some(()) = exists(session).await? else { return Ok(0) };
     let (reader, id) = reach(session, &args.run).await?;
-    let show = |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json)) };
+    let mut chronicle = Chronicle::default();
+    let mut show =
+        |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json, &mut chronicle)) };
     match args.follow {
         false => drop(each_event(&reader.link, id, args.after, show).await?),
         true => {
@@ -132,10 +149,11 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
                 reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
             while let Some(event) = events.next().await {
                 let event = event?;
-                if event.event == "settled" {
-                    break;
+                match event.event.as_str() {
+                    "settled" => break,
+                    STORED => show(&event.data),
+                    _ => {}
                 }
-                show(&event.data);
             }
         }
     }
@@ -143,10 +161,10 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn log_line(json: &str) -> String {
+fn log_line(json: &str, chronicle: &mut Chronicle) -> String {
     let event: Value = serde_json::from_str(json).unwrap_or_default();
     let text = |name: &str| line(event[name].as_str().unwrap_or_default());
-    let headline = headline::of(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
+    let headline = chronicle.tell(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
         Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
         None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
     });
@@ -190,12 +208,12 @@ async fn entries(link: &Link, id: DocumentId) -> Result<Vec<Entry>, Failure> {
     let mut all: Vec<Entry> = Vec::new();
     loop {
         let before = all.last().map(|entry| format!("&before={}", entry.position)).unwrap_or_default();
-        let page: Vec<Entry> = link.get(&format!("/api/documents/{id}/entries?limit=500{before}")).await?;
-        if page.is_empty() {
+        let page: Page<Entry> = link.get(&format!("/api/documents/{id}/entries?limit=200{before}")).await?;
+        all.extend(page.items);
+        if page.next_cursor.is_none() {
             all.reverse();
             return Ok(all);
         }
-        all.extend(page);
     }
 }
 
@@ -217,8 +235,8 @@ pub async fn search(
     let Some(reader) = session.reader().await? else { return Ok(0) };
     let kind = kind.map(|kind| format!("&kind={kind}")).unwrap_or_default();
     let project = project.map(|id| format!("&project_id={id}")).unwrap_or_default();
-    let hits: Vec<Value> =
-        reader.link.get(&format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query))).await?;
+    let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query));
+    let hits = reader.link.get::<Page<Value>>(&path).await?.items;
     reader.close().await;
     for hit in &hits {
         let text = |name: &str| line(hit[name].as_str().unwrap_or_default());

@@ -1,13 +1,19 @@
 //! What each command does: requests over a `Link`, and what people see of the answers.
 
+mod demo;
 mod drive;
 mod entities;
 mod follow;
 mod look;
+mod nodes;
 mod serve;
 mod start;
+mod tokens;
 mod upkeep;
 
+pub use demo::DemoArgs;
+
+use crate::api::Page;
 use crate::args::{Cli, Command};
 use crate::attach::{self, Attached};
 use crate::config::{Config, Environment};
@@ -19,7 +25,9 @@ use engine::batch::RunRow;
 use engine::ids::RunId;
 use runtime::ports::LOCAL_HANDLE;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 /// What a command knows of its surroundings.
 pub struct Session {
@@ -33,15 +41,15 @@ pub async fn execute(cli: Cli) -> Result<u8, Failure> {
     if let Command::Completions { shell } = cli.command {
         return Ok(upkeep::completions(shell));
     }
+    if let Command::Demo(args) = &cli.command {
+        return demo::play(args);
+    }
     let config = Config::load(&cli.global, &Environment::of_process())?;
-    if let Some(server) =
-        config.server.as_ref().filter(|_| !matches!(cli.command, Command::Config(_) | Command::Doctor))
-    {
-        let message = format!(
-            "{}: server = {}: remote servers come with a later version; leave it out to use this machine's database",
-            server.origin, server.value
-        );
-        return Err(Failure::usage(message));
+    if let Some(server) = config.server.as_ref().filter(|_| cli.global.actor.is_some()) {
+        return Err(Failure::usage(format!(
+            "--actor is for this machine's own database; on {} ({}) you are whoever PLEACH_TOKEN belongs to",
+            server.value, server.origin
+        )));
     }
     let actor = cli.global.actor.unwrap_or_else(|| LOCAL_HANDLE.into());
     let session = Session { config, actor, json: cli.global.json, style: Style::of_stdout() };
@@ -55,6 +63,7 @@ impl Session {
             Command::Watch(args) => drive::watch(self, &args.run).await,
             Command::Answer(args) => drive::answer(self, args).await,
             Command::Resume(args) => drive::resume(self, args).await,
+            Command::Retry(args) => drive::retry(self, args).await,
             Command::Extend(args) => drive::extend(self, args).await,
             Command::Say(args) => drive::say(self, args).await,
             Command::Pause(args) => drive::control(self, args, "pause").await,
@@ -68,11 +77,13 @@ impl Session {
             Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
+            Command::Token(command) => tokens::token(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Doctor => upkeep::doctor(self).await,
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
+            Command::Demo(args) => demo::play(&args),
             Command::Up => serve::serve(self, serve::Role::Up).await,
             Command::Worker => serve::serve(self, serve::Role::Worker).await,
         }
@@ -80,17 +91,34 @@ impl Session {
 
     /// Look only; `None` when there is no database yet.
     async fn reader(&self) -> Result<Option<Attached>, Failure> {
+        if let Some(server) = &self.config.server {
+            return attach::to_server(&self.config, server, Duration::ZERO).await.map(Some);
+        }
         attach::to_read(&self.config, &self.actor).await
     }
 
     /// Record a command, driving nothing.
     async fn writer(&self) -> Result<Attached, Failure> {
+        if let Some(server) = &self.config.server {
+            return attach::to_server(&self.config, server, Duration::ZERO).await;
+        }
         attach::to_work(&self.config, &self.actor, Load::Nothing).await
     }
 
     /// Record and drive one run.
     async fn driver(&self, run: RunId) -> Result<Attached, Failure> {
+        if let Some(server) = &self.config.server {
+            return attach::to_server(&self.config, server, Duration::ZERO).await;
+        }
         attach::to_work(&self.config, &self.actor, Load::Only(run)).await
+    }
+
+    /// The same after the other side went away: a server may come back, a database may be free to take over.
+    async fn driver_again(&self, run: RunId) -> Result<Attached, Failure> {
+        match &self.config.server {
+            Some(server) => attach::to_server(&self.config, server, attach::PATIENCE).await,
+            None => self.driver(run).await,
+        }
     }
 
     /// A whole id, or the beginning of one. The run need not be reachable for writing to be named.
@@ -129,16 +157,8 @@ async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
             "{text} is neither a run id nor the beginning of one (at least 4 characters)\n`pleach ls` lists the runs you may see."
         )));
     }
-    let mut matches = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page: crate::api::Page<RunRow> = link.get(&format!("/api/runs?limit=200{cursor}")).await?;
-        matches.extend(page.items.iter().map(|run| run.id).filter(|id| id.to_string().starts_with(&prefix)));
-        match page.next_cursor {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
+    let runs: Vec<RunRow> = every(link, "/api/runs?limit=200").await?;
+    let matches: Vec<RunId> = runs.iter().map(|run| run.id).filter(|id| id.to_string().starts_with(&prefix)).collect();
     match matches.as_slice() {
         [only] => Ok(*only),
         [] => Err(no_such_run(text)),
@@ -149,6 +169,19 @@ async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
                 several.len(),
                 list.concat()
             )))
+        }
+    }
+}
+
+/// All parts of a list.
+async fn every<T: DeserializeOwned>(link: &Link, path: &str) -> Result<Vec<T>, LinkError> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page: Page<T> = link.get(&format!("{path}{cursor}")).await?;
+        all.extend(page.items);
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return Ok(all),
         }
     }
 }

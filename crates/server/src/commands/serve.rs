@@ -2,12 +2,13 @@
 
 use super::follow::Signals;
 use super::{Session, print};
-use crate::api::Page;
+use crate::api::{CodeView, Page};
 use crate::attach;
 use crate::config::{Config, Database};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use engine::batch::RunRow;
+use serde_json::json;
 use std::net::SocketAddr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,11 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
     };
     let resumed: Page<RunRow> = attached.link.get("/api/runs?status=running&limit=200").await?;
     let queued: Page<RunRow> = attached.link.get("/api/runs?status=queued&limit=200").await?;
-    for line in greeting(session, address, resumed.items.len(), queued.items.len()) {
+    let link = match address {
+        Some(_) => attached.link.post::<CodeView>("/api/login-codes", &json!({})).await?.url,
+        None => None,
+    };
+    for line in greeting(session, link, address, resumed.items.len(), queued.items.len()) {
         print(&line);
     }
     signals.next().await;
@@ -54,16 +59,24 @@ fn socket(config: &Config) -> String {
     own.map_or_else(|| "(served by another process)".into(), |holder| holder.socket.display().to_string())
 }
 
-fn greeting(session: &Session, address: Option<SocketAddr>, resumed: usize, queued: usize) -> Vec<String> {
+fn greeting(
+    session: &Session,
+    link: Option<String>,
+    address: Option<SocketAddr>,
+    resumed: usize,
+    queued: usize,
+) -> Vec<String> {
     let config = &session.config;
     let what = address.map_or_else(|| "pleach worker".into(), |address| format!("pleach is up at http://{address}"));
     let model = config.model.names().balanced.unwrap_or_else(|| "(chosen per run)".into());
-    vec![
-        format!("{what}, up to {} runs at once", config.workers.value),
+    let mut lines = vec![format!("{what}, up to {} runs at once", config.workers.value)];
+    lines.extend(link.map(|link| format!("log in    {link} (once, within a day)")));
+    lines.extend([
         format!("data      {}", config.data_dir.value.display()),
         format!("database  {}", config.database.value),
         format!("socket    {}", socket(config)),
         format!("model     {model}"),
         format!("resumed   {resumed} running, {queued} queued"),
-    ]
+    ]);
+    lines
 }

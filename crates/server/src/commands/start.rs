@@ -9,11 +9,9 @@ use crate::drive::SystemClock;
 use crate::failure::Failure;
 use engine::batch::RunRow;
 use engine::ids::{self, RunId};
+use engine::run::LONGEST_OBJECTIVE;
 use runtime::ports::Clock;
 use std::io::Read;
-
-/// Checked here too, so that a text over the size of a request is still refused with its own size.
-const MAX_OBJECTIVE: usize = 32_768;
 
 pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
     let objective = objective(&args.objective)?;
@@ -71,13 +69,14 @@ fn objective(text: &str) -> Result<String, Failure> {
             .read_to_string(&mut objective)
             .map_err(|error| Failure::usage(format!("standard input is not text: {error}")))?;
     }
+    // Checked here too, so that a text over the size of a request is still refused with its own size.
     let characters = objective.chars().count();
     match objective.trim().is_empty() {
         true => Err(Failure::usage(
             "the objective is empty; no run was made.\nSay what is to be achieved, e.g. pleach run \"Compare three note-taking apps\"",
         )),
-        false if characters > MAX_OBJECTIVE => Err(Failure::usage(format!(
-            "the objective has {characters} characters; {MAX_OBJECTIVE} is the most. No run was made.\nPut the material into a document and refer to it."
+        false if characters > LONGEST_OBJECTIVE => Err(Failure::usage(format!(
+            "the objective has {characters} characters; {LONGEST_OBJECTIVE} is the most. No run was made.\nPut the material into a document and refer to it."
         ))),
         false => Ok(objective),
     }

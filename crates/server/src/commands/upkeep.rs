@@ -5,6 +5,7 @@ use crate::args::Cli;
 use crate::attach;
 use crate::catalogue::Catalogue;
 use crate::config::Database;
+use crate::config::origins::Setting;
 use crate::data_dir::{DataDir, Hold};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
@@ -81,7 +82,10 @@ struct Check {
 }
 
 pub async fn doctor(session: &Session) -> Result<u8, Failure> {
-    let checks = [directory(session), database(session).await, logs(session).await, models(session).await];
+    let mut checks = vec![directory(session), database(session).await, logs(session).await, models(session).await];
+    if let Some(address) = &session.config.server {
+        checks.push(server(session, address).await);
+    }
     for check in &checks {
         match session.json {
             true => session.print_json(&json!({"check": check.name, "ok": check.ok, "detail": check.says})),
@@ -103,9 +107,25 @@ fn directory(session: &Session) -> Check {
     Check { name: "data", ok: true, says }
 }
 
+/// The one that client commands speak to.
+async fn server(session: &Session, address: &Setting<String>) -> Check {
+    let says = match attach::to_server(&session.config, address, Duration::ZERO).await {
+        Ok(_) => {
+            return Check {
+                name: "server",
+                ok: true,
+                says: format!("{} answers and accepts the token", address.value),
+            };
+        }
+        Err(failure) => failure.message,
+    };
+    Check { name: "server", ok: false, says }
+}
+
+/// This machine's own.
 async fn database(session: &Session) -> Check {
     let check = |ok, says: String| Check { name: "database", ok, says };
-    match session.reader().await {
+    match attach::to_read(&session.config, &session.actor).await {
         Err(failure) => check(false, failure.message),
         Ok(None) => {
             check(true, format!("{} does not exist yet; the first run makes it", session.config.database.value))

@@ -10,6 +10,7 @@ mod show;
 pub use models::ModelChoice;
 pub use providers::VENDORS;
 
+use crate::api::front::PublicUrl;
 use crate::args::Global;
 use crate::failure::Failure;
 use origins::{Layers, Origin, Setting};
@@ -19,11 +20,12 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 14] = [
     "data_dir",
     "database",
     "database_direct",
     "listen",
+    "public_url",
     "server",
     "model",
     "model_fast",
@@ -32,6 +34,7 @@ pub const KEYS: [&str; 12] = [
     "workers",
     "lease_ms",
     "rehearsal_ms",
+    "webhooks_private",
 ];
 
 fn variable(key: &str) -> String {
@@ -83,12 +86,16 @@ pub struct Config {
     pub database: Setting<Database>,
     pub database_direct: Option<Setting<String>>,
     pub listen: Setting<SocketAddr>,
+    /// What people call this server, where that is not its address: behind a proxy, say.
+    pub public_url: Option<Setting<PublicUrl>>,
     pub server: Option<Setting<String>>,
     pub model: ModelChoice,
     pub workers: Setting<usize>,
     pub lease_ms: Setting<u64>,
     /// How long the rehearsal model takes for an answer: for people who want to watch.
     pub rehearsal_ms: Setting<u64>,
+    /// Whether webhooks may lead to addresses of this machine and its networks.
+    pub webhooks_private: Setting<bool>,
     pub providers: providers::Sections,
     pub mcp: BTreeMap<String, Setting<toml::Table>>,
     environment: Environment,
@@ -103,6 +110,11 @@ impl Config {
 
     pub fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).map(str::to_owned)
+    }
+
+    /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
+    pub fn token(&self) -> Option<String> {
+        self.variable("PLEACH_TOKEN")
     }
 
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
@@ -146,6 +158,7 @@ impl Config {
             listen: layers
                 .parse("listen", "an address and a port such as 127.0.0.1:7333", parse_address)?
                 .unwrap_or_else(|| Setting::default(SocketAddr::from(([127, 0, 0, 1], 7333)))),
+            public_url: layers.parse("public_url", "http://NAME or https://NAME, without a path", PublicUrl::parse)?,
             server: layers.parse("server", "http://… or https://…", |text| {
                 text.starts_with("http").then(|| text.to_owned())
             })?,
@@ -159,6 +172,9 @@ impl Config {
             rehearsal_ms: layers
                 .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
                 .unwrap_or_else(|| Setting::default(0)),
+            webhooks_private: layers
+                .parse("webhooks_private", "true or false", |text| text.parse().ok())?
+                .unwrap_or_else(|| Setting::default(false)),
             providers: sections,
             environment: environment.clone(),
             data_dir,

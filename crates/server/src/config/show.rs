@@ -17,7 +17,13 @@ impl Config {
             line("database", self.database.clone().map(|database| database.to_string())),
             optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_secret(&url)))),
             line("listen", self.listen.clone().map(|address| address.to_string())),
+            optional("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
             optional("server", self.server.clone()),
+            optional(
+                "token",
+                self.token()
+                    .map(|_| Setting { value: "(set)".into(), origin: Origin::Variable("PLEACH_TOKEN".into()) }),
+            ),
             optional("model", self.model.all.clone()),
             optional("model_fast", self.model.fast.clone()),
             optional("model_balanced", self.model.balanced.clone()),
@@ -25,6 +31,7 @@ impl Config {
             line("workers", self.workers.clone().map(|number| number.to_string())),
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
             line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
+            line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
         lines.extend(

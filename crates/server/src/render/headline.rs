@@ -26,6 +26,7 @@ pub fn of(event: &Value) -> Option<String> {
         "run.failed" => format!("failed ({}): {}", text("stopReason"), text("error")),
         "run.canceled" => "canceled".into(),
         "run.report_created" => format!("report: {}", line(payload["report"]["title"].as_str().unwrap_or("written"))),
+        "run.recovered" if payload["lost"] == 0 => return None,
         "run.recovered" => "taken over from a driver that died".into(),
         "effect.unknown" => format!("nobody knows whether {} ({}) happened", text("effect"), text("what")),
         "effect.resolved" => format!("{} was settled: {}", text("effect"), text("decision")),
@@ -60,11 +61,11 @@ fn homework(kind: &str, payload: &Value, text: &dyn Fn(&str) -> String) -> Optio
     })
 }
 
-fn mark(payload: &Value) -> &'static str {
+pub fn mark(payload: &Value) -> &'static str {
     if payload["ok"] == Value::Bool(true) { "✓" } else { "✗" }
 }
 
-fn list(values: &Value) -> String {
+pub fn list(values: &Value) -> String {
     let texts = values.as_array().into_iter().flatten().filter_map(Value::as_str);
     texts.map(line).collect::<Vec<_>>().join("; ")
 }

@@ -1,10 +1,12 @@
 //! The live view: one picture of the run, redrawn in place. Plain escape codes, never more lines than
 //! the terminal has.
 
+use super::grove::Grove;
 use super::scene::{Branch, Scene};
 use super::style::{Ink, Style, fit, line};
 use super::{Question, limits, status_ink, steps};
 use engine::batch::RunRow;
+use engine::run::Kind;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -36,32 +38,58 @@ impl Size {
 }
 
 /// The lines of one picture, at most as many as fit.
-pub fn frame(run: &RunRow, scene: &Scene, size: Size, style: Style) -> Vec<String> {
+pub fn frame(run: &RunRow, scene: &Scene, grove: &mut Grove, size: Size, style: Style) -> Vec<String> {
     let room = size.columns.saturating_sub(1);
     let mut lines = head(run, room, style);
     let questions = questions(run, room, style);
-    let branches: Vec<String> = scene.branches.iter().map(|branch| branch_line(branch, room, style)).collect();
-    let free = size.rows.saturating_sub(2 + lines.len() + questions.len() + branches.len());
-    let plan = windowed(steps(run).iter().map(|step| step.painted(room, style)).collect(), (free * 2 / 3).max(2));
-    let recent = free.saturating_sub(plan.len() + 1);
-    lines.extend(plan);
-    lines.extend(branches);
-    if recent > 0 && !scene.recent.is_empty() {
-        lines.push(style.paint(Ink::Dim, &fit("── last ──", room)));
-        lines.extend(
-            scene.recent.iter().rev().take(recent).rev().map(|text| format!("  {}", fit(text, room.saturating_sub(2)))),
-        );
-    }
+    let free = size.rows.saturating_sub(2 + lines.len() + questions.len());
+    lines.extend(match run.kind {
+        Kind::Homework => iterating(run, scene, free, room, style),
+        Kind::Tree => growing(scene, grove, free, room, style),
+    });
     lines.extend(questions);
     lines.truncate(size.rows.saturating_sub(1));
     lines
 }
 
+fn iterating(run: &RunRow, scene: &Scene, free: usize, room: usize, style: Style) -> Vec<String> {
+    let branches: Vec<String> = scene.branches.iter().map(|branch| branch_line(branch, room, style)).collect();
+    let free = free.saturating_sub(branches.len());
+    let mut lines = windowed(steps(run).iter().map(|step| step.painted(room, style)).collect(), (free * 2 / 3).max(2));
+    let left = free.saturating_sub(lines.len());
+    lines.extend(branches);
+    lines.extend(last(scene, left, room, style));
+    lines
+}
+
+/// The tree comes first; what happened last has what is left, at most a few lines.
+fn growing(scene: &Scene, grove: &mut Grove, free: usize, room: usize, style: Style) -> Vec<String> {
+    const LAST: usize = 4;
+    let kept_for_last = if free > 3 * LAST { LAST + 1 } else { 0 };
+    let mut lines = grove.lines(free - kept_for_last, room, style);
+    let left = free.saturating_sub(lines.len()).min(LAST + 1);
+    lines.extend(last(scene, left, room, style));
+    lines
+}
+
+/// At most `rows` lines, the title included.
+fn last(scene: &Scene, rows: usize, room: usize, style: Style) -> Vec<String> {
+    if rows < 2 || scene.recent.is_empty() {
+        return Vec::new();
+    }
+    let recent = scene.recent.iter().rev().take(rows - 1).rev();
+    let title = style.paint(Ink::Dim, &fit("── last ──", room));
+    [title].into_iter().chain(recent.map(|text| format!("  {}", fit(text, room.saturating_sub(2))))).collect()
+}
+
 fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let status = run.status.name();
-    let max = run.budgets["max_iterations"].as_u64().unwrap_or_default();
+    let extent = match run.kind {
+        Kind::Homework => format!(" · iteration {}/{}", run.iteration, run.budgets["max_iterations"]),
+        Kind::Tree => String::new(),
+    };
     let rehearsal = if run.model.starts_with("rehearsal/") { " · rehearsal" } else { "" };
-    let doing = format!(" · {} · iteration {}/{max}{rehearsal}", line(&run.activity), run.iteration);
+    let doing = format!(" · {}{extent}{rehearsal}", line(&run.activity));
     let spent = limits(run).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ");
     vec![
         style.paint(Ink::Bold, &fit(&line(&run.objective), room)),
@@ -171,7 +199,8 @@ mod tests {
 
     #[test]
     fn the_picture_says_what_matters_and_how_to_answer() {
-        let lines = frame(&run(3), &scene(), Size { rows: 30, columns: 120 }, Style { color: false });
+        let lines =
+            frame(&run(3), &scene(), &mut Grove::default(), Size { rows: 30, columns: 120 }, Style { color: false });
         let text = lines.join("\n");
         for expected in [
             "Count \\u{1b}[31m bees",
@@ -191,7 +220,8 @@ mod tests {
     #[test]
     fn the_picture_fits_the_terminal() {
         for (rows, columns) in [(8, 40), (24, 80), (50, 200)] {
-            let lines = frame(&run(60), &scene(), Size { rows, columns }, Style { color: false });
+            let lines =
+                frame(&run(60), &scene(), &mut Grove::default(), Size { rows, columns }, Style { color: false });
             assert!(lines.len() < rows, "{} lines in {rows} rows", lines.len());
             for line in &lines {
                 assert!(super::super::style::width(line) <= columns, "too wide: {line}");

@@ -1,7 +1,10 @@
 //! Runs for people's eyes. Reads the run object and events; never the store.
 
+pub mod chronicle;
+pub mod grove;
 pub mod headline;
 pub mod live;
+pub mod node;
 pub mod scene;
 pub mod show;
 pub mod style;
@@ -21,6 +24,16 @@ pub fn status_ink(status: Status) -> Ink {
         Status::Stopped | Status::WaitingOnUser | Status::Paused => Ink::Yellow,
         Status::Canceled => Ink::Dim,
         Status::Queued | Status::Running => Ink::Cyan,
+    }
+}
+
+/// A titled part of a page; one without content is left out.
+pub fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
+    let content: Vec<String> = content.into_iter().collect();
+    if !content.is_empty() {
+        lines.push(String::new());
+        lines.push(style.paint(Ink::Bold, title));
+        lines.extend(content);
     }
 }
 
@@ -102,6 +115,8 @@ pub struct Question {
     pub text: String,
     pub options: Vec<String>,
     pub answer: Option<String>,
+    /// What counts as the answer if nobody gives one, and when.
+    pub otherwise: Option<String>,
     pub open: bool,
 }
 
@@ -118,15 +133,18 @@ impl Question {
         Question::all(run).into_iter().filter(|question| question.open).collect()
     }
 
-    fn read(asked: &Value) -> Question {
+    pub fn read(asked: &Value) -> Question {
         let id = asked["id"].as_str().or(asked["question_id"].as_str()).unwrap_or_default();
         let options = asked["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(line).collect();
         let answer = asked["answer"].as_str().map(line);
+        let otherwise = asked["default"].as_str().zip(asked["deadline_at"].as_str());
         let expired = asked["expired"] == Value::Bool(true);
         Question {
             id: id.into(),
             text: line(asked["text"].as_str().unwrap_or_default()),
             options,
+            otherwise: otherwise
+                .map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
             open: answer.is_none() && !expired,
             answer,
         }

@@ -1,7 +1,7 @@
 //! What a live view remembers of the events it saw: the branches at work and the last things that
 //! happened. The rest of the picture is the run object.
 
-use super::headline;
+use super::chronicle::Chronicle;
 use super::style::line;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -10,6 +10,7 @@ const KEPT: usize = 8;
 
 #[derive(Debug, Default)]
 pub struct Scene {
+    pub chronicle: Chronicle,
     pub branches: Vec<Branch>,
     pub recent: VecDeque<String>,
 }
@@ -37,7 +38,9 @@ impl Scene {
             "homework.tool_call_requested" => self.requested(payload),
             _ => {}
         }
-        let Some(text) = headline::of(event) else { return kind.starts_with("homework.") };
+        let Some(text) = self.chronicle.tell(event) else {
+            return kind.starts_with("homework.") || kind.starts_with("tree.");
+        };
         if self.recent.len() == KEPT {
             self.recent.pop_front();
         }

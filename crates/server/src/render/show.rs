@@ -1,17 +1,23 @@
 //! `pleach show`: where a run stands, on one screen.
 
+use super::grove::Grove;
 use super::style::{Ink, Style, line, plain};
-use super::{Question, limits, status_ink, steps, tree};
+use super::{Question, limits, section, status_ink, steps, tree};
 use crate::api::Workspace;
 use engine::batch::RunRow;
+use engine::run::Kind;
 use engine::workspace::Entry;
 use serde_json::Value;
 
 const WIDE: usize = 400;
+const WIDE_TREE: usize = 110;
+const MOST_NODES: usize = 200;
 
 /// Everything `show` needs, fetched by the command.
 pub struct Parts {
     pub run: RunRow,
+    /// Empty but for a tree run.
+    pub grove: Grove,
     pub workspace: Workspace,
     /// Newest first.
     pub entries: Vec<Entry>,
@@ -48,12 +54,20 @@ fn verified(item: &Value) -> (Option<String>, String) {
     (item["criterion"].as_str().map(str::to_owned), text)
 }
 
-pub fn lines(parts: &Parts, style: Style) -> Vec<String> {
+pub fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
+    let nodes = parts.grove.lines(MOST_NODES, WIDE_TREE, style);
     let run = &parts.run;
     let mut lines = head(run, style);
+    section(&mut lines, "Tree", nodes.into_iter().map(|text| format!("  {text}")), style);
     section(&mut lines, "Plan", steps(run).iter().map(|step| step.painted(WIDE, style)), style);
     section(&mut lines, "Criteria and evidence", criteria(run, &parts.ledger), style);
-    section(&mut lines, "Workspace", tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}")), style);
+    match run.kind {
+        Kind::Homework => {
+            let documents = tree::lines(&parts.workspace).into_iter().map(|text| format!("  {text}"));
+            section(&mut lines, "Workspace", documents, style);
+        }
+        Kind::Tree => section(&mut lines, "Documents", made(&parts.workspace), style),
+    }
     section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
     section(&mut lines, "Questions", questions(run), style);
     section(
@@ -65,6 +79,12 @@ pub fn lines(parts: &Parts, style: Style) -> Vec<String> {
     lines
 }
 
+/// What the nodes wrote; their scratchpads are shown with the nodes.
+fn made(workspace: &Workspace) -> Vec<String> {
+    let documents = workspace.documents.iter().rev().filter(|document| !document.is_platform());
+    documents.map(|document| format!("  {}  {}", document.id, line(&document.title))).collect()
+}
+
 fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Ink::Bold, &line(&run.objective)),
@@ -74,7 +94,9 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     if let Some(reason) = run.stop_reason {
         lines.push(format!("why        {}  {}", reason.name(), line(run.stop_detail.as_deref().unwrap_or_default())));
     }
-    lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
+    if run.kind == Kind::Homework {
+        lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
+    }
     lines.extend(limits(run).iter().map(|limit| format!("           {limit}")));
     lines.push(format!("calls      {} to models, {} to tools", run.metrics["llm_calls"], run.metrics["tool_calls"]));
     lines.push(format!("model      {}", line(&run.model)));
@@ -89,15 +111,6 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
         lines.push(format!("report     {}  (pleach report {})", line(title), run.id));
     }
     lines
-}
-
-fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<Item = String>, style: Style) {
-    let content: Vec<String> = content.into_iter().collect();
-    if !content.is_empty() {
-        lines.push(String::new());
-        lines.push(style.paint(Ink::Bold, title));
-        lines.extend(content);
-    }
 }
 
 /// Each criterion with what verified it; then what was shown without naming one.
@@ -136,7 +149,8 @@ fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String>
     match &question.answer {
         Some(answer) => lines.push(format!("    answered: {answer}")),
         None if question.open && !run.status.is_terminal() => {
-            lines.push(format!("    {}", question.command(run, open)))
+            lines.extend(question.otherwise.iter().map(|otherwise| format!("    without one, {otherwise}")));
+            lines.push(format!("    {}", question.command(run, open)));
         }
         None => {}
     }

@@ -6,6 +6,9 @@ use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
 use engine::workspace::Document;
 
+/// The rest is a command away.
+const MOST_DOCUMENTS: usize = 5;
+
 /// The exit code of a command that stayed with a run.
 pub fn exit_code(run: &RunRow) -> u8 {
     match (run.stop_reason, run.status) {
@@ -24,9 +27,16 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
     }
     lines.push(limits(run).iter().map(|limit| limit.to_string()).collect::<Vec<_>>().join("  "));
     lines.extend(run.warnings.iter().map(|warning| style.paint(Ink::Yellow, &format!("note    {}", line(warning)))));
-    lines.extend(documents.iter().map(|document| format!("doc     {}  {}", document.id, line(&document.title))));
+    let newest = documents.iter().take(MOST_DOCUMENTS);
+    lines.extend(newest.map(|document| format!("doc     {}  {}", document.id, line(&document.title))));
+    if documents.len() > MOST_DOCUMENTS {
+        let more = documents.len() - MOST_DOCUMENTS;
+        lines.push(format!("doc     … and {more} more: pleach show {}", run.id));
+    }
     let open = Question::open(run);
     lines.extend(open.iter().map(|question| style.paint(Ink::Yellow, &format!("?       {}", question.text))));
+    let otherwise = open.iter().filter_map(|question| question.otherwise.as_ref());
+    lines.extend(otherwise.map(|otherwise| format!("        without an answer, {otherwise}")));
     lines.extend(next(run, &open).into_iter().map(|command| format!("next    {command}")));
     lines
 }

@@ -19,14 +19,18 @@ fn kill_h1_b13_at_random_and_a_run_ends_as_it_would_have_on_sqlite() {
     killed_at_random(&home, kills());
 }
 
-/// Starts runs and kills whoever drives them; checks every run that ended.
 pub fn killed_at_random(home: &Home, kills: usize) {
+    killed(home, "homework", kills, check);
+}
+
+/// Starts runs and kills whoever drives them; checks every run that ended.
+pub fn killed(home: &Home, kind: &str, kills: usize, check: fn(&Home, &str, Said)) {
     let mut dice = Dice(0x5eed);
     let mut killed = 0;
     while killed < kills {
         let objective = format!("Survive {killed}");
         let mut child = home
-            .command(&["run", &objective, "--kind", "homework", "--wait", "--json"])
+            .command(&["run", &objective, "--kind", kind, "--wait", "--json"])
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
@@ -67,7 +71,7 @@ fn check(home: &Home, id: &str, ended: Said) {
 }
 
 /// The model server's own log: after an answer was stored, its effect is never asked again.
-fn paid_once(home: &Home, id: &str, events: &[Value]) {
+pub fn paid_once(home: &Home, id: &str, events: &[Value]) {
     let stored: BTreeSet<String> = of_type(events, "effect.finished")
         .iter()
         .filter(|event| event["payload"]["outcome"] == "ok")

@@ -94,9 +94,11 @@ impl Home {
 
     /// `pleach run OBJECTIVE --wait --json …`
     pub fn run(&self, objective: &str, more: &[&str]) -> Said {
-        let mut arguments = vec!["run", objective, "--kind", "homework", "--wait", "--json"];
-        arguments.extend(more);
-        self.pleach(&arguments)
+        self.pleach(&waited("homework", objective, more))
+    }
+
+    pub fn tree(&self, objective: &str, more: &[&str]) -> Said {
+        self.pleach(&waited("tree", objective, more))
     }
 
     pub fn start(&self, arguments: &[&str]) -> Child {
@@ -105,9 +107,15 @@ impl Home {
 
     /// A run driven by a process that is left working; its id once there is one.
     pub fn start_run(&self, objective: &str, more: &[&str]) -> (Child, String) {
-        let mut arguments = vec!["run", objective, "--kind", "homework", "--wait", "--json"];
-        arguments.extend(more);
-        let child = self.start(&arguments);
+        self.start_kind("homework", objective, more)
+    }
+
+    pub fn start_tree(&self, objective: &str, more: &[&str]) -> (Child, String) {
+        self.start_kind("tree", objective, more)
+    }
+
+    fn start_kind(&self, kind: &str, objective: &str, more: &[&str]) -> (Child, String) {
+        let child = self.start(&waited(kind, objective, more));
         let owner = more.iter().position(|word| *word == "--actor").map_or(&[][..], |at| &more[at..at + 2]);
         let list = [&["ls", "--json"], owner].concat();
         let id = self.until("a run appears", || {
@@ -152,6 +160,10 @@ impl Home {
         let path = self.data().join("pleach.db");
         self.runtime.block_on(store::open_read_only(&path)).expect("readable").expect("a database")
     }
+}
+
+fn waited<'a>(kind: &'a str, objective: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", objective, "--kind", kind, "--wait", "--json"], more].concat()
 }
 
 pub fn said(output: Output) -> Said {

@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod crash;
+mod database;
+mod demo;
 mod gateway;
 mod home;
 mod limits;
@@ -10,4 +12,5 @@ mod people;
 mod postgres;
 mod runs;
 mod scope;
+mod tree;
 mod workspace;

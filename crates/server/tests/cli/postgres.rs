@@ -1,46 +1,11 @@
 //! The same promises on PostgreSQL, with many workers.
 
 use crate::crash::{killed_at_random, kills};
+use crate::database::{Database, psql};
 use crate::home::{Home, of_type, said};
 use simulation::scripted::scripts;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
-
-/// A database of its own on the server the test command started.
-struct Database {
-    name: String,
-    server: String,
-}
-
-impl Database {
-    fn create() -> Database {
-        let server = std::env::var("PLEACH_TEST_POSTGRES").expect("PLEACH_TEST_POSTGRES: run the tests through ./test");
-        let name = format!(
-            "cli_{}_{}",
-            std::process::id(),
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_nanos()
-        );
-        psql(&server, &format!("CREATE DATABASE {name}"));
-        Database { name, server }
-    }
-
-    fn url(&self) -> String {
-        let (base, _) = self.server.rsplit_once('/').expect("a database in the URL");
-        format!("{base}/{}", self.name)
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        let _ = Command::new("psql")
-            .args([&self.server, "-qc", &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)])
-            .status();
-    }
-}
-
-fn psql(server: &str, sql: &str) {
-    assert!(Command::new("psql").args([server, "-qc", sql]).status().expect("psql runs").success());
-}
 
 fn home(database: &Database, script: simulation::scripted::Script) -> Home {
     Home::with(script).set("PLEACH_DATABASE_URL", &database.url()).set("PLEACH_LEASE_MS", "1500")

@@ -278,32 +278,6 @@ fn h2_json_output_is_one_compact_value_per_line_and_the_last_is_the_run() {
     }
 }
 
-#[test]
-fn t2_t6_a_tree_plans_executes_and_reads_what_its_children_wrote() {
-    let home = Home::bare();
-    let said =
-        home.pleach(&["run", "Compare three ways to heat a greenhouse", "--kind", "tree", "--wait", "--json"]).exits(0);
-    let run = said.run();
-    assert_eq!((&run["kind"], &run["status"]), (&json!("tree"), &json!("completed")));
-    let id = run["id"].as_str().expect("an id");
-    let events = home.events(id);
-    let position =
-        |kind: &str, node: &Value| events.iter().position(|event| event["type"] == kind && event["nodeId"] == *node);
-    let nodes: Vec<&Value> = of_type(&events, "tree.node_created").iter().map(|event| &event["nodeId"]).collect();
-    assert!(nodes.len() >= 4, "a root and at least three children");
-    for node in nodes {
-        let result = position("tree.node_result", node).expect("a result");
-        assert!(
-            result < position("tree.node_completed", node).expect("completed"),
-            "the result precedes the completion"
-        );
-    }
-    assert!(of_type(&events, "tree.artifact_read").len() >= 3, "the parent's reads are recorded");
-    assert_eq!(of_type(&events, "tree.node_aggregated").len(), 1);
-    home.pleach(&["rebuild"]).exits(0);
-    assert_eq!(home.show(id), run, "T1: rebuilding gives identical rows");
-}
-
 /// A planner's answer that asks for nothing.
 pub fn planner_answer(summary: &str) -> Value {
     json!({

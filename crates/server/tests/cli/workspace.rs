@@ -4,7 +4,7 @@ use crate::home::{Home, of_type, user_text};
 use crate::runs::{exit, planner_answer, report};
 use engine::ids::RunId;
 use engine::workspace::{Document, Edge, Scope};
-use runtime::ports::{DocumentFilter, HitKind, Library};
+use runtime::ports::{DocumentFilter, HitKind, Library, SearchFilter};
 use serde_json::json;
 use simulation::scripted::{Reply, Request, Script};
 
@@ -161,7 +161,14 @@ fn h9_the_workspace_can_be_searched_and_the_platforms_own_documents_stay_out_of_
     home.run("Searchable objective", &[]).exits(0);
     let (runtime, store) = (&home.runtime, home.store());
     let search = |query: &str| {
-        runtime.block_on(store.search(&Scope::Platform, query, &[HitKind::Document], None, 20)).expect("hits").len()
+        runtime
+            .block_on(store.search(
+                &Scope::Platform,
+                query,
+                SearchFilter { kinds: vec![HitKind::Document], ..SearchFilter::default() },
+            ))
+            .expect("hits")
+            .len()
     };
     assert_eq!(search("TEXT bran"), 1, "lower-cased, the last term a prefix");
     assert_eq!(search("bran text"), 0, "only the last one is a prefix");

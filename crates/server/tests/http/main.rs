@@ -5,4 +5,14 @@
 mod home;
 
 mod access;
+mod client;
+mod limits;
+mod matrix;
+mod once;
+mod page;
+mod peers;
+mod people;
+mod problems;
+mod runs;
 mod server;
+mod workspace;

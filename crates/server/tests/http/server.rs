@@ -1,7 +1,9 @@
 //! `pleach up` on a port of its own, and requests to it.
 
 use crate::home::Home;
-use reqwest::{Client, Method, Response};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method};
+use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Child;
 
@@ -11,6 +13,55 @@ pub struct Server {
     pub url: String,
     pub greeting: Vec<String>,
     pub client: Client,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn is(self, status: u16) -> Answer {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The stable name of the problem.
+    pub fn slug(&self) -> String {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
+        self.json()["type"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Somebody who asks: with a token, a cookie, or nothing.
+#[derive(Clone, Default)]
+pub struct Visitor {
+    pub headers: Vec<(String, String)>,
+}
+
+impl Visitor {
+    pub fn with(&self, name: &str, value: &str) -> Visitor {
+        let mut headers = self.headers.clone();
+        headers.push((name.into(), value.into()));
+        Visitor { headers }
+    }
+
+    pub fn bearing(token: &str) -> Visitor {
+        Visitor::default().with("authorization", &format!("Bearer {token}"))
+    }
 }
 
 impl Server {
@@ -24,25 +75,82 @@ impl Server {
                 break;
             }
         }
-        let url = greeting.iter().find_map(|line| {
-            let start = line.find("http://")?;
-            Some(line[start..].split(|c: char| c == ',' || c.is_whitespace()).next().unwrap_or_default().to_owned())
-        });
-        let url = url.unwrap_or_else(|| panic!("no address in {greeting:?}"));
+        let url = link_in(&greeting, "pleach is up").unwrap_or_else(|| panic!("no address in {greeting:?}"));
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().no_proxy().build().expect("a client");
+        let client =
+            Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
         Server { home, child, url, greeting, client }
     }
 
-    /// Without credentials.
-    pub fn stranger(&self, method: Method, path: &str) -> Response {
-        let request = self.client.request(method, format!("{}{path}", self.url));
-        self.home.runtime.block_on(request.send()).expect("an answer")
+    /// The one-time link it printed.
+    pub fn login_link(&self) -> String {
+        link_in(&self.greeting, "log in").unwrap_or_else(|| panic!("no link in {:?}", self.greeting))
     }
 
-    pub fn text(&self, response: Response) -> String {
-        self.home.runtime.block_on(response.text()).expect("a text")
+    /// A new token, made on the server's own machine.
+    pub fn token(&self, more: &[&str]) -> String {
+        let said = self.home.pleach(&[&["token", "create"], more].concat()).exits(0);
+        said.out.trim().to_owned()
     }
+
+    /// The owner of this machine.
+    pub fn owner(&self) -> Visitor {
+        Visitor::bearing(&self.token(&["--scope", "admin"]))
+    }
+
+    /// Another person, with a token of their own.
+    pub fn person(&self, handle: &str) -> Visitor {
+        self.home.pleach(&["actor", "create", handle]).exits(0);
+        Visitor::bearing(&self.token(&[handle, "--scope", "run"]))
+    }
+
+    pub fn ask(&self, visitor: &Visitor, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url) };
+        let mut request = self.client.request(method, url);
+        for (name, value) in &visitor.headers {
+            request = request.header(name, value);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        self.home.runtime.block_on(async {
+            let response = request.send().await.expect("an answer");
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            Answer { status, headers, text: response.text().await.expect("a text") }
+        })
+    }
+
+    pub fn get(&self, visitor: &Visitor, path: &str) -> Answer {
+        self.ask(visitor, Method::GET, path, None)
+    }
+
+    pub fn post(&self, visitor: &Visitor, path: &str, body: &Value) -> Answer {
+        self.ask(visitor, Method::POST, path, Some(body))
+    }
+
+    /// Without credentials.
+    pub fn stranger(&self, method: Method, path: &str) -> Answer {
+        self.ask(&Visitor::default(), method, path, None)
+    }
+
+    /// Method, path and access of every route, as the server publishes them.
+    pub fn routes(&self) -> Vec<(Method, String, String)> {
+        let document = self.stranger(Method::GET, "/openapi.json").json();
+        let mut routes = Vec::new();
+        for (path, methods) in document["paths"].as_object().expect("paths") {
+            for (method, operation) in methods.as_object().expect("methods") {
+                let access = operation["x-access"].as_str().expect("an access");
+                routes.push((method.to_uppercase().parse().expect("a method"), path.clone(), access.to_owned()));
+            }
+        }
+        routes
+    }
+}
+
+fn link_in(greeting: &[String], after: &str) -> Option<String> {
+    let line = greeting.iter().find(|line| line.starts_with(after))?;
+    let link = line[line.find("http://")?..].split(|c: char| c == ',' || c.is_whitespace()).next()?;
+    Some(link.to_owned())
 }
 
 impl Drop for Server {

@@ -2,19 +2,20 @@
 //! with the command that replays it, for each that fails.
 
 use simulation::seeds::{Verdict, run, run_seed};
-use simulation::world::{Setup, StoreKind};
+use simulation::world::{Kinds, Setup, StoreKind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--store memory|sqlite|mix] [--stop-at-first]\n       simulate --seed N [--store memory|sqlite] [--trace]";
+const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--kind homework|tree|mixed] [--store memory|sqlite|mix] [--stop-at-first]\n       simulate --seed N [--kind homework|tree|mixed] [--store memory|sqlite] [--trace]";
 
 struct Options {
     seeds: u64,
     from: u64,
     jobs: usize,
     store: Option<StoreKind>,
+    kinds: Kinds,
     one: Option<u64>,
     trace: bool,
     stop_at_first: bool,
@@ -22,8 +23,16 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let mut options =
-        Options { seeds: 2_000, from: 0, jobs: cores, store: None, one: None, trace: false, stop_at_first: false };
+    let mut options = Options {
+        seeds: 2_000,
+        from: 0,
+        jobs: cores,
+        store: None,
+        kinds: Kinds::Mixed,
+        one: None,
+        trace: false,
+        stop_at_first: false,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|word| word.parse().ok()).ok_or(format!("{word} needs a number"));
@@ -34,6 +43,14 @@ fn options() -> Result<Options, String> {
             "--seed" => options.one = Some(number()?),
             "--trace" => options.trace = true,
             "--stop-at-first" => options.stop_at_first = true,
+            "--kind" => {
+                options.kinds = match words.next().as_deref() {
+                    Some("homework") => Kinds::Homework,
+                    Some("tree") => Kinds::Tree,
+                    Some("mixed") => Kinds::Mixed,
+                    other => return Err(format!("--kind is homework, tree or mixed, not {other:?}")),
+                }
+            }
             "--store" => {
                 options.store = match words.next().as_deref() {
                     Some("memory") => Some(StoreKind::Memory),
@@ -69,8 +86,8 @@ fn main() -> ExitCode {
 }
 
 fn one(options: &Options, seed: u64) -> ExitCode {
-    let setup = Setup { keep_lines: options.trace, ..Setup::of(seed, store_of(options, seed)) };
-    let verdict = if options.trace { run(setup) } else { run_seed(seed, setup.store) };
+    let setup = Setup { keep_lines: options.trace, ..Setup::of(seed, store_of(options, seed), options.kinds) };
+    let verdict = if options.trace { run(setup) } else { run_seed(seed, setup.store, options.kinds) };
     verdict.trace.iter().for_each(|line| println!("{line}"));
     println!(
         "seed {seed}: {} events, {} model calls, {} deaths, {} virtual s, trace {:016x}",
@@ -117,10 +134,10 @@ fn many(options: &Options) -> ExitCode {
                         return;
                     }
                     let seed = options.from + nth;
-                    let verdict = run_seed(seed, store_of(options, seed));
+                    let verdict = run_seed(seed, store_of(options, seed), options.kinds);
                     totals.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict);
                     if !verdict.wrongs.is_empty() {
-                        complain(&verdict);
+                        complain(&verdict, options.kinds);
                         stop.fetch_or(options.stop_at_first, Ordering::Relaxed);
                     }
                 }
@@ -136,14 +153,19 @@ fn many(options: &Options) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn complain(verdict: &Verdict) {
+fn complain(verdict: &Verdict, kinds: Kinds) {
+    let kind = match kinds {
+        Kinds::Homework => "homework",
+        Kinds::Tree => "tree",
+        Kinds::Mixed => "mixed",
+    };
     let store = match verdict.store {
         StoreKind::Memory => "memory",
         StoreKind::Sqlite => "sqlite",
     };
     let first = verdict.wrongs.first().map(String::as_str).unwrap_or_default();
     println!(
-        "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --store {store} --trace",
+        "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --kind {kind} --store {store} --trace",
         verdict.seed, verdict.seed
     );
 }

@@ -5,7 +5,7 @@ use super::Story;
 use super::fold::replay;
 use crate::world::Lived;
 use engine::event::Event;
-use engine::facts::{Effect, Fact, Homework as H, Run as R, run::ResumeReason};
+use engine::facts::{Effect, Fact, Homework as H, Run as R, Tree as T, run::ResumeReason};
 use engine::run::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +21,13 @@ fn terminal_is_terminal(story: &Story, wrongs: &mut Vec<String>) {
     let mut ended: Option<&Event> = None;
     for event in &story.events {
         let audit = matches!(event.fact, Fact::Run(R::MessageQueued(_) | R::BudgetChanged(_)));
-        let canceled = ended.is_some_and(|end| matches!(end.fact, Fact::Run(R::Canceled(_) | R::Completed(_))));
+        let canceled = ended.is_some_and(|end| matches!(end.fact, Fact::Run(R::Canceled(_))));
+        let for_good = canceled || ended.is_some_and(|end| matches!(end.fact, Fact::Run(R::Completed(_))));
         match &event.fact {
-            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued && !canceled => ended = None,
-            _ if ended.is_some() && (!audit || canceled) => {
+            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued && !for_good => ended = None,
+            // A tree that completed may have one of its nodes tried again.
+            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Retry && !canceled => ended = None,
+            _ if ended.is_some() && (!audit || for_good) => {
                 wrongs.push(format!(
                     "13: run {} went on at {} with {} after it ended",
                     story.id,
@@ -58,6 +61,11 @@ fn entries_once(story: &Story, wrongs: &mut Vec<String>) {
                         story.id, entry.entry_key, fact.branch_id
                     ));
                 }
+            }
+            Fact::Tree(T::ScratchpadUpdated(fact))
+                if !keys.insert((fact.scratchpad_doc_id, fact.entry_key.clone())) =>
+            {
+                wrongs.push(format!("20: run {} has two entries {}", story.id, fact.entry_key));
             }
             Fact::Homework(H::IterationCompleted(fact)) => completed.push(fact.iteration),
             _ => {}
@@ -105,8 +113,16 @@ fn working_time(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     for pair in holds.windows(2).filter(|pair| !pair[1].committed) {
         held += pair[1].from_ms.saturating_sub(pair[0].until_ms.max(pair[0].seen_ms));
     }
-    // A person's pause or cancel counts as the end of the work, even when the worker had died before it.
-    for event in story.events.iter().filter(|event| matches!(event.fact, Fact::Run(R::Paused(_) | R::Canceled(_)))) {
+    // What a person brings to rest counts as the end of the work, even when the worker had died before it.
+    let rests = |event: &&Event| {
+        matches!(
+            event.fact,
+            Fact::Run(
+                R::Paused(_) | R::WaitingOnUser(_) | R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_)
+            )
+        )
+    };
+    for event in story.events.iter().filter(rests) {
         let at = crate::clock::VirtualClock::since_beginning(event.at);
         let lapsed = holds.iter().rev().find(|hold| hold.from_ms <= at).map_or(at, |hold| hold.until_ms);
         held += at.saturating_sub(lapsed);

@@ -3,6 +3,7 @@
 use super::Story;
 use super::fold::replay;
 use crate::world::Lived;
+use crate::world::witness::TreeRows;
 use engine::batch::RunRow;
 use engine::event::genesis;
 use engine::facts::effect::FinishedAs;
@@ -75,6 +76,10 @@ async fn rows_at_end(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         |what: &str| wrongs.push(format!("4: the stored {what} of run {} differ from a rebuild", story.id));
     if expected.run != story.row {
         differ("row");
+    }
+    let told = lived.record.trees.get(&story.id).cloned().unwrap_or_default();
+    if told != TreeRows::after(&expected) {
+        differ("nodes, plans or artifacts");
     }
     let store = &lived.store;
     let mut iterations = store.iterations(&Scope::Platform, story.id).await.unwrap_or_default();

@@ -3,18 +3,20 @@
 
 mod breaker;
 mod evidence;
-mod fold;
+pub mod fold;
 mod lifecycle;
 mod log;
 mod money;
 mod people;
 mod requests;
+mod tree;
 mod workspace;
 
 use crate::world::Lived;
 use engine::batch::RunRow;
 use engine::event::Event;
 use engine::ids::RunId;
+use engine::run::Kind;
 use engine::workspace::Scope;
 
 /// One run as the store tells it.
@@ -31,8 +33,13 @@ pub async fn judge(lived: &Lived) -> Vec<String> {
         let Some(story) = Story::read(lived, errand.id).await else { continue };
         log::check(lived, &story, &mut wrongs).await;
         lifecycle::check(lived, &story, &mut wrongs);
-        evidence::check(&story, &mut wrongs);
-        breaker::check(&story, &mut wrongs);
+        match story.row.kind {
+            Kind::Homework => {
+                evidence::check(&story, &mut wrongs);
+                breaker::check(&story, &mut wrongs);
+            }
+            Kind::Tree => tree::check(lived, &story, &mut wrongs).await,
+        }
         money::check(lived, &story, &mut wrongs);
         requests::check(lived, &story, &mut wrongs);
         people::check(lived, &story, &mut wrongs);

@@ -4,7 +4,7 @@
 use super::Story;
 use crate::world::Lived;
 use crate::world::provider::{Charge, Ended, Request};
-use engine::budget::{Budgets, Reserve};
+use engine::budget::{Budgets, Reserve, Settled};
 use engine::facts::effect::{Finished, FinishedAs};
 use engine::facts::{Effect, Fact, Run as R};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +44,9 @@ impl Ledger {
                 }
                 Fact::Effect(Effect::Finished(fact)) if fact.outcome != FinishedAs::Refused => {
                     let key = (fact.effect.0.clone(), fact.attempt);
+                    if ledger.finished.get(&key).is_some_and(|(_, before)| calls_off(fact, before)) {
+                        continue;
+                    }
                     if ledger.finished.insert(key, (event.seq, fact.clone())).is_some() {
                         wrongs.push(format!(
                             "34: run {} finishes {} attempt {} twice",
@@ -58,18 +61,25 @@ impl Ledger {
     }
 }
 
+/// A call that was to be tried again is not, and that costs nothing more.
+fn calls_off(fact: &Finished, before: &Finished) -> bool {
+    let waited = matches!(before.outcome, FinishedAs::Transient | FinishedAs::Lost);
+    waited && fact.outcome == FinishedAs::Canceled && fact.settled == Settled::default()
+}
+
 /// 33, by arithmetic of its own: at every intent everything spent and reserved fits, the wrap-up kept back.
 fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
     let (mut budgets, mut kept) = (Budgets::default(), Reserve::default());
     let mut spent = Reserve::default();
+    let mut exhausted = false;
     let mut open: BTreeMap<Key, Reserve> = BTreeMap::new();
     for event in &story.events {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => (budgets, kept) = (fact.budgets.clone(), Reserve::wrap_up(&fact.models)),
-            Fact::Run(R::BudgetChanged(fact)) => budgets = fact.budgets.clone(),
+            Fact::Run(R::BudgetChanged(fact)) => (budgets, exhausted) = (fact.budgets.clone(), false),
             Fact::Effect(Effect::Started(fact)) => {
                 open.insert((fact.effect.0.clone(), fact.attempt), fact.reserve);
-                let kept = if fact.effect.0.ends_with(".report") { Reserve::default() } else { kept };
+                let kept = if is_last_word(&fact.effect.0, exhausted) { Reserve::default() } else { kept };
                 let tokens = spent.tokens + kept.tokens + open.values().map(|reserve| reserve.tokens).sum::<u64>();
                 let cost = spent.cost_usd + kept.cost_usd + open.values().map(|reserve| reserve.cost_usd).sum();
                 if budgets.max_tokens.is_some_and(|limit| tokens > limit)
@@ -86,6 +96,7 @@ fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
                     open.remove(&(fact.effect.0.clone(), fact.attempt)).map(|_| fact.settled).unwrap_or_default();
                 spent.tokens = spent.tokens.saturating_add(settled.tokens_in).saturating_add(settled.tokens_out);
                 spent.cost_usd += settled.cost_usd;
+                exhausted |= fact.exhausted.is_some();
             }
             _ => {}
         }
@@ -97,6 +108,12 @@ fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
             open.keys().collect::<Vec<_>>()
         ));
     }
+}
+
+/// What the wrap-up pays for: a report, or the sum of a tree's root once a limit has ended the work.
+fn is_last_word(effect: &str, exhausted: bool) -> bool {
+    let sums_up = effect.ends_with(".agg") || effect.ends_with(".agg.fix");
+    effect.ends_with(".report") || (exhausted && sums_up && effect.contains(".n0."))
 }
 
 fn intended_first(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &mut Vec<String>) {

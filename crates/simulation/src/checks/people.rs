@@ -1,27 +1,37 @@
 //! 6, 27: what people were told is so, their words are kept once and shown, and after a cancel nothing starts.
 
 use super::Story;
+use super::tree::Family;
 use crate::world::Lived;
+use crate::world::provider::Request;
 use crate::world::witness::{Act, Deed, Told};
-use engine::facts::{Effect, Fact, Run as R};
+use engine::event::Event;
+use engine::facts::run::MessageQueued;
+use engine::facts::{Effect, Fact, Run as R, Tree as T};
+use engine::ids::MessageId;
 use engine::model::Role;
+use engine::run::{Kind, Lane, NodeOrder};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     for act in lived.record.acts.iter().filter(|act| act.run == story.id) {
         kept(lived, story, act, wrongs);
     }
-    shown(lived, story, wrongs);
+    match story.row.kind {
+        Kind::Homework => shown(lived, story, wrongs),
+        Kind::Tree => shown_in_tree(lived, story, wrongs),
+    }
 }
 
 fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
     let found: Vec<u64> =
-        story.events.iter().filter(|event| records(&event.fact, &act.what)).map(|event| event.seq).collect();
+        story.events.iter().filter(|event| records(event, &act.what)).map(|event| event.seq).collect();
     let in_time = found.iter().any(|seq| lived.record.committed_at(story.id, *seq).is_some_and(|at| at <= act.at_ms));
     let words = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Continue(_));
     if words && found.len() > 1 {
         wrongs.push(format!("6: {:?} to run {} is in its log {} times", act.what, story.id, found.len()));
     }
-    let promised = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Pause | Deed::Cancel);
+    let promised = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Pause | Deed::Cancel | Deed::Node(..));
     match &act.told {
         Told::Done if promised && !in_time => {
             wrongs.push(format!("6: {:?} to run {} was acknowledged and is not in its log", act.what, story.id))
@@ -33,8 +43,17 @@ fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
     }
 }
 
-fn records(fact: &Fact, deed: &Deed) -> bool {
-    match (fact, deed) {
+fn records(event: &Event, deed: &Deed) -> bool {
+    match (&event.fact, deed) {
+        (Fact::Tree(fact), Deed::Node(order, node)) => match (order, fact) {
+            (NodeOrder::Cancel, T::NodeCanceled(_))
+            | (NodeOrder::Pause, T::NodePaused(_))
+            | (NodeOrder::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
+            (NodeOrder::Retry, T::NodeCreated(fact)) => fact.retry_of == Some(*node),
+            // The root has no step to give to another: it is opened again itself.
+            (NodeOrder::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
+            _ => false,
+        },
         (Fact::Run(R::MessageQueued(fact)), Deed::Say(text) | Deed::Continue(text)) => fact.text == *text,
         (Fact::Run(R::Answered(fact)), Deed::Answer(text)) => fact.text == *text,
         (Fact::Run(R::Paused(_)), Deed::Pause) | (Fact::Run(R::Canceled(_)), Deed::Cancel) => true,
@@ -44,8 +63,7 @@ fn records(fact: &Fact, deed: &Deed) -> bool {
 
 /// Every planner call is shown the words that were in the log when it was decided upon.
 fn shown(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let planner =
-        |request: &&crate::world::provider::Request| request.run == story.id && request.role == Role::HomeworkPlanner;
+    let planner = |request: &&Request| request.run == story.id && request.role == Role::HomeworkPlanner;
     for request in lived.bill.iter().filter(planner) {
         let intent = story.events.iter().position(|event| {
             matches!(&event.fact, Fact::Effect(Effect::Started(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt)
@@ -63,5 +81,80 @@ fn shown(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 ));
             }
         }
+    }
+}
+
+/// Questions that a request shows at most; older ones may be missing.
+const SHOWN_QUESTIONS: usize = 20;
+
+/// Every call of a node is shown the answers of the whole run and the messages that are for it and unread; and a
+/// receipt is only written for what was shown.
+fn shown_in_tree(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let family = Family::of(&story.events);
+    let heard: BTreeMap<(&str, u32), &Request> = lived
+        .bill
+        .iter()
+        .filter(|request| request.run == story.id)
+        .map(|request| ((request.effect.as_str(), request.attempt), request))
+        .collect();
+    let mut words = Words::default();
+    // Receipts follow the intent of the call they are for.
+    let mut asked: Option<&Request> = None;
+    for event in &story.events {
+        match &event.fact {
+            Fact::Effect(Effect::Started(fact)) => {
+                asked = heard.get(&(fact.effect.0.as_str(), fact.attempt)).copied();
+                let Some(request) = asked else { continue };
+                for missing in words.owed(event, request.role, &family).filter(|text| !request.heard.contains(text)) {
+                    wrongs.push(format!(
+                        "6: {missing:?} was said to run {} and {}:{} was not shown it",
+                        story.id, request.effect, request.attempt
+                    ));
+                }
+            }
+            Fact::Run(R::MessageDelivered(fact)) => {
+                let said = words.messages.get(&fact.message_id).map(|message| &message.text);
+                let asked = asked.filter(|request| request.effect == fact.effect);
+                if asked.is_some_and(|request| said.is_none_or(|said| !request.heard.contains(said))) {
+                    wrongs.push(format!("6: run {} has a receipt at {} for what was not shown", story.id, event.seq));
+                }
+            }
+            _ => {}
+        }
+        words.learn(event);
+    }
+}
+
+#[derive(Default)]
+struct Words {
+    messages: BTreeMap<MessageId, MessageQueued>,
+    delivered: BTreeSet<MessageId>,
+    answers: Vec<String>,
+    asked: usize,
+}
+
+impl Words {
+    fn learn(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Run(R::MessageQueued(fact)) => {
+                self.messages.insert(fact.message_id, fact.clone());
+            }
+            Fact::Run(R::MessageDelivered(fact)) => drop(self.delivered.insert(fact.message_id)),
+            Fact::Run(R::QuestionAsked(_)) => self.asked += 1,
+            Fact::Run(R::Answered(fact)) => self.answers.push(fact.text.clone()),
+            _ => {}
+        }
+    }
+
+    fn owed<'a>(&'a self, started: &'a Event, role: Role, family: &'a Family) -> impl Iterator<Item = &'a String> {
+        let unread = self.messages.values().filter(move |message| {
+            let in_time = message.lane == Lane::Steer || role != Role::TreeExecutor;
+            let addressed = message
+                .node_id
+                .is_none_or(|node| started.node_id.is_some_and(|at| family.path(at).any(|above| above == node)));
+            !self.delivered.contains(&message.message_id) && in_time && addressed
+        });
+        let answers = if self.asked <= SHOWN_QUESTIONS { self.answers.as_slice() } else { &[] };
+        unread.map(|message| &message.text).chain(answers)
     }
 }

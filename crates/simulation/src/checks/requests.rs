@@ -5,7 +5,8 @@ use crate::world::Lived;
 use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
-use engine::facts::{Effect, Fact, Homework as H, Run as R};
+use engine::facts::{Effect, Fact, Homework as H, Run as R, Tree as T};
+use engine::run::Kind;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -51,7 +52,9 @@ fn retry_after(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
         let (Ended::Failed { retry_after_ms: Some(wait), .. }, Some(end)) = (&request.ended, request.end_ms) else {
             continue;
         };
-        let next = bill[index + 1..].iter().find(|next| next.effect == request.effect && next.at_ms >= end);
+        // A process that stood still may still send an earlier attempt; it has not heard of this one.
+        let later = |next: &&&Request| next.effect == request.effect && next.attempt > request.attempt;
+        let next = bill[index + 1..].iter().filter(later).find(|next| next.at_ms >= end);
         if next.is_some_and(|next| next.at_ms < end + *wait as u64) && told(story, request) {
             wrongs.push(format!("40: run {} asked for {} before the provider's Retry-After", story.id, request.effect));
         }
@@ -73,19 +76,47 @@ fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
         let arrived = |event: &Event| matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Ok);
         let Some(at) = story.events.iter().position(arrived) else { continue };
         let warning = |event: &&Event| matches!(event.fact, Fact::Run(R::BudgetWarning(_)));
-        let contained =
-            story.events[at + 1..].iter().find(|event| !warning(event)).is_some_and(|next| match &next.fact {
+        let mut after = story.events[at + 1..].iter().filter(|event| !warning(event));
+        let contained = match story.row.kind {
+            // A late answer is not even looked at; one that is looked at is sent back first of all.
+            Kind::Tree => after.find(|next| next.node_id == story.events[at].node_id).is_none_or(|next| {
+                matches!(&next.fact, Fact::Tree(T::AnswerRejected(fact)) if fact.effect.0 == request.effect)
+                    || !acts(&next.fact)
+            }),
+            Kind::Homework => after.next().is_some_and(|next| match &next.fact {
                 Fact::Homework(H::AnswerRejected(fact)) => fact.effect.0 == request.effect,
                 Fact::Homework(H::ExecutorFinished(fact)) => !fact.ok,
                 Fact::Homework(H::RepairAttempted(fact)) => fact.error.is_some(),
                 Fact::Run(R::ReportCreated(fact)) => fact.report["prose_by"] == "platform",
                 _ => false,
-            });
+            }),
+        };
         if !contained {
             wrongs.push(format!(
                 "41: run {} acted upon the spoiled answer to {}:{}",
                 story.id, request.effect, request.attempt
             ));
         }
+    }
+}
+
+/// What only an answer can bring about.
+fn acts(fact: &Fact) -> bool {
+    match fact {
+        Fact::Run(R::QuestionAsked(_)) => true,
+        Fact::Tree(T::NodeStatusChanged(fact)) => {
+            fact.message.as_ref().is_some_and(|message| message.starts_with("leaf_decision"))
+        }
+        Fact::Tree(fact) => matches!(
+            fact,
+            T::PlanCreated(_)
+                | T::ScratchpadUpdated(_)
+                | T::ExecutorAnswered(_)
+                | T::ToolCallRequested(_)
+                | T::ArtifactCreated(_)
+                | T::NodeAggregated(_)
+                | T::NodeResult(_)
+        ),
+        _ => false,
     }
 }

@@ -2,10 +2,11 @@
 //! there, once, and nothing else.
 
 use super::Story;
+use super::tree::Family;
 use crate::world::Lived;
-use engine::facts::{Fact, Homework as H, Run as R};
+use engine::facts::{Fact, Homework as H, Run as R, Tree as T};
 use engine::ids::ProjectId;
-use engine::run::ScopeKind;
+use engine::run::{Kind, ScopeKind};
 use engine::workspace::{Mutation, Scope};
 use runtime::ports::{DocumentFilter, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,12 @@ fn granted(story: &Story, wrongs: &mut Vec<String>) {
                 if beyond {
                     wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
                 }
+            }
+            Fact::Tree(T::ToolCallRequested(fact)) => drop(caller.insert(fact.call_id.0.clone(), None)),
+            Fact::Tree(T::ToolCallResult(fact))
+                if fact.ok && !(own.contains(&fact.tool) && caller.contains_key(&fact.call_id.0)) =>
+            {
+                wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
             }
             _ => {}
         }
@@ -102,11 +109,25 @@ fn project_of(mutation: &Mutation, homes: &mut BTreeMap<Uuid, ProjectId>) -> Opt
 
 async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     let (mut documents, mut tasks) = (Vec::new(), Vec::new());
+    let mut registered = BTreeSet::new();
     for event in &story.events {
-        if let Fact::Homework(H::ToolCallResult(fact)) = &event.fact {
-            documents.extend(fact.artifacts.created_documents.iter().map(|named| named.id));
-            tasks.extend(fact.artifacts.created_tasks.iter().map(|named| named.id));
-        }
+        let made = match &event.fact {
+            Fact::Homework(H::ToolCallResult(fact)) => &fact.artifacts,
+            Fact::Tree(T::ToolCallResult(fact)) => {
+                let updated = fact.artifacts.updated_documents.iter().map(|named| named.id);
+                registered.extend(updated);
+                &fact.artifacts
+            }
+            // What a tool did not make or change, the platform wrote for the node; a parent may take over its child's.
+            Fact::Tree(T::ArtifactCreated(fact)) => {
+                documents.extend(fact.document_id.map(|id| id.0).filter(|id| registered.insert(*id)));
+                continue;
+            }
+            _ => continue,
+        };
+        registered.extend(made.created_documents.iter().map(|named| named.id));
+        documents.extend(made.created_documents.iter().map(|named| named.id));
+        tasks.extend(made.created_tasks.iter().map(|named| named.id));
     }
     let filter = DocumentFilter { run_id: Some(story.id), limit: 10_000, ..DocumentFilter::default() };
     let stored = lived.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
@@ -133,6 +154,14 @@ fn compare(what: &str, story: &Story, mut told: Vec<Uuid>, mut stored: Vec<Uuid>
 async fn one_workspace(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     let filter = DocumentFilter { run_id: Some(story.id), limit: 10_000, ..DocumentFilter::default() };
     let stored = lived.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
+    if story.row.kind == Kind::Tree {
+        let pads = stored.iter().filter(|document| document.props["doc_role"] == "tree_agent_scratchpad").count();
+        let nodes = Family::of(&story.events).len();
+        if pads != nodes {
+            wrongs.push(format!("11: run {} has {nodes} nodes and {pads} scratchpads", story.id));
+        }
+        return;
+    }
     let expected = usize::from(story.row.started_at.is_some());
     for role in ["workspace", "scratchpad_root", "plan"] {
         let count = stored.iter().filter(|document| document.props["doc_role"] == role).count();

@@ -8,8 +8,7 @@ mod tree;
 
 use crate::dice::Dice;
 use engine::model::Role;
-use engine::request::Speaker;
-use sections::Sections;
+pub use sections::Sections;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -29,10 +28,12 @@ pub struct Mind {
 pub enum Temper {
     #[default]
     Diligent,
+    /// Gives work away; in a tree, plans whenever it is asked.
     Delegating,
     Asking,
+    /// The same again; in a tree, always another plan or another round.
     Repeating,
-    /// Says it is done, whatever is true.
+    /// Says it is done, whatever is true; in a tree, names what is not its own.
     Boasting,
     Chaotic,
 }
@@ -66,28 +67,30 @@ pub struct Said {
     pub usable: bool,
 }
 
-pub fn say(mind: &Mind, role: Role, messages: &[(Speaker, String)], dice: &mut Dice) -> Said {
-    let sections = Sections::of(messages);
+pub fn say(mind: &Mind, role: Role, sections: &Sections, dice: &mut Dice) -> Said {
     let answer = match role {
-        Role::HomeworkPlanner => planner::answer(mind, &sections, dice),
-        Role::HomeworkExecutor => executor::answer(mind, &sections, dice),
-        Role::HomeworkRepair => repair(&sections, dice),
+        Role::HomeworkPlanner => planner::answer(mind, sections, dice),
+        Role::HomeworkExecutor => executor::answer(mind, sections, dice),
+        Role::HomeworkRepair => repair(sections, dice),
         Role::HomeworkReport => {
             json!({"title": "Report", "summary": "What was done.", "findings": ["one"], "not_done": []})
         }
-        Role::TreePlanner => tree::planner(dice),
-        Role::TreeExecutor => tree::executor(dice),
-        Role::TreeAggregator => tree::aggregator(dice),
+        Role::TreePlanner => tree::planner(mind, sections, dice),
+        Role::TreeExecutor => tree::executor(mind, sections, dice),
+        Role::TreeAggregator => tree::aggregator(mind, sections, dice),
     };
     Said { text: answer.to_string(), cut: false, usable: true }
 }
 
 /// The words of people that a request shows: answers and messages.
-pub fn heard(messages: &[(Speaker, String)]) -> Vec<String> {
-    let sections = Sections::of(messages);
-    let answers = sections.items("questions").into_iter().map(|question| question["answer"].clone());
-    let said = sections.items("messages").into_iter().map(|message| message["text"].clone());
-    answers.chain(said).filter_map(|words| words.as_str().map(str::to_owned)).collect()
+pub fn heard(sections: &Sections) -> Vec<String> {
+    let answers = sections.texts("questions", "answer");
+    answers.into_iter().chain(sections.texts("messages", "text")).collect()
+}
+
+/// The artifacts whose content a request shows.
+pub fn shown(sections: &Sections) -> Vec<String> {
+    sections.texts("artifacts_read", "artifact_id")
 }
 
 fn repair(sections: &Sections, dice: &mut Dice) -> Value {

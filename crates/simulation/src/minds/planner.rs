@@ -64,7 +64,8 @@ pub fn call(mind: &Mind, sections: &Sections, place: &str, dice: &mut Dice) -> V
     let known = |kind: &str| -> Vec<String> {
         artifacts.iter().filter_map(|made| made["ref"].as_str()?.strip_prefix(kind).map(str::to_owned)).collect()
     };
-    let (documents, tasks) = (known("doc:"), known("task:"));
+    let (mut documents, tasks) = (known("doc:"), known("task:"));
+    documents.extend(sections.texts("artifacts", "document_id"));
     let made = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments, "purpose": "simulated"});
     let create =
         || made("create_document", json!({"title": format!("Page {place}"), "content": format!("text of {place}")}));

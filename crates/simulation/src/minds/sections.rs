@@ -1,36 +1,47 @@
-//! The sections of a request: `## name`, then JSON lines.
+//! The sections of a request: `## name`, then JSON lines. Read once, for everybody who wants to know what was told.
 
 use engine::request::Speaker;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-pub struct Sections(BTreeMap<String, Vec<Value>>);
+#[derive(Default)]
+pub struct Sections {
+    /// The one line that is not JSON: which node of a tree is asked.
+    title: String,
+    sections: BTreeMap<String, Vec<Value>>,
+}
 
 impl Sections {
     pub fn of(messages: &[(Speaker, String)]) -> Sections {
-        let mut sections: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        let mut told = Sections::default();
         let mut current = String::new();
-        let told = messages.iter().find(|(speaker, _)| *speaker == Speaker::User).map_or("", |(_, text)| text.as_str());
-        for line in told.lines() {
+        let text = messages.iter().find(|(speaker, _)| *speaker == Speaker::User).map_or("", |(_, text)| text.as_str());
+        for line in text.lines() {
             if let Some(name) = line.strip_prefix("## ") {
                 current = name.to_owned();
-                sections.entry(current.clone()).or_default();
-            } else if let Ok(value) = serde_json::from_str(line)
-                && let Some(lines) = sections.get_mut(&current)
+                told.sections.entry(current.clone()).or_default();
+            } else if let Some(title) = line.strip_prefix("Node: ") {
+                told.title = title.to_owned();
+            } else if let Some(lines) = told.sections.get_mut(&current)
+                && let Ok(value) = serde_json::from_str(line)
             {
                 lines.push(value);
             }
         }
-        Sections(sections)
+        told
+    }
+
+    pub fn title(&self) -> &str {
+        &self.title
     }
 
     pub fn value(&self, name: &str) -> &Value {
-        self.0.get(name).and_then(|lines| lines.first()).unwrap_or(&Value::Null)
+        self.sections.get(name).and_then(|lines| lines.first()).unwrap_or(&Value::Null)
     }
 
     /// The lines of a section, or the items of its one list.
     pub fn items(&self, name: &str) -> Vec<Value> {
-        match self.0.get(name).map(Vec::as_slice) {
+        match self.sections.get(name).map(Vec::as_slice) {
             Some([Value::Array(list)]) => list.clone(),
             Some(lines) => lines.to_vec(),
             None => Vec::new(),
@@ -39,5 +50,11 @@ impl Sections {
 
     pub fn number(&self, name: &str) -> u64 {
         self.value(name).as_u64().unwrap_or(0)
+    }
+
+    /// One text field of every line of a section.
+    pub fn texts(&self, name: &str, field: &str) -> Vec<String> {
+        let lines = self.items(name);
+        lines.iter().filter_map(|line| line[field].as_str().map(str::to_owned)).collect()
     }
 }

@@ -60,6 +60,12 @@ impl Request {
         messages.filter(|message| message["role"] == "user").filter_map(|message| message["content"].as_str()).collect()
     }
 
+    /// The title of the node of a tree that the call is for: it stands on a line of its own.
+    pub fn node(&self) -> &str {
+        let texts = self.user_texts();
+        texts.iter().flat_map(|text| text.lines()).find_map(|line| line.strip_prefix("Node: ")).unwrap_or_default()
+    }
+
     /// The first value under the heading `## name`.
     pub fn section(&self, name: &str) -> Option<Value> {
         self.lines(name).into_iter().next()

@@ -1,10 +1,11 @@
 //! After the storm: no faults, every worker at work, every question answered, every pause ended. Now
 //! everything must come to rest.
 
-use super::people::{Person, open_questions};
+use super::people::{Person, look, open_questions};
 use super::witness::Deed;
 use super::{Due, World};
-use engine::run::{Command, Status};
+use engine::ids::RunId;
+use engine::run::{Command, NodeOrder, Status};
 use engine::workspace::Scope;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -56,7 +57,10 @@ impl World {
             self.wishes += 1;
             let desk = self.ground.detached_desk(format!("person-{}", self.wishes));
             match row.status {
-                Status::Paused => person.act(&desk, row.id, Deed::Resume, Command::Resume).await,
+                Status::Paused => {
+                    person.act(&desk, row.id, Deed::Resume, Command::Resume).await;
+                    self.resume_nodes(&person, row.id).await;
+                }
                 Status::WaitingOnUser => {
                     for question in open_questions(&row) {
                         self.wishes += 1;
@@ -78,5 +82,15 @@ impl World {
             }
         }
         busy
+    }
+
+    /// A tree whose branches are paused goes on only when they do.
+    async fn resume_nodes(&mut self, person: &Person, run: RunId) {
+        for node in look(self.ground.store.as_ref(), run).await.into_iter().filter(|node| node.paused) {
+            self.wishes += 1;
+            let desk = self.ground.detached_desk(format!("person-{}", self.wishes));
+            let (node, order) = (node.id, NodeOrder::Resume);
+            person.act(&desk, run, Deed::Node(order, node), Command::Node { node, order }).await;
+        }
     }
 }

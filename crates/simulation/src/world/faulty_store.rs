@@ -5,14 +5,16 @@ use super::nature::{Fate, Nature, Turn};
 use super::process::Process;
 use super::witness::Witness;
 use async_trait::async_trait;
-use engine::batch::{IterationRow, NotificationRow, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::run::{Kind, Status};
+use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, HitKind, Lease, Library, Log, RunFilter, Store,
-    StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
+    SearchFilter, Store, StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +135,36 @@ impl Log for FaultyStore {
         self.inner.heads(worker).await
     }
 
+    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.readable().await?;
+        self.inner.ends(runs).await
+    }
+
+    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        self.readable().await?;
+        self.inner.changed_runs(since).await
+    }
+
+    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
+        self.readable().await?;
+        self.inner.census().await
+    }
+
+    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
+        self.readable().await?;
+        self.inner.run_of_node(node).await
+    }
+
+    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
+        self.readable().await?;
+        self.inner.checkpoint(run, seq, format).await
+    }
+
+    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
+        self.readable().await?;
+        self.inner.keep_checkpoint(run, seq, format, text).await
+    }
+
     async fn wakeup(&self, at_most: Duration) {
         self.process.pass().await;
         match self.nature.is_hint_lost() {
@@ -160,14 +192,51 @@ impl Library for FaultyStore {
         self.inner.iterations(scope, run).await
     }
 
+    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        self.readable().await?;
+        self.inner.nodes(scope, run, filter).await
+    }
+
+    async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.readable().await?;
+        self.inner.timeline(scope, run, node, after, limit).await
+    }
+
+    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.readable().await?;
+        self.inner.node(scope, run, node).await
+    }
+
+    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+        self.readable().await?;
+        self.inner.plans(scope, run, node).await
+    }
+
+    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+        self.readable().await?;
+        self.inner.artifacts(scope, run, node).await
+    }
+
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         self.readable().await?;
         self.inner.notifications(scope, limit).await
     }
 
-    async fn projects(&self, scope: &Scope, limit: usize) -> Result<Vec<Project>, StoreError> {
+    async fn projects(
+        &self,
+        scope: &Scope,
+        before: Option<ProjectId>,
+        limit: usize,
+    ) -> Result<Vec<Project>, StoreError> {
         self.readable().await?;
-        self.inner.projects(scope, limit).await
+        self.inner.projects(scope, before, limit).await
     }
 
     async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError> {
@@ -227,16 +296,9 @@ impl Library for FaultyStore {
         self.inner.edge(scope, id).await
     }
 
-    async fn search(
-        &self,
-        scope: &Scope,
-        query: &str,
-        kinds: &[HitKind],
-        project: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Hit>, StoreError> {
+    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
         self.readable().await?;
-        self.inner.search(scope, query, kinds, project, limit).await
+        self.inner.search(scope, query, filter).await
     }
 
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {

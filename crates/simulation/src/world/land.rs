@@ -86,7 +86,7 @@ impl Land {
         mutations.into_iter().map(|mutation| Change { mutation, actor: Actor::Person(self.owner), seq: 0 }).collect()
     }
 
-    pub fn errand(&self, seed: u64, nth: u64, storm_ms: u64) -> Errand {
+    pub fn errand(&self, seed: u64, nth: u64, kind: Kind, storm_ms: u64) -> Errand {
         let mut dice = Dice::about(seed, &format!("errand {nth}"));
         let id: RunId = ids::derive(Timestamp(1_793_491_200_000), &[&seed.to_le_bytes(), &nth.to_le_bytes()]).into();
         let (scope, project_ids) = match dice.below(4) {
@@ -96,13 +96,16 @@ impl Land {
         };
         let criteria = (0..dice.below(3)).map(|n| format!("criterion {n}"));
         let brief = Queued {
-            kind: Kind::Homework,
+            kind,
             objective: format!("Errand {nth}: find out what matters"),
             scope,
             project_ids,
             success_criteria: Criterion::number(criteria),
             tools: tools(&mut dice),
-            budgets: budgets(&mut dice),
+            budgets: match kind {
+                Kind::Tree => growth(seed, nth, budgets(&mut dice)),
+                Kind::Homework => budgets(&mut dice),
+            },
             models: Models::uniform(model(id, &mut dice)),
             owner: self.owner,
             workspace_project_id: ids::derive(Timestamp(1_793_491_200_000), &[id.0.as_bytes(), b"project"]).into(),
@@ -134,5 +137,22 @@ fn budgets(dice: &mut Dice) -> Budgets {
         max_iterations: dice.between(1, 8) as u32,
         max_parallel: dice.between(1, 4) as u32,
         ..Budgets::default()
+    }
+}
+
+/// How far a tree may grow: a few are a leaf by order or soon out of money, most as large as their plans.
+fn growth(seed: u64, nth: u64, budgets: Budgets) -> Budgets {
+    let mut dice = Dice::about(seed, &format!("growth {nth}"));
+    let (small, poor) = (dice.happens(120), dice.happens(200));
+    let rich = |limit: u64| if poor { limit } else { limit * 10 };
+    Budgets {
+        max_cost_usd: budgets.max_cost_usd.map(|limit| Usd(rich(limit.0))),
+        max_tokens: budgets.max_tokens.map(rich),
+        max_depth: if small { dice.below(2) } else { dice.between(2, 5) } as u32,
+        max_nodes: if small { dice.between(1, 6) } else { dice.between(8, 60) } as u32,
+        max_bands: dice.between(if small { 1 } else { 2 }, 4) as u32,
+        max_steps_per_band: dice.between(if small { 1 } else { 2 }, 4) as u32,
+        max_replans: dice.below(3) as u32,
+        ..budgets
     }
 }

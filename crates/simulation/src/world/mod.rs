@@ -15,6 +15,7 @@ use crate::clock::VirtualClock;
 use crate::dice::Dice;
 use crate::weather::Weather;
 use engine::actor::Actor;
+use engine::run::Kind;
 use engine::workspace::{Change, Mutation, Scope};
 pub use land::{Errand, Land};
 use nature::{CrashAt, Nature};
@@ -36,11 +37,31 @@ pub enum StoreKind {
     Sqlite,
 }
 
+/// Which kinds of run a world has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinds {
+    Homework,
+    Tree,
+    Mixed,
+}
+
+impl Kinds {
+    fn kind(self, seed: u64, nth: u64) -> Kind {
+        let tree = match self {
+            Kinds::Homework => false,
+            Kinds::Tree => true,
+            Kinds::Mixed => Dice::about(seed, &format!("kind {nth}")).happens(500),
+        };
+        if tree { Kind::Tree } else { Kind::Homework }
+    }
+}
+
 /// Everything that makes one world different from another.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub seed: u64,
     pub store: StoreKind,
+    pub kinds: Kinds,
     pub weather: Weather,
     pub workers: usize,
     pub errands: u64,
@@ -49,10 +70,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub fn of(seed: u64, store: StoreKind) -> Setup {
+    pub fn of(seed: u64, store: StoreKind, kinds: Kinds) -> Setup {
         let mut dice = Dice::about(seed, "setup");
         let (workers, errands) = (dice.between(1, 3) as usize, dice.between(1, 4));
-        Setup { seed, store, weather: Weather::of(seed), workers, errands, crash_at: None, keep_lines: false }
+        Setup { seed, store, kinds, weather: Weather::of(seed), workers, errands, crash_at: None, keep_lines: false }
     }
 }
 
@@ -103,8 +124,8 @@ pub async fn live(setup: Setup) -> Lived {
         StoreKind::Sqlite => store::open_inline(None, clock.clone()).await.expect("a database in memory opens"),
     };
     let land = Land::settle(store.as_ref(), clock.now()).await;
-    let errands: Vec<Errand> =
-        (0..setup.errands).map(|nth| land.errand(setup.seed, nth, setup.weather.storm_ms)).collect();
+    let errand = |nth| land.errand(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.weather.storm_ms);
+    let errands: Vec<Errand> = (0..setup.errands).map(errand).collect();
     let nature = Arc::new(Nature::new(setup.seed, setup.weather.clone(), setup.crash_at));
     let witness = Arc::new(Witness::new(clock.clone(), setup.keep_lines));
     witness.changed(&land.first_changes());
@@ -143,10 +164,12 @@ impl World {
         let weather = self.setup.weather.clone();
         let storm = weather.storm_ms;
         for nth in 0..self.errands.len() {
-            let at = self.errands[nth].at_ms;
+            let (at, kind) = (self.errands[nth].at_ms, self.errands[nth].brief.kind);
             self.plan(at, Due::Start(nth));
-            for _ in 0..self.dice.below(weather.commands + 1) {
-                let (wish, later) = (Wish::any(&mut self.dice), self.dice.below(storm + 1));
+            // A tree has more places to lay hands on.
+            let most = if kind == Kind::Tree { weather.commands * 3 } else { weather.commands };
+            for _ in 0..self.dice.below(most + 1) {
+                let (wish, later) = (Wish::any(kind, &mut self.dice), self.dice.below(storm + 1));
                 self.plan(at + later, Due::Wish(nth, wish));
             }
         }
@@ -237,7 +260,9 @@ impl World {
         let desk = self.workforce.desk(seat).unwrap_or_else(|| self.ground.detached_desk(format!("person-{number}")));
         let person = Person { id: self.land.owner, witness: self.ground.witness.clone() };
         let run = self.errands[nth].id;
-        self.people.spawn(async move { person.wish(desk, run, wish, number).await });
+        // Whoever asks a process that dies hears nothing, and gives up.
+        let wished = async move { person.wish(desk, run, wish, number).await };
+        self.people.spawn(async move { drop(tokio::time::timeout(Duration::from_secs(60), wished).await) });
     }
 
     async fn revoke(&mut self) {

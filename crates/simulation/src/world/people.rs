@@ -5,9 +5,13 @@ use crate::dice::Dice;
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
-use engine::ids::{ActorId, QuestionId, RunId};
+use engine::event::{Event, StoredEvent};
+use engine::facts::{Fact, Tree as T};
+use engine::ids::{ActorId, NodeId, QuestionId, RunId};
 use engine::money::Usd;
-use engine::run::{Command, Lane};
+use engine::run::{Command, Kind, Lane, NodeOrder};
+use engine::workspace::Scope;
+use runtime::ports::Store;
 use runtime::{CommandError, Desk};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -32,11 +36,26 @@ pub enum Wish {
     Cancel,
     Continue,
     Lower,
+    /// To one node of a tree.
+    Node(NodeOrder),
+    SayToNode,
 }
 
 impl Wish {
-    pub fn any(dice: &mut Dice) -> Wish {
+    pub fn any(kind: Kind, dice: &mut Dice) -> Wish {
         use Wish as W;
+        let nodes = [
+            W::Node(NodeOrder::Cancel),
+            W::Node(NodeOrder::Retry),
+            W::Node(NodeOrder::Retry),
+            W::Node(NodeOrder::Pause),
+            W::Node(NodeOrder::Resume),
+            W::SayToNode,
+            W::Answer,
+        ];
+        if kind == Kind::Tree && dice.happens(700) {
+            return *dice.pick(&nodes).unwrap_or(&W::Answer);
+        }
         let wishes = [
             W::Say,
             W::Say,
@@ -78,13 +97,33 @@ impl Person {
                 let patch = BudgetPatch { max_tokens: Some(60_000), max_iterations: Some(3), ..BudgetPatch::default() };
                 act(Deed::SetBudgets, Command::SetBudgets(patch)).await;
             }
+            Wish::Node(order) => {
+                let nodes = look(desk.store().as_ref(), run).await;
+                let fitting: Vec<NodeId> = nodes.iter().filter(|node| node.fits(order)).map(|node| node.id).collect();
+                let any: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
+                let mut dice = Dice::about(nth, "node");
+                // Now and then at the wrong one.
+                let list = if fitting.is_empty() || dice.happens(100) { &any } else { &fitting };
+                if let Some(node) = dice.pick(list).copied() {
+                    act(Deed::Node(order, node), Command::Node { node, order }).await;
+                }
+            }
+            Wish::SayToNode => {
+                let nodes = look(desk.store().as_ref(), run).await;
+                let mut dice = Dice::about(nth, "node");
+                let lane = if dice.happens(300) { Lane::Queue } else { Lane::Steer };
+                if let Some(node) = dice.pick(&nodes).map(|node| node.id) {
+                    act(Deed::Say(text.clone()), Command::Say { text, node: Some(node), lane }).await;
+                }
+            }
         }
     }
 
-    /// The first open question of the run as it is stored, or none at all.
+    /// One of the open questions of the run as it is stored, or none at all.
     async fn answer(&self, desk: &Desk, run: RunId, text: &str) {
-        let row = desk.store().run(&engine::workspace::Scope::Platform, run).await.ok().flatten();
-        let question = row.as_ref().and_then(|row| open_questions(row).into_iter().next());
+        let row = desk.store().run(&Scope::Platform, run).await.ok().flatten();
+        let open = row.as_ref().map(open_questions).unwrap_or_default();
+        let question = Dice::about(open.len() as u64, text).pick(&open).copied();
         self.act(desk, run, Deed::Answer(text.to_owned()), Command::Answer { question, text: text.to_owned() }).await;
     }
 
@@ -98,6 +137,45 @@ impl Person {
     }
 }
 
+/// What a person sees of a node.
+pub struct Sight {
+    pub id: NodeId,
+    ended: bool,
+    pub paused: bool,
+}
+
+impl Sight {
+    fn fits(&self, order: NodeOrder) -> bool {
+        match order {
+            NodeOrder::Cancel => !self.ended,
+            NodeOrder::Retry => self.ended,
+            NodeOrder::Pause => !self.ended && !self.paused,
+            NodeOrder::Resume => self.paused,
+        }
+    }
+}
+
+/// The nodes of a tree as its log shows them.
+pub async fn look(store: &dyn Store, run: RunId) -> Vec<Sight> {
+    let events = store.events(run, 0, usize::MAX >> 1).await.unwrap_or_default();
+    let mut nodes: Vec<Sight> = Vec::new();
+    for Event { fact, node_id, .. } in events.into_iter().map(StoredEvent::decode) {
+        let (Fact::Tree(fact), Some(id)) = (fact, node_id) else { continue };
+        if matches!(fact, T::NodeCreated(_)) {
+            nodes.push(Sight { id, ended: false, paused: false });
+        }
+        let Some(node) = nodes.iter_mut().find(|node| node.id == id) else { continue };
+        match fact {
+            T::NodeCompleted(_) | T::NodeFailed(_) | T::NodeCanceled(_) => node.ended = true,
+            T::NodeReopened(_) => node.ended = false,
+            T::NodePaused(_) => node.paused = true,
+            T::NodeResumed(_) => node.paused = false,
+            _ => {}
+        }
+    }
+    nodes
+}
+
 /// Limits that let a stopped run go on.
 fn more() -> BudgetPatch {
     BudgetPatch {
@@ -105,6 +183,7 @@ fn more() -> BudgetPatch {
         max_tokens: Some(900_000),
         max_wall_ms: Some(7_200_000),
         max_iterations: Some(10),
+        max_nodes: Some(30),
         ..BudgetPatch::default()
     }
 }

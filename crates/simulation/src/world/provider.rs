@@ -5,7 +5,7 @@ use super::nature::Nature;
 use super::process::Process;
 use super::witness::Witness;
 use crate::dice::Dice;
-use crate::minds::{self, Mind};
+use crate::minds::{self, Mind, Sections};
 use async_trait::async_trait;
 use effects::performer::ModelPort;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply, Usage};
@@ -30,6 +30,8 @@ pub struct Request {
     pub ended: Ended,
     /// Everything people said that the request shows.
     pub heard: Vec<String>,
+    /// The artifacts whose content the request shows.
+    pub shown: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct Provider {
     minds: BTreeMap<RunId, Mind>,
     outages: Vec<(u64, u64)>,
     bill: Mutex<Vec<Request>>,
+    /// The nodes of a tree that were given one title, in the order they first asked.
+    namesakes: Mutex<BTreeMap<(RunId, String), Vec<String>>>,
 }
 
 impl Provider {
@@ -83,7 +87,7 @@ impl Provider {
             (from, from + dice.between(5_000, 120_000))
         });
         let outages = outages.collect();
-        Provider { seed, nature, witness, minds, outages, bill: Mutex::default() }
+        Provider { seed, nature, witness, minds, outages, bill: Mutex::default(), namesakes: Mutex::default() }
     }
 
     pub fn bill(&self) -> Vec<Request> {
@@ -94,7 +98,22 @@ impl Provider {
         self.bill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, call: &ModelCall, run: RunId, messages: &[(Speaker, String)], key: &str) -> usize {
+    /// The matter a mind thinks about: the same thought comes to it whenever the same is asked. A node of a tree
+    /// goes by its title, not by its number, which depends on who was faster; one that is tried again is new.
+    fn matter(&self, run: RunId, effect: &str, sections: &Sections) -> String {
+        let Some((node, part)) = effect.split_once(".n").and_then(|(_, place)| place.split_once('.')) else {
+            return effect.to_owned();
+        };
+        let mut namesakes = self.namesakes.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = namesakes.entry((run, sections.title().to_owned())).or_default();
+        let nth = known.iter().position(|known| known == node).unwrap_or_else(|| {
+            known.push(node.to_owned());
+            known.len() - 1
+        });
+        format!("{} {nth} {part}", sections.title())
+    }
+
+    fn open(&self, call: &ModelCall, run: RunId, sections: &Sections, key: &str) -> usize {
         let (effect, attempt) = key.rsplit_once(':').unwrap_or((key, "0"));
         self.witness.note(format_args!("model asked {run} {key}"));
         let request = Request {
@@ -106,7 +125,8 @@ impl Provider {
             end_ms: None,
             charged: Charge::default(),
             ended: Ended::Open,
-            heard: minds::heard(messages),
+            heard: minds::heard(sections),
+            shown: minds::shown(sections),
         };
         let mut lines = self.lines();
         lines.push(request);
@@ -213,8 +233,9 @@ impl ModelPort for Line {
         let Ok(run) = RunId::from_str(&call.model.model) else { return Err(unknown_model()) };
         let provider = self.provider.as_ref();
         let mut dice = Dice::about(provider.seed, &format!("call {run} {key}"));
-        let mut exchange = Exchange::new(provider, call, run, &messages, key, &mut dice);
-        let line = provider.open(call, run, &messages, key);
+        let sections = Sections::of(&messages);
+        let mut exchange = Exchange::new(provider, call, run, (&messages, &sections), key, &mut dice);
+        let line = provider.open(call, run, &sections, key);
         if line >= MOST_REQUESTS {
             return provider.refuse_for_good(line).await;
         }
@@ -260,14 +281,15 @@ impl<'a> Exchange<'a> {
         provider: &'a Provider,
         call: &'a ModelCall,
         run: RunId,
-        messages: &[(Speaker, String)],
+        (messages, sections): (&[(Speaker, String)], &Sections),
         key: &str,
         dice: &mut Dice,
     ) -> Exchange<'a> {
         let effect = key.rsplit_once(':').map_or(key, |(effect, _)| effect);
-        let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {effect}"));
+        let matter = provider.matter(run, effect, sections);
+        let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {matter}"));
         let mind = provider.minds.get(&run).cloned().unwrap_or_default();
-        let said = minds::say(&mind, call.role, messages, &mut thoughts);
+        let said = minds::say(&mind, call.role, sections, &mut thoughts);
         let garbled = dice.happens(provider.nature.weather().model.garbled);
         let said = if garbled { minds::garble(said, dice) } else { said };
         let input = messages.iter().map(|(_, text)| text.len() as u64).sum::<u64>() / 4;

@@ -3,9 +3,9 @@
 //! the checks; it shares no state with what it watches.
 
 use crate::clock::VirtualClock;
-use engine::batch::RunRow;
-use engine::ids::{ProjectId, RunId};
-use engine::run::Status;
+use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows, RunRow};
+use engine::ids::{ArtifactId, NodeId, PlanId, ProjectId, RunId};
+use engine::run::{NodeOrder, Status};
 use engine::workspace::{Change, Mutation};
 use runtime::ports::{Append, Claimed, Lease};
 use std::collections::BTreeMap;
@@ -44,6 +44,7 @@ pub enum Deed {
     Cancel,
     Continue(String),
     SetBudgets,
+    Node(NodeOrder, NodeId),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -67,9 +68,32 @@ pub struct Hold {
     pub over: bool,
 }
 
+/// A tree's own projections as they were told to the store, each row as it was told last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TreeRows {
+    nodes: BTreeMap<NodeId, NodeRow>,
+    plans: BTreeMap<PlanId, PlanRow>,
+    artifacts: BTreeMap<ArtifactId, ArtifactRow>,
+}
+
+impl TreeRows {
+    pub fn after(rows: &Rows) -> TreeRows {
+        let mut told = TreeRows::default();
+        told.tell(rows);
+        told
+    }
+
+    fn tell(&mut self, rows: &Rows) {
+        self.nodes.extend(rows.nodes.iter().map(|row| (row.id, row.clone())));
+        self.plans.extend(rows.plans.iter().map(|row| (row.id, row.clone())));
+        self.artifacts.extend(rows.artifacts.iter().map(|row| (row.id, row.clone())));
+    }
+}
+
 #[derive(Default)]
 pub struct Record {
     pub commits: Vec<Commit>,
+    pub trees: BTreeMap<RunId, TreeRows>,
     pub holds: BTreeMap<RunId, Vec<Hold>>,
     pub acts: Vec<Act>,
     pub revoked: Vec<(u64, ProjectId)>,
@@ -146,6 +170,7 @@ impl Witness {
         {
             (hold.over, hold.until_ms) = (true, hold.until_ms.min(now));
         }
+        record.trees.entry(run).or_default().tell(&append.rows);
         record.commits.push(Commit {
             at_ms: now,
             asked_ms,

@@ -88,8 +88,12 @@ impl Workforce {
         let process = ground.process(format!("w{seat}.{}", self.hired));
         let store = ground.store_of(&process);
         let line = Line { provider: self.provider.clone(), process: process.clone() };
-        let performer =
-            EffectsPerformer { library: store.clone(), registry: Registry::builtin(), models: Arc::new(line) };
+        let performer = EffectsPerformer {
+            library: store.clone(),
+            registry: Registry::builtin(),
+            models: Arc::new(line),
+            live: Default::default(),
+        };
         let config = WorkerConfig { id: process.name.clone(), slots: 8, lease: LEASE, duty: Duty::All, shared: true };
         let worker = Worker::new(store, Arc::new(performer), ground.clock.clone(), config);
         let (desk, cancel) = (worker.desk(), CancellationToken::new());

@@ -61,6 +61,15 @@ impl SqlStore {
         Ok(pruned)
     }
 
+    /// One run that has ended, now. False when it goes on after all.
+    pub(crate) async fn remove_ended(&self, run: &RunRow) -> Result<bool, StoreError> {
+        match self.backend.write(removal(run, &tables(run.kind))).await {
+            Ok(_) => self.sweep().await.map(|_| true),
+            Err(WriteError::Refused(_)) => Ok(false),
+            Err(error) => Err(unguarded(error)),
+        }
+    }
+
     async fn ended_before(&self, before: Timestamp) -> Result<Vec<RunRow>, StoreError> {
         let mut query = seen_runs(&Scope::Platform);
         query.push(" AND ended_at < ").bind(before.0).push(" ORDER BY id");
@@ -96,7 +105,13 @@ fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
         of_run(dangling("dst"), run.id),
         of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run.id),
     ];
-    for table in tables.parts.iter().copied().chain(["run_projects", "notifications"]) {
+    for table in tables.parts.iter().copied().chain([
+        "run_projects",
+        "notifications",
+        "run_checkpoints",
+        "notification_reads",
+        "webhook_deliveries",
+    ]) {
         statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run.id));
     }
     statements

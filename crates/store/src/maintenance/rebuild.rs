@@ -39,7 +39,12 @@ impl SqlStore {
         let mut statements =
             vec![Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head)];
         statements.push(of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run));
-        for table in tables.parts.iter().copied().chain(["run_projects", "notifications", "onto_document_entries"]) {
+        for table in tables.parts.iter().copied().chain([
+            "run_projects",
+            "notifications",
+            "onto_document_entries",
+            "run_checkpoints",
+        ]) {
             statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run));
         }
         statements.extend(rows::projections(&rows, rows::Stage::Born));

@@ -1,9 +1,16 @@
 //! Leases: who may drive a run, until when, and what one who may not can do (nothing).
 
-use crate::world::{LONG, SHORT, World, fenced, run_id};
-use engine::run::Command;
-use runtime::ports::AppendError;
+use crate::played::{played, replied};
+use crate::world::{LONG, SHORT, World, brief, fenced, run_id};
+use engine::effect::{Job, Outcome};
+use engine::facts::run::Queued;
+use engine::run::{Command, Kind, Run, Status};
+use runtime::ports::{AppendError, Performer};
+use runtime::{Duty, Worker, WorkerConfig};
+use serde_json::json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_waiting_run_is_claimed_by_one_worker,
@@ -22,6 +29,10 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     heads_show_commands_given_elsewhere,
     claiming_tells_when_the_last_driver_was_seen,
     many_claims_at_once_never_share_a_run,
+    b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before,
+    b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim,
+    b9_an_answer_makes_a_waiting_run_due_at_once,
+    b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_worker,
     waiting_ends_at_the_latest_when_it_said,
     a_new_run_ends_the_waiting,
 ]);
@@ -212,4 +223,78 @@ async fn a_new_run_ends_the_waiting(world: World) {
     world.queued(&[]).await;
     waiting.await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+/// A tree of one node that asks, and waits.
+async fn asking(world: &World, default: Option<&str>) -> Run {
+    let brief = Queued { kind: Kind::Tree, ..brief(world.me, &[]) };
+    let question = json!({"question": {"text": "Which oak?", "default": default}});
+    let run = played(world, brief, |_| replied(question.clone())).await;
+    assert_eq!(run.shared.status(), Status::WaitingOnUser);
+    run
+}
+
+/// The same, as if it had been asked so long ago that its time is up in `left_ms`.
+async fn due_in(world: &World, left_ms: i64) -> Run {
+    let mut run = asking(world, Some("the red one")).await;
+    let mut append = world.said(&mut run, "the clock goes round");
+    append.rows.wake_at = Some(world.now().plus_ms(left_ms));
+    world.store.append(append).await.unwrap();
+    run
+}
+
+async fn b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before(world: World) {
+    let run = due_in(&world, 400).await;
+    assert!(world.store.claim("one", 5, LONG, None).await.unwrap().is_empty(), "not yet");
+    world.pass(Duration::from_millis(600)).await;
+    let claimed = world.store.claim("one", 5, LONG, None).await.unwrap();
+    assert_eq!(claimed.iter().map(|claimed| claimed.lease.run_id).collect::<Vec<_>>(), [run_id(&run)]);
+    assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty(), "one of them is enough");
+}
+
+async fn b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim(world: World) {
+    asking(&world, None).await;
+    assert!(world.store.claim("one", 5, LONG, None).await.unwrap().is_empty());
+}
+
+async fn b9_an_answer_makes_a_waiting_run_due_at_once(world: World) {
+    let mut run = due_in(&world, 3_600_000).await;
+    let append = world.commanded(&mut run, Command::Answer { question: None, text: "the old one".into() });
+    world.store.append(append).await.unwrap();
+    assert_eq!(world.claim_one("one", &run).await.run_id, run_id(&run));
+}
+
+struct Answers;
+
+#[async_trait::async_trait]
+impl Performer for Answers {
+    async fn perform(&self, _job: Job) -> Outcome {
+        let result = json!({"kind": "document", "summary": "done", "parent_hint": {"artifact_labels": []}});
+        replied(json!({"mode": "execute", "result": result}))
+    }
+}
+
+async fn b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_worker(world: World) {
+    let run = due_in(&world, 0).await;
+    let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
+    let worker = Worker::new(world.store.clone(), Arc::new(Answers), world.wall(), config);
+    let (desk, stop) = (worker.desk(), CancellationToken::new());
+    let serving = tokio::spawn(worker.serve(stop.clone()));
+    let ended = tokio::time::timeout(Duration::from_secs(20), async {
+        loop {
+            let row = desk.store().run(&world.mine(), run_id(&run)).await.unwrap().unwrap();
+            if row.status.is_terminal() {
+                return row;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let row = ended.await.expect("the deadline is kept");
+    stop.cancel();
+    serving.await.unwrap();
+    assert_eq!(row.status, Status::Completed);
+    let kinds: Vec<String> =
+        world.store.events(run_id(&run), 0, 1_000).await.unwrap().into_iter().map(|event| event.kind).collect();
+    assert!(kinds.contains(&"run.question_expired".to_owned()), "{kinds:?}");
+    assert_eq!(row.questions[0]["answer"], json!("the red one"), "the default counts as the answer");
 }

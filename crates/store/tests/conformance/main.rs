@@ -1,11 +1,17 @@
 //! What every store promises, and what only the SQL ones do. One text, run on each of them.
 
 mod jobs;
+mod keys;
 mod log;
 mod maintenance;
+mod played;
+mod post;
 mod postgres;
 mod reading;
+mod removal;
 mod sqlite;
+mod tree;
+mod views;
 mod workspace;
 mod world;
 

@@ -1,14 +1,15 @@
 //! What an operator may rely on: damage is found, projections are rebuilt to the same rows, pruning
 //! takes whole runs and nothing that people keep.
 
-use crate::world::{Place, World, brief, client, document, drafted, fenced, fresh, now, rewrite, run_id};
-use engine::effect::{ModelReply, Outcome, ToolOutcome, ToolOutput, Usage, Work};
+use crate::played::{dump, dumps, played, raw, replied, sql};
+use crate::world::{World, brief, document, fresh, rewrite, run_id};
+use engine::effect::{Outcome, ToolOutcome, ToolOutput, Work};
 use engine::facts::run::Queued;
 use engine::run::{Command, Run, Status};
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
-use runtime::ports::{DocumentFilter, Lease};
-use serde_json::json;
+use runtime::ports::DocumentFilter;
+use serde_json::{Value, json};
 use store::Verdict;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -25,90 +26,27 @@ crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
 const PROJECTIONS: [&str; 5] =
     ["homework_runs", "homework_run_iterations", "run_projects", "notifications", "onto_document_entries"];
 
-async fn raw(world: &World, sql: &str) {
-    match &world.place {
-        Place::File(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
-        Place::Database(url) => client(url).await.batch_execute(sql).await.unwrap(),
-        Place::Nowhere => panic!("this store has no rows to look at"),
-    }
-}
-
-/// Every column of every row, in some fixed order.
-async fn dump(world: &World, table: &str) -> Vec<String> {
-    let mut rows: Vec<String> = match &world.place {
-        Place::File(path) => {
-            let connection = rusqlite::Connection::open(path).unwrap();
-            let mut statement = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
-            let columns = statement.column_count();
-            let row =
-                |row: &rusqlite::Row<'_>| Ok((0..columns).map(|n| format!("{:?}|", row.get_ref(n).unwrap())).collect());
-            statement.query_map([], row).unwrap().map(Result::unwrap).collect()
-        }
-        Place::Database(url) => {
-            let rows =
-                client(url).await.query(&format!("SELECT row_to_json(t)::text FROM {table} t"), &[]).await.unwrap();
-            rows.iter().map(|row| row.get(0)).collect()
-        }
-        Place::Nowhere => panic!("this store has no rows to look at"),
-    };
-    rows.sort();
-    rows
-}
-
 async fn dump_all(world: &World) -> Vec<Vec<String>> {
-    let mut all = Vec::new();
-    for table in PROJECTIONS {
-        all.push(dump(world, table).await);
-    }
-    all
+    dumps(world, &PROJECTIONS).await
 }
 
-fn sql(world: &World) -> &store::SqlStore {
-    world.sql.as_ref().expect("a store on SQL")
-}
-
-/// Drives a run by hand to its end: one iteration that makes a document, committed effect by effect.
+/// One iteration that makes a document.
 async fn completed(world: &World) -> Run {
     let project = world.project("Oak").await;
     let tool = json!({"name": "create_document", "arguments": "title, content", "description": "", "read": false});
     let brief = Queued { tools: vec![serde_json::from_value(tool).unwrap()], ..brief(world.me, &[project]) };
-    let mut run = Run::create(fresh(), brief, world.actor(), now()).unwrap();
-    let mut append = drafted(&mut run, None);
-    append.claim_for = Some("driver".into());
-    world.store.append(append).await.unwrap();
-    let lease = Lease { run_id: run_id(&run), worker: "driver".into(), epoch: 1 };
-    run.take_over(None, now());
-    for _ in 0..20 {
-        if run.has_draft() {
-            let append = fenced(drafted(&mut run, None), &lease);
-            world.store.append(append).await.unwrap();
-        }
-        if run.shared.status().is_terminal() {
-            return run;
-        }
-        work(&mut run, project);
-    }
-    panic!("the run did not end: {}", run.activity());
+    played(world, brief, |job| match &job.work {
+        Work::Model(_) => replied(answer()),
+        Work::Tool(_) => Outcome::Tool(ToolOutcome {
+            result: Ok(ToolOutput { content: json!({"ok": true}), summary: "made".into(), read: false }),
+            mutations: vec![document(project, "Prices of oak", "twelve").1],
+        }),
+    })
+    .await
 }
 
-fn work(run: &mut Run, project: engine::ids::ProjectId) {
-    let due = run.due(now());
-    let jobs: Vec<_> = due.outside.iter().filter_map(|effect| run.intend(effect, now())).collect();
-    let inline: Vec<_> = due.inline.iter().filter_map(|effect| run.inline_job(effect, now())).collect();
-    for job in jobs.into_iter().chain(inline) {
-        let outcome = match &job.work {
-            Work::Model(_) => Outcome::Model(Ok(answer())),
-            Work::Tool(_) => Outcome::Tool(ToolOutcome {
-                result: Ok(ToolOutput { content: json!({"ok": true}), summary: "made".into(), read: false }),
-                mutations: vec![document(project, "Prices of oak", "twelve").1],
-            }),
-        };
-        run.outcome(&job.effect, job.attempt, outcome, None, now());
-    }
-}
-
-fn answer() -> ModelReply {
-    let text = json!({
+fn answer() -> Value {
+    json!({
         "progress_summary": "made the document",
         "plan": {"steps": []},
         "tool_calls": [{"tool": "create_document", "arguments": {"title": "Prices of oak", "content": "twelve"}, "purpose": "to keep"}],
@@ -117,9 +55,7 @@ fn answer() -> ModelReply {
         "exit_signal": true, "needs_user_input": false, "blocking_questions": [],
         "next_action_hint": "stop", "confidence": "high",
         "title": "Oak", "summary": "Twelve.", "findings": [], "not_done": [],
-    });
-    let usage = Usage { input: 100, cached: 0, output: 20, estimated: false };
-    ModelReply { text: text.to_string(), usage, truncated: false, provider_request_id: None }
+    })
 }
 
 async fn a_whole_log_is_intact(world: World) {

@@ -6,7 +6,7 @@ use engine::ids::{ActorId, DocumentId, ProjectId};
 use engine::run::{Command, Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope, TaskState};
-use runtime::ports::{DocumentFilter, HitKind, RunFilter, StoreError, TaskFilter};
+use runtime::ports::{DocumentFilter, HitKind, RunFilter, SearchFilter, StoreError, TaskFilter};
 use serde_json::json;
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -46,7 +46,7 @@ async fn what_is_out_of_scope_does_not_exist(world: World) {
     world.change(make_task).await.unwrap();
     let theirs = Scope::Actor(stranger(&world).await);
     assert!(world.store.project(&theirs, project).await.unwrap().is_none());
-    assert!(world.store.projects(&theirs, 10).await.unwrap().is_empty());
+    assert!(world.store.projects(&theirs, None, 10).await.unwrap().is_empty());
     assert!(world.store.document(&theirs, doc).await.unwrap().is_none());
     assert!(world.store.versions(&theirs, doc).await.unwrap().is_empty());
     assert!(world.store.entries(&theirs, doc, None, 10).await.unwrap().is_empty());
@@ -78,8 +78,8 @@ async fn a_narrowed_scope_sees_only_its_projects(world: World) {
     let narrow = Scope::Within(world.me, vec![oak]);
     assert!(world.store.document(&narrow, in_oak).await.unwrap().is_some());
     assert!(world.store.document(&narrow, in_ash).await.unwrap().is_none());
-    assert_eq!(world.store.projects(&narrow, 10).await.unwrap().len(), 1);
-    assert!(world.store.projects(&Scope::Within(world.me, vec![]), 10).await.unwrap().is_empty());
+    assert_eq!(world.store.projects(&narrow, None, 10).await.unwrap().len(), 1);
+    assert!(world.store.projects(&Scope::Within(world.me, vec![]), None, 10).await.unwrap().is_empty());
     let theirs = Scope::Within(stranger(&world).await, vec![oak]);
     assert!(world.store.document(&theirs, in_oak).await.unwrap().is_none(), "naming a project gives no right to it");
 }
@@ -182,7 +182,14 @@ async fn notifications_are_their_owners(world: World) {
 }
 
 async fn found(world: &World, query: &str) -> Vec<uuid::Uuid> {
-    world.store.search(&world.mine(), query, &[], None, 10).await.unwrap().into_iter().map(|hit| hit.id).collect()
+    world
+        .store
+        .search(&world.mine(), query, SearchFilter::default())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect()
 }
 
 async fn search_wants_every_term_and_takes_the_last_as_a_prefix(world: World) {
@@ -206,10 +213,29 @@ async fn search_sees_title_and_text_of_documents_tasks_and_projects(world: World
     world.change(make_task).await.unwrap();
     assert_eq!(found(&world, "birch").await, vec![todo.0, doc.0, project.0]);
     let mine = world.mine();
-    let hits = world.store.search(&mine, "birch", &[HitKind::Task], None, 10).await.unwrap();
+    let hits = world
+        .store
+        .search(&mine, "birch", SearchFilter { kinds: vec![HitKind::Task], ..SearchFilter::default() })
+        .await
+        .unwrap();
     assert_eq!((hits.len(), hits[0].kind, hits[0].excerpt.as_str()), (1, HitKind::Task, "one birch"));
-    assert!(world.store.search(&mine, "birch", &[], Some(fresh()), 10).await.unwrap().is_empty());
-    assert_eq!(world.store.search(&mine, "birch", &[], Some(project), 2).await.unwrap().len(), 2);
+    assert!(
+        world
+            .store
+            .search(&mine, "birch", SearchFilter { project_id: Some(fresh()), ..SearchFilter::default() })
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        world
+            .store
+            .search(&mine, "birch", SearchFilter { project_id: Some(project), limit: 2, ..SearchFilter::default() })
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 async fn search_follows_every_change(world: World) {
@@ -228,7 +254,7 @@ async fn search_leaves_out_the_platforms_own_and_what_is_out_of_scope(world: Wor
     world.change(make).await.unwrap();
     assert_eq!(found(&world, "oak").await, vec![doc.0]);
     let theirs = Scope::Actor(stranger(&world).await);
-    assert!(world.store.search(&theirs, "oak", &[], None, 10).await.unwrap().is_empty());
+    assert!(world.store.search(&theirs, "oak", SearchFilter::default()).await.unwrap().is_empty());
 }
 
 async fn no_query_reaches_a_grammar(world: World) {

@@ -9,8 +9,10 @@ use engine::projection;
 use engine::run::{Command, Kind, Lane, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
+use runtime::keys::Keys;
 use runtime::memory::Memory;
 use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
+use runtime::removal::Removal;
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::PathBuf;
@@ -24,6 +26,14 @@ pub struct TestClock(AtomicI64);
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        now()
     }
 }
 
@@ -46,6 +56,8 @@ pub enum Place {
 #[derive(Clone)]
 pub struct World {
     pub store: Arc<dyn Store>,
+    pub keys: Arc<dyn Keys>,
+    pub removal: Arc<dyn Removal>,
     pub sql: Option<Arc<SqlStore>>,
     pub place: Place,
     clock: Option<Arc<TestClock>>,
@@ -59,7 +71,8 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise:
     let file = directory.path().join("pleach.db");
     match kept {
         Kept::Memory => {
-            promise(World::around(Arc::new(Memory::new(clock.clone())), None, Place::Nowhere, Some(clock)).await).await
+            let memory = Arc::new(Memory::new(clock.clone()));
+            promise(World::around(memory, None, Place::Nowhere, Some(clock)).await).await
         }
         Kept::Sqlite => {
             let sql =
@@ -119,13 +132,13 @@ pub async fn execute(url: &str, sql: &str) {
 
 impl World {
     async fn around(
-        store: Arc<dyn Store>,
+        store: Arc<impl Store + Keys + Removal>,
         sql: Option<Arc<SqlStore>>,
         place: Place,
         clock: Option<Arc<TestClock>>,
     ) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
-        World { store, sql, place, clock, me }
+        World { keys: store.clone(), removal: store.clone(), store, sql, place, clock, me }
     }
 
     /// Time goes by, for the clock that judges leases.
@@ -133,6 +146,18 @@ impl World {
         match &self.clock {
             Some(clock) => drop(clock.0.fetch_add(duration.as_millis() as i64, Ordering::SeqCst)),
             None => tokio::time::sleep(duration).await,
+        }
+    }
+
+    /// What the clock says that judges leases.
+    pub fn now(&self) -> Timestamp {
+        self.wall().now()
+    }
+
+    pub fn wall(&self) -> Arc<dyn Clock> {
+        match &self.clock {
+            Some(clock) => clock.clone(),
+            None => Arc::new(WallClock),
         }
     }
 

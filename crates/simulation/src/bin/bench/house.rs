@@ -1,19 +1,22 @@
 //! One process as the server puts it together, with any number of runs at once.
 
-use crate::model::{Instant, Shape};
+use crate::meter::own_cpu;
+use crate::model::{Instant, Play};
 use effects::performer::EffectsPerformer;
 use effects::tools::Registry;
 use engine::actor::Actor;
 use engine::budget::Budgets;
-use engine::event::Event;
+use engine::event::{Event, StoredEvent};
 use engine::facts::run::Queued;
 use engine::ids::{self, ActorId, RunId};
 use engine::model::{ModelSpec, Models, Price};
 use engine::run::{Kind, ScopeKind, Status};
 use engine::time::Timestamp;
+use engine::workspace::Scope;
 use futures::StreamExt;
-use runtime::ports::{Clock, LOCAL_HANDLE, Library, Store};
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, RunFilter, Store};
 use runtime::{Desk, Duty, Worker, WorkerConfig};
+use simulation::checks::fold::replay;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,7 +63,7 @@ impl Ended {
     async fn listen(&self, mut events: broadcast::Receiver<Arc<Event>>) {
         loop {
             match events.recv().await {
-                Ok(event) if !event.kind().starts_with("run.") || event.kind() == "run.queued" => {}
+                Ok(event) if event.kind() == "run.queued" => {}
                 Ok(event) => drop(self.waiting().remove(&event.run_id)),
                 // Some were missed: everybody looks for himself.
                 Err(broadcast::error::RecvError::Lagged(_)) => self.waiting().clear(),
@@ -75,14 +78,18 @@ impl Ended {
 }
 
 impl House {
-    pub async fn open(database: &str, shape: Shape, at_once: usize) -> Result<House, String> {
+    pub async fn open(database: &str, play: Play, at_once: usize) -> Result<House, String> {
         let said = |error: runtime::ports::StoreError| error.to_string();
         let store = store::open(database, store::Options::default()).await.map_err(said)?;
         let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
-        let models = Arc::new(Instant::new(shape));
+        let models = Arc::new(Instant::new(play));
         let store: Arc<dyn Store> = store;
-        let performer =
-            EffectsPerformer { library: store.clone(), registry: Registry::builtin(), models: models.clone() };
+        let performer = EffectsPerformer {
+            library: store.clone(),
+            registry: Registry::builtin(),
+            models: models.clone(),
+            live: Default::default(),
+        };
         let config = WorkerConfig {
             id: format!("bench-{}", std::process::id()),
             slots: SLOTS.max(at_once),
@@ -92,7 +99,7 @@ impl House {
         };
         let worker = Worker::new(store, Arc::new(performer), Arc::new(Wall), config);
         let (desk, stop) = (worker.desk(), CancellationToken::new());
-        let (ended, events) = (Arc::<Ended>::default(), desk.live().subscribe());
+        let (ended, events) = (Arc::<Ended>::default(), desk.live().turns());
         let waiting = ended.clone();
         tokio::spawn(async move { waiting.listen(events).await });
         let serving = tokio::spawn(worker.serve(stop.clone()));
@@ -122,7 +129,7 @@ impl House {
         let row = self.desk.settled(id).await.map_err(said)?;
         let made = row.metrics["llm_calls"].as_u64().unwrap_or(0) as usize;
         match row.status {
-            Status::Completed if made == self.models.shape().calls => Ok(row.last_seq),
+            Status::Completed if made == self.models.play().calls() => Ok(row.last_seq),
             status => Err(format!("run {id} is {} after {made} calls: {:?}", status.name(), row.stop_detail)),
         }
     }
@@ -135,19 +142,36 @@ impl House {
             max_output: 2_048,
             price: Some(Price::FREE),
         };
+        let (kind, budgets) = match self.models.play() {
+            Play::Homework(_) => (Kind::Homework, Budgets { max_iterations: u32::MAX, ..Budgets::default() }),
+            Play::Tree(fans) => (Kind::Tree, fans.budgets()),
+        };
         Queued {
-            kind: Kind::Homework,
+            kind,
             objective: "Plan a vegetable garden for a family of four on 60 square metres".into(),
             scope: ScopeKind::Global,
             project_ids: Vec::new(),
             success_criteria: Vec::new(),
             tools: Registry::builtin().catalogue(),
-            budgets: Budgets { max_iterations: u32::MAX, ..Budgets::default() },
+            budgets,
             models: Models::uniform(model),
             owner: self.owner,
             workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
             warnings: Vec::new(),
         }
+    }
+
+    /// What it costs to read one event of the last run and fold it.
+    pub async fn fold_us_event(&self) -> Result<f64, String> {
+        let said = |error: runtime::ports::StoreError| error.to_string();
+        let filter = RunFilter { limit: 1, ..RunFilter::default() };
+        let newest = self.desk.store().runs(&Scope::Platform, filter).await.map_err(said)?;
+        let run = newest.first().ok_or("there is no run to fold")?.id;
+        let stored = self.desk.store().events(run, 0, usize::MAX >> 1).await.map_err(said)?;
+        let (count, began) = (stored.len(), own_cpu());
+        let events: Vec<Event> = stored.into_iter().map(StoredEvent::decode).collect();
+        replay(&events, |_, _| ()).ok_or("the log does not fold")?;
+        Ok((own_cpu() - began) * 1e6 / count as f64)
     }
 
     pub async fn close(&self) {

@@ -1,7 +1,7 @@
-//! The product's line in the benchmark: homework runs on the real driver, worker, tools and store, with a model in
-//! this process that answers at once. Prints one JSON line; `bench/README.md` says what its fields mean.
+//! The product's line in the benchmark: homework or tree runs on the real driver, worker, tools and store, with a model
+//! in this process that answers at once. Prints one JSON line; `bench/README.md` says what its fields mean.
 //!
-//! `bench --database URL [--runs N] [--at-once C] [--calls K] [--reading] [--postmaster PID]`
+//! `bench --database URL [--runs N] [--at-once C] [--calls K [--reading] | --tree 3x4] [--postmaster PID]`
 
 // Virtual time belongs to the simulated world; this binary measures the real one.
 #![allow(clippy::disallowed_methods)]
@@ -9,27 +9,38 @@
 mod house;
 mod meter;
 mod model;
+mod tree;
 
 use house::House;
 use meter::{Meter, Spent};
-use model::Shape;
+use model::{Play, Shape};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Nodes of a run that is played once before the measurement.
+const WARM_UP: usize = 200;
 
 struct Options {
     database: String,
     runs: usize,
     at_once: usize,
     shape: Shape,
+    tree: Option<tree::Fans>,
     postmaster: Option<u32>,
 }
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options =
-            Options { database: String::new(), runs: 8, at_once: 1, shape: Shape::default(), postmaster: None };
+        let mut options = Options {
+            database: String::new(),
+            runs: 8,
+            at_once: 1,
+            shape: Shape::default(),
+            tree: None,
+            postmaster: None,
+        };
         while let Some(flag) = arguments.next() {
             if flag == "--reading" {
                 options.shape.reading = true;
@@ -42,11 +53,16 @@ impl Options {
                 "--runs" => options.runs = number()?.max(1),
                 "--at-once" => options.at_once = number()?.max(1),
                 "--calls" => options.shape.calls = number()?.max(Shape::FEWEST),
+                "--tree" => options.tree = Some(tree::Fans::parse(&value)?),
                 "--postmaster" => options.postmaster = Some(number()? as u32),
                 _ => return Err(format!("unknown flag {flag}")),
             }
         }
         if options.database.is_empty() { Err("--database is missing".into()) } else { Ok(options) }
+    }
+
+    fn play(&self) -> Play {
+        self.tree.clone().map_or(Play::Homework(self.shape), Play::Tree)
     }
 }
 
@@ -73,34 +89,39 @@ fn main() -> ExitCode {
 }
 
 async fn measure(options: &Options) -> Result<Value, String> {
-    let house = Arc::new(House::open(&options.database, options.shape, options.at_once).await?);
-    // One run to fill the statement caches, as the peers have one.
-    house.play(1, 1).await?;
+    let play = options.play();
+    let house = Arc::new(House::open(&options.database, play.clone(), options.at_once).await?);
+    // One run to fill the statement caches, as the peers have one; a tree of thousands fills them by itself.
+    if play.nodes() <= WARM_UP {
+        house.play(1, 1).await?;
+    }
     let first_call = house.models.first_call();
     house.models.calls.store(0, Ordering::Relaxed);
     let meter = Meter::start(options.postmaster);
     let events = house.play(options.runs, options.at_once).await?;
     let spent = meter.stop();
     let calls = house.models.calls.load(Ordering::Relaxed);
-    house.close().await;
-    let mut line = report(options, &spent, calls, events);
+    let mut line = report(options, &play, &spent, calls, events);
     line["cpu_to_first_call_s"] = json!(first_call);
+    // Last of all: it holds a whole log in memory, which no run does.
+    line["fold_us_event"] = json!(house.fold_us_event().await?);
+    house.close().await;
     Ok(line)
 }
 
-/// The shape of the peers' lines. A node is a model call here: homework has no tree.
-fn report(options: &Options, spent: &Spent, calls: usize, events: u64) -> Value {
+/// The shape of the peers' lines. A node of a homework run is a model call: it has no tree.
+fn report(options: &Options, play: &Play, spent: &Spent, calls: usize, events: u64) -> Value {
     let (runs, wall) = (options.runs as f64, spent.wall_s);
-    let nodes = options.shape.calls as f64 * runs;
+    let (nodes, asked) = (play.nodes() as f64 * runs, play.calls() as f64 * runs);
     let postgres = options.database.starts_with("postgres");
     let cpu = spent.cpu_s + spent.cpu_pg_s;
     let mut line = json!({
-        "test": "peer",
+        "test": if options.tree.is_some() { "tree" } else { "peer" },
         "peer": if postgres { "pleach-pg" } else { "pleach-sqlite" },
-        "shape": options.shape.name(),
+        "shape": play.name(),
         "runs": options.runs, "conc": options.at_once,
-        "nodes": nodes, "calls": nodes, "calls_seen": calls,
-        "nodes_s": nodes / wall, "calls_s": nodes / wall,
+        "nodes": nodes, "calls": asked, "calls_seen": calls,
+        "nodes_s": nodes / wall, "calls_s": asked / wall,
         "wall_ms_node": wall / nodes * 1e3, "cpu_ms_node": cpu / nodes * 1e3, "run_ms": wall / runs * 1e3,
         "events": events, "cpu_us_event": cpu / events as f64 * 1e6,
     });

@@ -2,6 +2,7 @@
 //! The effect's id says which part of the play is asked for, so no prompt needs to be read.
 
 use crate::meter::own_cpu;
+use crate::tree::Fans;
 use async_trait::async_trait;
 use effects::performer::ModelPort;
 use engine::effect::{CallError, ModelCall, ModelReply, Usage};
@@ -44,34 +45,77 @@ impl Shape {
     }
 }
 
+/// What is played.
+#[derive(Clone, Debug)]
+pub enum Play {
+    Homework(Shape),
+    Tree(Fans),
+}
+
+impl Play {
+    pub fn name(&self) -> String {
+        match self {
+            Play::Homework(shape) => shape.name(),
+            Play::Tree(fans) => fans.name(),
+        }
+    }
+
+    pub fn calls(&self) -> usize {
+        match self {
+            Play::Homework(shape) => shape.calls,
+            Play::Tree(fans) => fans.calls(),
+        }
+    }
+
+    pub fn nodes(&self) -> usize {
+        match self {
+            Play::Homework(shape) => shape.calls,
+            Play::Tree(fans) => fans.nodes(),
+        }
+    }
+}
+
 pub struct Instant {
-    shape: Shape,
+    play: Play,
     pub calls: AtomicUsize,
     first_call: OnceLock<f64>,
 }
 
 impl Instant {
-    pub fn new(shape: Shape) -> Instant {
-        Instant { shape, calls: AtomicUsize::new(0), first_call: OnceLock::new() }
+    pub fn new(play: Play) -> Instant {
+        Instant { play, calls: AtomicUsize::new(0), first_call: OnceLock::new() }
     }
 
-    pub fn shape(&self) -> Shape {
-        self.shape
+    pub fn play(&self) -> &Play {
+        &self.play
     }
 
     /// Processor seconds this process had used when it was first asked.
     pub fn first_call(&self) -> Option<f64> {
         self.first_call.get().copied()
     }
+}
 
-    fn planner(&self, iteration: usize) -> Value {
-        let executors = self.shape.executors(iteration);
+impl Shape {
+    fn answer(self, role: Role, key: &str) -> Value {
+        match role {
+            Role::HomeworkPlanner => self.planner(iteration_of(key)),
+            Role::HomeworkExecutor => executor(key),
+            Role::HomeworkReport => {
+                json!({"title": "The beds", "summary": PROSE, "findings": [PROSE, PROSE], "not_done": []})
+            }
+            _ => json!({"corrected_calls": []}),
+        }
+    }
+
+    fn planner(self, iteration: usize) -> Value {
+        let executors = self.executors(iteration);
         let status = if executors.is_some() { "doing" } else { "done" };
         let steps: Vec<Value> =
             (0..EXECUTORS).map(|index| json!({"id": format!("s{index}"), "title": "Bed", "status": status})).collect();
         let tasks: Vec<Value> = (0..executors.unwrap_or(0)).map(|index| task(iteration, index)).collect();
         let mut calls = Vec::new();
-        if self.shape.reading && executors.is_some() {
+        if self.reading && executors.is_some() {
             calls.push(json!({"tool": "list_documents", "arguments": {}}));
         }
         // An iteration without executors must show something for itself.
@@ -116,16 +160,9 @@ impl ModelPort for Instant {
     ) -> Result<ModelReply, CallError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.first_call.get_or_init(own_cpu);
-        let answer = match call.role {
-            Role::HomeworkPlanner => self.planner(iteration_of(key)),
-            Role::HomeworkExecutor => executor(key),
-            Role::HomeworkRepair => json!({"corrected_calls": []}),
-            Role::HomeworkReport => {
-                json!({"title": "The beds", "summary": PROSE, "findings": [PROSE, PROSE], "not_done": []})
-            }
-            Role::TreePlanner | Role::TreeExecutor | Role::TreeAggregator => {
-                json!({"error": "homework is measured here"})
-            }
+        let answer = match &self.play {
+            Play::Homework(shape) => shape.answer(call.role, key),
+            Play::Tree(fans) => fans.answer(call.role, &messages),
         };
         let text = answer.to_string();
         let input = messages.iter().map(|(_, text)| text.len() as u64 / 4).sum();

@@ -1,0 +1,192 @@
+"""The live stream beside servers that do nothing else: what a delivery costs, and how long after the commit it comes.
+
+Ours is the product as it is: `pleach up` on SQLite, a run whose log grows by messages, every event durable before it is
+sent. The others (a minimal Rust server, Node) keep nothing. All are read by the same client, in turn. What a message
+itself costs us (a request, a commit) is measured with one reader and taken off, so that a delivery is what is compared.
+"""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+PEERS = pathlib.Path(os.environ["PLEACH_PEERS_BENCH"])
+BIN = pathlib.Path(os.environ["PLEACH_BENCH_BIN"])
+SCRATCH = pathlib.Path(os.environ["PLEACH_BENCH_SCRATCH"])
+# Readers, events, events per second.
+POINTS = [(100, 200, 50), (1000, 40, 5)]
+IDLE = 10_000
+
+
+def tools():
+    """The client and the minimal server, built once."""
+    target = SCRATCH / "peers-rs"
+    source = SCRATCH / "peers-rs-source"
+    shutil.copytree(PEERS / "rs", source, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target"))
+    for path in source.rglob("*"):
+        path.chmod(0o755)
+    command = ["cargo", "build", "--release", "--quiet", "--bins", "--manifest-path", source / "Cargo.toml"]
+    subprocess.run([*command, "--target-dir", target], check=True)
+    return target / "release"
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def listening(port, child):
+    for _ in range(600):
+        if child.poll() is not None:
+            raise RuntimeError(f"it ended with {child.returncode}")
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError("it does not listen")
+
+
+class Pleach:
+    """`pleach up`, and one run that waits for an answer for a minute while messages come in."""
+
+    name = "pleach"
+
+    def __init__(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.port = free_port()
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": self.home.name,
+            "PLEACH_DATA_DIR": f"{self.home.name}/data",
+            "PLEACH_LISTEN": f"127.0.0.1:{self.port}",
+            "PLEACH_REHEARSAL_MS": "60000",
+        }
+        self.child = subprocess.Popen([BIN / "pleach", "up"], env=self.environment, stdout=subprocess.DEVNULL)
+        listening(self.port, self.child)
+        create = [BIN / "pleach", "token", "create", "--scope", "run"]
+        self.token = subprocess.run(create, env=self.environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    def post(self, path, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode())
+        request.add_header("authorization", f"Bearer {self.token}")
+        request.add_header("content-type", "application/json")
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def target(self):
+        run = self.post("/api/runs", {"kind": "homework", "objective": "Listen"})["id"]
+        time.sleep(0.5)
+        return run
+
+    def load(self, client, subs, events, rate):
+        run = self.target()
+        path = f"/api/runs/{run}/messages"
+        after = json.load(self.open(f"/api/runs/{run}"))["last_seq"]
+        ready = threading.Event()
+
+        def speak():
+            ready.wait()
+            for number in range(events):
+                began = time.time()
+                # The key is inside a text within JSON: its quotes are escaped.
+                self.post(path, {"text": json.dumps({"ts_ns": time.time_ns(), "n": number, "pad": "x" * 150})})
+                time.sleep(max(0, 1 / rate - (time.time() - began)))
+
+        threading.Thread(target=speak, daemon=True).start()
+        url = f"http://127.0.0.1:{self.port}/api/runs/{run}/stream?after={after}"
+        more = ["--header", f"authorization: Bearer {self.token}", "--ts-key", "ts_ns\\", "--match", "message_queued"]
+        return measured(client, url, subs, events, self.child.pid, more, ready)
+
+    def open(self, path):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}")
+        request.add_header("authorization", f"Bearer {self.token}")
+        return urllib.request.urlopen(request)
+
+    def close(self):
+        self.child.terminate()
+        self.child.wait()
+        self.home.cleanup()
+
+
+class Other:
+    def __init__(self, name, command):
+        self.name, self.port = name, free_port()
+        self.child = subprocess.Popen([*command, str(self.port)], stdout=subprocess.DEVNULL, cwd=PEERS)
+        listening(self.port, self.child)
+
+    def load(self, client, subs, events, rate):
+        trigger = ["--trigger", f"http://127.0.0.1:{self.port}/start?n={events}&rate={rate}"]
+        return measured(client, f"http://127.0.0.1:{self.port}/events", subs, events, self.child.pid, trigger, None)
+
+    def close(self):
+        self.child.terminate()
+        self.child.wait()
+
+
+def measured(client, url, subs, events, pid, more, ready):
+    command = [client / "sseload", "--url", url, "--subs", str(subs), "--expect", str(events), "--timeout", "120"]
+    child = subprocess.Popen(
+        [*command, "--server-pid", str(pid), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if ready:
+        # Everybody is connected once the server has as many open files more.
+        before = time.time()
+        while len(os.listdir(f"/proc/{pid}/fd")) < subs and time.time() - before < 60:
+            time.sleep(0.05)
+        time.sleep(1)
+        ready.set()
+    out, err = child.communicate()
+    if child.returncode or not out.strip():
+        raise RuntimeError((err or out).strip().splitlines()[-1] if (err or out).strip() else "no answer")
+    return json.loads(out.splitlines()[-1])
+
+
+def main(flags):
+    repetitions = 1 if "--quick" in flags else 3
+    client = tools()
+    lines = []
+    for nth in range(repetitions):
+        servers = [Pleach(), Other("minimal Rust", [client / "sse_min"]), Other("Node", ["node", PEERS / "sse_server.mjs"])]
+        for server in servers:
+            alone = server.load(client, 1, 40, 20)
+            for subs, events, rate in POINTS:
+                line = server.load(client, subs, events, rate)
+                line |= {"server": server.name, "subs": subs, "alone_cpu_s": alone["server_cpu_s"] / 40}
+                lines.append(line)
+                print(json.dumps(line), file=sys.stderr, flush=True)
+            if server.name == "pleach" and nth == 0:
+                lines.append(server.load(client, IDLE, 1, 1) | {"server": "pleach", "subs": IDLE})
+                print(json.dumps(lines[-1]), file=sys.stderr, flush=True)
+            server.close()
+    print(table(lines))
+
+
+def table(lines):
+    def median(field, server, subs):
+        found = [line[field] for line in lines if line["server"] == server and line["subs"] == subs and line.get(field) is not None]
+        return statistics.median(found) if found else float("nan")
+
+    rows = ["| server | readers | us of processor per delivery | of the minimal one | p50 ms | p99 ms |", "|---|---|---|---|---|---|"]
+    for subs, events, _ in POINTS:
+        def cost(server):
+            total = median("server_cpu_s", server, subs) - events * median("alone_cpu_s", server, subs)
+            return total / (subs * events) * 1e6
+
+        for server in ("pleach", "Node", "minimal Rust"):
+            ratio = cost(server) / cost("minimal Rust")
+            latency = [median(field, server, subs) / 1e3 for field in ("lat_p50_us", "lat_p99_us")]
+            rows.append(f"| {server} | {subs} | {cost(server):.1f} | {ratio:.2f} | {latency[0]:.1f} | {latency[1]:.1f} |")
+    rows.append(f"\n{IDLE} streams: {median('server_hwm_mb', 'pleach', IDLE):.0f} MB at most (target 300)")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

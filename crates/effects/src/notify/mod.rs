@@ -1,0 +1,193 @@
+//! Sends what people are to be told to where they want it: signed, at least once, with patience. What is to be
+//! sent is in the database and stays there until it was taken; nothing here is remembered between two attempts.
+
+mod guard;
+mod shape;
+mod sign;
+
+pub use guard::{Private, check as check_url};
+pub use sign::{Secret, sign};
+
+use futures::future::join_all;
+use guard::Guarded;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, redirect::Policy};
+use runtime::live::Live;
+use runtime::ports::{Clock, StoreError};
+use runtime::post::{Attempted, Delivery, Next, Post, Webhook};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long after which attempt the next one is made; after the last one it is given up.
+const WAITS_S: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// A delivery whose sender died is taken up by another after this.
+const HOLD: Duration = Duration::from_secs(60);
+const AT_ONCE: usize = 8;
+/// What other processes write down is found at least this often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// When the process stops, what is due is still sent, for so long.
+const LAST_ROUND: Duration = Duration::from_secs(3);
+/// The longest wait a receiver may ask for.
+const MOST_RETRY_AFTER: Duration = Duration::from_secs(86_400);
+const GONE: u16 = 410;
+
+#[derive(Clone)]
+pub struct Courier {
+    post: Arc<dyn Post>,
+    clock: Arc<dyn Clock>,
+    client: Client,
+    private: Private,
+}
+
+impl Courier {
+    pub fn new(post: Arc<dyn Post>, clock: Arc<dyn Clock>, private: Private) -> Result<Courier, String> {
+        let client = Client::builder()
+            // A redirection could lead anywhere, and a proxy would look names up for us.
+            .redirect(Policy::none())
+            .no_proxy()
+            .timeout(TIMEOUT)
+            .dns_resolver(Guarded(private))
+            .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| format!("webhooks cannot be sent: {error}"))?;
+        Ok(Courier { post, clock, client, private })
+    }
+
+    /// Until told to stop, and then what is due already.
+    pub async fn serve(self, live: Live, stop: CancellationToken) {
+        let mut turns = live.turns();
+        loop {
+            match self.round().await {
+                Ok(0) => {
+                    tokio::select! {
+                        () = stop.cancelled() => break,
+                        _ = turns.recv() => {}
+                        () = tokio::time::sleep(LOOK_EVERY) => {}
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "webhooks wait for the database");
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            }
+            if stop.is_cancelled() {
+                break;
+            }
+        }
+        let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
+    }
+
+    /// Everything that is due, a few at a time; how many there were.
+    async fn round(&self) -> Result<usize, StoreError> {
+        let taken = self.post.take_due(AT_ONCE, HOLD).await?;
+        let sent = taken.iter().map(|(delivery, webhook)| self.deliver(delivery, webhook));
+        join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(taken.len())
+    }
+
+    /// One attempt, and what follows from it.
+    pub async fn deliver(&self, delivery: &Delivery, webhook: &Webhook) -> Result<Attempted, StoreError> {
+        let attempted = match self.send(delivery, webhook).await {
+            Ok((status, headers)) => self.judge(delivery, webhook, status, &headers).await?,
+            Err(error) => again(delivery.attempts, None, error, Duration::ZERO),
+        };
+        if let Some(error) = &attempted.error {
+            tracing::info!(delivery = delivery.id, attempt = delivery.attempts, error, "a webhook was not delivered");
+        }
+        self.post.attempted(&delivery.id, attempted.clone()).await?;
+        Ok(attempted)
+    }
+
+    async fn judge(
+        &self,
+        delivery: &Delivery,
+        webhook: &Webhook,
+        status: u16,
+        headers: &HeaderMap,
+    ) -> Result<Attempted, StoreError> {
+        Ok(match status {
+            200..300 => Attempted { next: Next::Done, status: Some(status), error: None },
+            GONE => {
+                let reason = "the receiver answered 410 Gone: it wants nothing more";
+                self.post.disable_webhook(webhook.id, reason).await?;
+                Attempted { next: Next::GiveUp, status: Some(status), error: Some(reason.into()) }
+            }
+            _ => {
+                let error = format!("the receiver answered {status}");
+                again(delivery.attempts, Some(status), error, retry_after(headers))
+            }
+        })
+    }
+
+    async fn send(&self, delivery: &Delivery, webhook: &Webhook) -> Result<(u16, HeaderMap), String> {
+        let url = check_url(&webhook.url, self.private)?;
+        let secret = Secret::parse(&webhook.secret).ok_or("its secret cannot be read")?;
+        let message = shape::shaped(webhook.template, &delivery.body);
+        let timestamp = self.clock.now().0.div_euclid(1_000);
+        let signature = sign(&secret, &delivery.id, timestamp, &message.body);
+        let mut request = self.client.post(url).header(CONTENT_TYPE, message.content_type);
+        for (name, value) in message.headers {
+            request = request.header(name, value);
+        }
+        let request = request
+            .header("webhook-id", &delivery.id)
+            .header("webhook-timestamp", timestamp)
+            .header("webhook-signature", signature)
+            .body(message.body);
+        let answer = request.send().await.map_err(|error| unsent(&error))?;
+        Ok((answer.status().as_u16(), answer.headers().clone()))
+    }
+}
+
+/// The next attempt, later each time and never for all receivers at once.
+fn again(attempts: u32, status: Option<u16>, error: String, asked: Duration) -> Attempted {
+    let wait = WAITS_S.get(attempts.saturating_sub(1) as usize).map(|seconds| Duration::from_secs(*seconds));
+    let next = match wait {
+        Some(wait) => Next::Again(wait.mul_f64(1.0 + jitter() / 5.0).max(asked)),
+        None => Next::GiveUp,
+    };
+    Attempted { next, status, error: Some(error) }
+}
+
+/// From 0 to 1.
+fn jitter() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let drawn = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    drawn as f64 / u64::MAX as f64
+}
+
+fn retry_after(headers: &HeaderMap) -> Duration {
+    let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Duration::from_secs(seconds.unwrap_or(0)).min(MOST_RETRY_AFTER)
+}
+
+/// Without the URL, which may hold a key of the receiver.
+fn unsent(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    match causes.map(ToString::to_string).last() {
+        _ if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
+        Some(cause) => cause,
+        None => "the request could not be made".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h7_attempts_are_further_apart_each_time_and_end() {
+        for (index, seconds) in WAITS_S.iter().enumerate() {
+            let Next::Again(wait) = again(index as u32 + 1, None, String::new(), Duration::ZERO).next else {
+                panic!("given up after {index}")
+            };
+            assert!((*seconds..=seconds * 6 / 5).contains(&wait.as_secs()), "{wait:?} after attempt {}", index + 1);
+        }
+        assert_eq!(again(10, None, String::new(), Duration::ZERO).next, Next::GiveUp);
+        let asked = Duration::from_secs(600);
+        assert_eq!(again(1, Some(429), String::new(), asked).next, Next::Again(asked), "what was asked for is a floor");
+    }
+}

@@ -1,0 +1,33 @@
+//! The tree's parts. The root plans studies side by side, a weighing of them, and often a proposal; one study may be
+//! divided once more; whoever has children sums up what they wrote. The `demo` model plays the same with incidents
+//! that people should see once: a question with a default, and a step that fails and is planned anew.
+
+mod aggregator;
+mod executor;
+mod outline;
+mod planner;
+
+pub use aggregator::answer as aggregator;
+pub use executor::answer as executor;
+pub use planner::answer as planner;
+
+use super::said;
+use super::sections::Sections;
+use serde_json::{Value, json};
+
+/// The model that plays with incidents.
+pub const DEMO: &str = "demo";
+
+fn title(sections: &Sections) -> &str {
+    sections.value("task")["title"].as_str().map(str::trim).unwrap_or_default()
+}
+
+fn result(kind: &str, summary: &str, label: &str) -> Value {
+    let hint_type = if kind == "json" { "read_json" } else { "read_documents" };
+    json!({"kind": kind, "summary": summary, "success_assessment": {"met": true, "notes": null}, "primary_artifact_label": label,
+           "parent_hint": {"hint_type": hint_type, "artifact_labels": [label]}})
+}
+
+fn pad(words: &str) -> Value {
+    json!({"append_markdown": words, "tail_preview": said(words)})
+}

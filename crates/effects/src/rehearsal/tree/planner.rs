@@ -1,0 +1,112 @@
+//! Who plans: the root, and one study of an objective that has many. Everybody else does the work.
+
+use super::super::said;
+use super::super::sections::Sections;
+use super::super::theme::Theme;
+use super::outline::{self, Study};
+use super::{pad, title};
+use serde_json::{Value, json};
+
+/// What a plan may use.
+struct Room {
+    bands: usize,
+    steps: usize,
+    nodes: usize,
+}
+
+pub fn answer(sections: &Sections) -> Value {
+    let theme = Theme::of(sections.text("objective"));
+    let allowances = sections.value("allowances");
+    let number = |name: &str| allowances[name].as_u64().unwrap_or(0) as usize;
+    let room = Room { bands: number("max_bands"), steps: number("max_steps_per_band"), nodes: number("nodes_left") };
+    let may_grow = number("depth_left") > 0 && room.bands > 0 && room.steps > 1 && room.nodes >= 3;
+    match sections.value("task")["depth"].as_u64() {
+        Some(0) if may_grow && sections.value("replan_reason").is_string() => anew(&theme),
+        Some(0) if may_grow && sections.value("plan").is_null() => plan(&theme, &room),
+        Some(1) if may_grow && divides(&theme, title(sections)) => halves(title(sections)),
+        _ => leaf(sections),
+    }
+}
+
+/// The first study of an objective that calls for three or more.
+fn divides(theme: &Theme, title: &str) -> bool {
+    let studies = outline::studies(theme);
+    studies.len() > 2 && studies.last().is_some_and(|last| last.title == title)
+}
+
+fn plan(theme: &Theme, room: &Room) -> Value {
+    let mut left = room.nodes;
+    let mut take = |wanted: usize| {
+        let taken = wanted.min(left).min(room.steps);
+        left -= taken;
+        taken
+    };
+    let studies = outline::studies(theme);
+    let kept = take(studies.len());
+    let mut first: Vec<Value> =
+        studies.iter().take(kept).enumerate().map(|(nth, study)| study_step(theme, nth, study)).collect();
+    if room.steps > first.len() && take(1) == 1 {
+        first.push(step(
+            "register",
+            &outline::register_title(theme),
+            "Others need it in a form that can be counted",
+            "json",
+            true,
+        ));
+    }
+    let mut bands = vec![band(0, &format!("Know {}", theme.phrase(0)), first)];
+    if room.bands > 1 && take(1) == 1 {
+        let weigh = step("weigh", &outline::weighing_title(theme), "The synthesis rests on it", "document", true);
+        bands.push(band(1, "Weigh what was found", vec![weigh]));
+    }
+    if let Some(title) = outline::proposal_title(theme).filter(|_| room.bands > 2 && bands.len() == 2)
+        && take(1) == 1
+    {
+        let propose = step("propose", &title, "A result that somebody can act on", "document", true);
+        bands.push(band(2, "Make it usable", vec![propose]));
+    }
+    planned(&format!("Studies side by side first, then weigh them: {}.", theme.topic), bands)
+}
+
+fn study_step(theme: &Theme, nth: usize, study: &Study) -> Value {
+    let leaf = !divides(theme, &study.title);
+    step(&format!("study{}", nth + 1), &study.title, study.angle.question, "document", leaf)
+}
+
+fn step(id: &str, title: &str, reason: &str, deliverable: &str, leaf: bool) -> Value {
+    let criterion = match deliverable {
+        "json" => "Every entry has a name and says whether it is settled",
+        _ => "The page answers its question and says what cannot be known yet",
+    };
+    json!({"id": id, "title": title, "reason": reason, "success_criteria": [criterion], "deliverable": deliverable, "leaf": leaf})
+}
+
+fn band(index: usize, goal: &str, steps: Vec<Value>) -> Value {
+    json!({"index": index, "goal": goal, "steps": steps})
+}
+
+fn planned(words: &str, bands: Vec<Value>) -> Value {
+    json!({"mode": "plan", "mode_reason": "The questions are independent; weighing them needs all of them.", "leaf_decision": null,
+           "plan": {"summary": words, "bands": bands}, "question": null, "scratchpad": pad(words)})
+}
+
+fn halves(title: &str) -> Value {
+    let [known, missing] = outline::halves(title);
+    let steps = vec![
+        step("known", &known, "What is there need not be asked again", "document", true),
+        step("missing", &missing, "A gap that is named can be closed", "document", true),
+    ];
+    planned(&format!("\"{}\" has two halves.", said(title)), vec![band(0, "Both halves", steps)])
+}
+
+/// What is finished is kept without being named again; something smaller takes the place of what failed.
+fn anew(theme: &Theme) -> Value {
+    let instead = step("instead", &outline::instead_title(theme), "The larger step did not work out", "document", true);
+    let words = format!("What is finished stays; the gap is closed in a smaller step: {}.", theme.topic);
+    planned(&words, vec![band(0, "Close the gap", vec![instead])])
+}
+
+fn leaf(sections: &Sections) -> Value {
+    let words = format!("\"{}\" is one page of work.", said(title(sections)));
+    json!({"mode": "execute", "mode_reason": words, "leaf_decision": "direct", "plan": null, "question": null, "scratchpad": pad(&words)})
+}

@@ -1,0 +1,113 @@
+//! Whole homework runs on the built-in model.
+
+use crate::house::House;
+use engine::batch::RunRow;
+use engine::run::{Command, Lane, Status};
+use proptest::prelude::*;
+
+const SIGNATURE: &str = "Written by the built-in rehearsal model";
+
+fn completed(row: &RunRow, iterations: u32) {
+    let why = (&row.stop_reason, &row.stop_detail);
+    assert_eq!(row.status, Status::Completed, "{why:?}");
+    assert!(row.iteration <= iterations, "{} iterations", row.iteration);
+}
+
+#[tokio::test]
+async fn e3_a_run_completes_whatever_the_number_of_criteria() {
+    let criteria = ["names the crops", "gives a calendar", "fits one page", "says what it costs", "lists the risks"];
+    for count in 0..=criteria.len() {
+        let objective = "Plan a vegetable garden for a family of four on 60 square metres";
+        let mut house = House::with(objective, &criteria[..count], &[]).await;
+        let row = house.settled().await;
+        completed(&row, 4);
+        let evidence = row.report["evidence"].as_array().expect("evidence").len();
+        assert_eq!(evidence, count);
+        let pages = house.pages().await;
+        assert_eq!(pages.len(), 4, "outline, two notes, synthesis");
+        for page in pages {
+            assert!(page.content.split_whitespace().count() >= 150, "{} is short", page.title);
+            assert!(page.content.contains("vegetable garden"), "{} is about something else", page.title);
+            assert!(
+                page.content.trim_end().lines().last().is_some_and(|line| line.contains(SIGNATURE)),
+                "{}",
+                page.title
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn p3_two_executors_work_in_two_rounds_each_and_mark_their_steps() {
+    let mut house = House::with("Compare SQLite and PostgreSQL for a small bookkeeping team", &[], &[]).await;
+    completed(&house.settled().await, 4);
+    let events = house.events().await;
+    let count = |kind: &str| events.iter().filter(|(found, _)| found == kind).count();
+    assert_eq!(count("homework.executor_started"), 2);
+    assert_eq!(count("homework.executor_answered"), 4);
+    assert_eq!(count("homework.answer_rejected"), 0);
+    assert_eq!(count("homework.exit_refused"), 0);
+    let finished = events.iter().filter(|(kind, _)| kind == "homework.executor_finished");
+    assert!(finished.clone().all(|(_, payload)| payload.contains("\"ok\":true")));
+    let steps: Vec<_> =
+        finished.filter(|(_, payload)| payload.contains("[\"s2\"]") || payload.contains("[\"s3\"]")).collect();
+    assert_eq!(steps.len(), 2);
+    let failed =
+        events.iter().filter(|(kind, payload)| kind == "homework.tool_call_result" && payload.contains("\"ok\":false"));
+    assert_eq!(failed.count(), 0);
+}
+
+#[tokio::test]
+async fn h5_an_objective_that_wants_to_be_asked_is_asked_once_and_the_answer_is_used() {
+    let mut house =
+        House::with("Plan a summer party for the office. Ask me about the budget first.", &["it fits the budget"], &[])
+            .await;
+    let row = house.settled().await;
+    assert_eq!((row.status, row.iteration), (Status::WaitingOnUser, 1));
+    house.command(Command::Answer { question: None, text: "At most 400 euros, and no fireworks".into() }).await;
+    completed(&house.settled().await, 5);
+    for page in house.pages().await {
+        assert!(page.content.contains("At most 400 euros, and no fireworks"), "{} ignores the answer", page.title);
+    }
+    let asked = house.events().await.into_iter().filter(|(kind, _)| kind == "run.question_asked").count();
+    assert_eq!(asked, 1);
+}
+
+#[tokio::test]
+async fn b8_a_message_is_acknowledged_and_taken_into_the_pages() {
+    let mut house = House::with("Write a guide to sharpening kitchen knives", &[], &[]).await;
+    house.command(Command::Say { text: "Left-handed readers too".into(), node: None, lane: Lane::Steer }).await;
+    completed(&house.settled().await, 5);
+    let heard = |(kind, payload): &(String, String)| {
+        kind == "homework.planned" && payload.contains("Heard: \\\"Left-handed readers too")
+    };
+    assert!(house.events().await.iter().any(heard));
+    assert!(house.pages().await.iter().all(|page| page.content.contains("Left-handed readers too")));
+}
+
+#[tokio::test]
+async fn h3_a_run_that_may_only_read_ends_on_its_readings() {
+    let mut house =
+        House::with("Say what the workspace holds", &["everything was looked at"], &["list_projects", "search"]).await;
+    completed(&house.settled().await, 3);
+    assert!(house.pages().await.is_empty());
+}
+
+#[tokio::test]
+async fn h3_a_run_that_may_only_create_documents_completes_too() {
+    let mut house = House::with("Describe the tides to a child", &[], &["create_document"]).await;
+    completed(&house.settled().await, 4);
+    assert_eq!(house.pages().await.len(), 4);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn e3_a_run_completes_whatever_the_words_of_its_objective(objective in "\\PC{0,200}[a-z!?東é]") {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let row = runtime.block_on(async { House::with(&objective, &["it is done"], &[]).await.settled().await });
+        prop_assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
+        prop_assert!(row.iteration <= 5);
+    }
+}

@@ -1,0 +1,5 @@
+//! Runs on the built-in model from beginning to end.
+
+mod homework;
+mod house;
+mod tree;

@@ -1,0 +1,124 @@
+//! What people look at: a run as it stood after any event of its log. A fold of its own, lighter than the one
+//! that drives (no plans to carry out, no money to share out), so that it can be kept as a checkpoint and
+//! taken up again in the middle of the log. It decides nothing; tests hold it equal to the whole fold.
+
+mod canopy;
+mod snapshot;
+
+pub use canopy::{Canopy, Columns};
+
+use crate::batch::{IterationRow, RunRow, StepRow};
+use crate::event::Event;
+use crate::facts::{self, Fact};
+use crate::homework;
+use crate::projection::{self, Face};
+use crate::run::{Kind, Rules, Shared};
+use crate::task;
+use serde::{Deserialize, Serialize};
+
+/// Stored checkpoints of another format are folded anew.
+pub const FORMAT: i64 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct View {
+    shared: Shared,
+    body: Body,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Body {
+    /// Bounded in everything but ids: the machine's own state is light enough.
+    Homework {
+        state: Box<homework::State>,
+        iterations: Vec<IterationRow>,
+    },
+    Tree(Box<Canopy>),
+    Task(Box<task::State>),
+}
+
+impl View {
+    /// The view after a run's first event; `None` when the log does not begin with `run.queued`.
+    pub fn born(first: &Event) -> Option<View> {
+        let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
+        let body = match brief.kind {
+            Kind::Homework => Body::Homework { state: Box::default(), iterations: Vec::new() },
+            Kind::Tree => Body::Tree(Box::default()),
+            Kind::Task => Body::Task(Box::default()),
+        };
+        let mut view = View { shared: Shared::new(first.run_id, brief.clone(), first.at), body };
+        view.apply(first);
+        Some(view)
+    }
+
+    pub fn apply(&mut self, event: &Event) {
+        if let Body::Tree(canopy) = &mut self.body {
+            // Before the shared facts: whether a call was in flight is known only until it is settled.
+            canopy.apply(&self.shared, event);
+        }
+        self.shared.apply(event);
+        match &mut self.body {
+            Body::Homework { state, iterations } => {
+                state.apply(&self.shared, event);
+                for row in projection::iterations(self.shared.id, std::slice::from_ref(event)) {
+                    iterations.retain(|known| known.iteration != row.iteration);
+                    iterations.push(row);
+                }
+            }
+            Body::Task(state) => state.apply(&self.shared, event),
+            Body::Tree(_) => {}
+        }
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.shared.last_seq
+    }
+
+    pub fn iterations(&self) -> &[IterationRow] {
+        match &self.body {
+            Body::Homework { iterations, .. } => iterations,
+            Body::Tree(_) | Body::Task(_) => &[],
+        }
+    }
+
+    pub fn canopy(&self) -> Option<&Canopy> {
+        match &self.body {
+            Body::Tree(canopy) => Some(canopy),
+            Body::Homework { .. } | Body::Task(_) => None,
+        }
+    }
+
+    /// A task's steps so far.
+    pub fn steps(&self) -> Option<Vec<StepRow>> {
+        match &self.body {
+            Body::Task(state) => Some(state.rows(self.shared.id)),
+            Body::Homework { .. } | Body::Tree(_) => None,
+        }
+    }
+
+    /// The run object as it stood.
+    pub fn run(&self) -> RunRow {
+        match &self.body {
+            Body::Homework { state, .. } => {
+                let activity = self.shared.activity(|| state.activity(&self.shared));
+                projection::row(&self.shared, Face::homework(state), activity)
+            }
+            Body::Tree(canopy) => {
+                let activity = self.shared.activity(|| canopy.describe(&self.shared));
+                projection::row(&self.shared, canopy.face(), activity)
+            }
+            Body::Task(state) => {
+                let activity = self.shared.activity(|| state.activity(&self.shared));
+                projection::row(&self.shared, Face::task(state), activity)
+            }
+        }
+    }
+
+    /// To be kept. The text is a format of this version's own: see `FORMAT`.
+    pub fn encode(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    pub fn decode(text: &str) -> serde_json::Result<View> {
+        serde_json::from_str(text)
+    }
+}

@@ -1,0 +1,100 @@
+//! Events that were committed together, written out once: as server-sent events one after another, so that most
+//! listeners are sent a piece of this very text.
+
+use engine::event::{Event, StoredEvent};
+use engine::ids::{NodeId, RunId};
+
+#[derive(Debug)]
+pub struct Commit {
+    pub run: RunId,
+    pub first: u64,
+    pub last: u64,
+    /// The run's life took a turn: there is a `run.*` event among them.
+    pub turns: bool,
+    text: String,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    node: Option<NodeId>,
+    about_documents: bool,
+    /// Where the event's JSON begins and its frame ends.
+    json: u32,
+    end: u32,
+}
+
+/// One event of a commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    pub seq: u64,
+    pub node: Option<NodeId>,
+    pub about_documents: bool,
+    pub json: &'a str,
+}
+
+impl Commit {
+    pub fn of(run: RunId, events: &[Event]) -> Commit {
+        let mut commit = Commit::empty(run, events.first().map_or(1, |event| event.seq));
+        for event in events {
+            commit.add(event.seq, event.node_id, event.kind(), |out| event.write_json(out));
+        }
+        commit
+    }
+
+    pub fn of_stored(run: RunId, events: &[StoredEvent]) -> Commit {
+        let mut commit = Commit::empty(run, events.first().map_or(1, |event| event.seq));
+        for event in events {
+            commit.add(event.seq, event.node_id, &event.kind, |out| event.write_json(out));
+        }
+        commit
+    }
+
+    /// No events: only that the log reaches this far.
+    pub fn reaching(run: RunId, end: u64) -> Commit {
+        Commit::empty(run, end + 1)
+    }
+
+    fn empty(run: RunId, first: u64) -> Commit {
+        Commit { run, first, last: first - 1, turns: false, text: String::new(), lines: Vec::new() }
+    }
+
+    fn add(&mut self, seq: u64, node: Option<NodeId>, kind: &str, write: impl FnOnce(&mut String)) {
+        self.text.push_str("id: ");
+        self.text.push_str(&seq.to_string());
+        self.text.push_str("\ndata: ");
+        let json = self.text.len() as u32;
+        write(&mut self.text);
+        self.text.push_str("\n\n");
+        let about_documents = kind.contains("scratchpad") || kind.contains("artifact");
+        self.lines.push(Line { node, about_documents, json, end: self.text.len() as u32 });
+        self.turns |= kind.starts_with("run.");
+        self.last = seq;
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where in the text the events after `seq` begin.
+    pub fn after(&self, seq: u64) -> usize {
+        match self.skipped(seq) {
+            0 => 0,
+            skipped => self.lines.get(skipped - 1).map_or(self.text.len(), |line| line.end as usize),
+        }
+    }
+
+    pub fn events_after(&self, seq: u64) -> impl Iterator<Item = Told<'_>> {
+        self.lines.iter().zip(self.first..).skip(self.skipped(seq)).map(|(line, seq)| Told {
+            seq,
+            node: line.node,
+            about_documents: line.about_documents,
+            json: &self.text[line.json as usize..line.end as usize - 2],
+        })
+    }
+
+    fn skipped(&self, seq: u64) -> usize {
+        (seq + 1).saturating_sub(self.first) as usize
+    }
+}

@@ -1,0 +1,119 @@
+//! People and subagents, as far as the caller may know them; and what a run can be given: models and tools.
+
+use super::caller::{Asked, Caller, Sent};
+use super::problems::Problem;
+use super::route::Access::{Admin, Read};
+use super::route::Route;
+use super::shape::{count, flag, form, list as list_of, nullable, one_of, open, page, record, text, whole};
+use super::{Answer, House, Page, records, runs};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::actor::ActorKind;
+use engine::ids::ActorId;
+use engine::workspace::ActorRecord;
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+const MAX_PAGE: usize = 200;
+
+pub fn routes() -> Vec<Route> {
+    let model = record(
+        [
+            ("name", text()),
+            ("provider", text()),
+            ("model", text()),
+            ("context_window", count()),
+            ("max_output", count()),
+            ("profiles", list_of(one_of(["fast", "balanced", "powerful"]))),
+        ],
+        [("price", open())],
+    );
+    let tool = record(
+        [
+            ("name", text()),
+            ("description", text()),
+            ("class", one_of(["read-only", "idempotent", "once"])),
+            ("read", flag()),
+            ("schema", open()),
+        ],
+        [],
+    );
+    vec![
+        Route::get("/api/actors", Read, "Yourself and those you share a project with; everybody for an admin", list)
+            .asks("cursor", super::shape::id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(records::actor())),
+        Route::post("/api/actors", Admin, "A new person", create)
+            .takes(form([("handle", text())], [("name", nullable(text()))]))
+            .gives(201, records::actor()),
+        Route::get("/api/models", Read, "Models that are set up; any other of a provider may be named too", models)
+            .gives(200, page(model)),
+        Route::get("/api/tools", Read, "What runs may be allowed to do", tools).gives(200, page(tool)),
+    ]
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    cursor: Option<ActorId>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<ActorRecord>>> {
+    let mut known = match caller.is_admin() {
+        true => house.store.actors().await?,
+        false => house.keys.acquaintances(caller.id()).await?,
+    };
+    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    known.retain(|actor| query.cursor.is_none_or(|cursor| actor.id > cursor));
+    known.truncate(limit + 1);
+    Ok(Json(Page::cut(known, limit, |actor| actor.id.to_string())))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewActor {
+    handle: String,
+    name: Option<String>,
+}
+
+async fn create(
+    State(house): State<Arc<House>>,
+    _caller: Caller,
+    Sent(new): Sent<NewActor>,
+) -> Answer<(StatusCode, Json<ActorRecord>)> {
+    house.desk()?;
+    let handle = new.handle;
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
+        return Err(Problem::invalid(
+            "bad_handle",
+            format!("handle {handle:?} cannot be used; it must have 1 to 64 lower-case letters, digits and dashes"),
+        ));
+    }
+    if house.store.actor(&handle).await?.is_some() {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "handle_taken",
+            format!("there is already an actor {handle}; nothing was changed"),
+        ));
+    }
+    let name = new.name.unwrap_or_else(|| handle.clone());
+    let actor =
+        ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
+    house.store.create_actor(actor.clone()).await?;
+    Ok((StatusCode::CREATED, Json(actor)))
+}
+
+async fn models(State(house): State<Arc<House>>, _caller: Caller) -> Json<Page<Value>> {
+    Json(Page { items: house.catalogue.offered().await, next_cursor: None })
+}
+
+async fn tools(State(house): State<Arc<House>>, _caller: Caller) -> Json<Page<Value>> {
+    Json(Page { items: house.catalogue.described_tools(), next_cursor: None })
+}

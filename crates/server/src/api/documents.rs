@@ -1,0 +1,271 @@
+//! Documents: people's own, which they edit, and the platform's, which they read.
+
+use super::caller::{Asked, Caller, Id, Sent};
+use super::problems::Problem;
+use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, anything, count, form, id, nullable, open, page, record, text, time, whole, words};
+use super::version::{Expected, Versioned, write};
+use super::{Answer, House, Page, records, runs};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
+use engine::workspace::{Change, DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
+use runtime::ports::{DocumentFilter, DocumentVersion};
+use runtime::removal::Removed;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+const DEFAULT_TYPE: &str = "document.note";
+const MAX_TYPE: usize = 100;
+/// Theirs who stamp them on.
+const PLATFORM_PROPS: [&str; 4] = [DOC_ROLE, "homework_run_id", "branch_id", "iteration"];
+
+pub fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/documents/{id}";
+    let limit = || whole(1, MAX_PAGE as i64);
+    let new = form(
+        [("title", words(MAX_TITLE)), ("project_id", id())],
+        [("content", text()), ("parent_document_id", id()), ("type_key", type_key()), ("props", open())],
+    );
+    vec![
+        Route::get("/api/documents", Read, "Documents, newest first, without their text", list)
+            .asks("project_id", id())
+            .asks("type_key", type_key())
+            .asks("run_id", id())
+            .asks("cursor", id())
+            .asks("limit", limit())
+            .gives(200, page(records::document())),
+        Route::post("/api/documents", Run, "A new document", create)
+            .takes(new)
+            .gives(201, records::document())
+            .refuses([404]),
+        Route::get(ONE, Read, "A document", show).gives(200, records::document()),
+        Route::patch(ONE, Run, "Change a document; props are merged key by key", edit)
+            .header("If-Match", text())
+            .takes(form([], [("title", words(MAX_TITLE)), ("content", text()), ("props", open())]))
+            .gives(200, records::document())
+            .refuses([412, 428]),
+        Route::delete(ONE, Run, "Remove a document with its versions", remove).gives_nothing(204),
+        Route::get("/api/documents/{id}/entries", Read, "A scratchpad's entries, newest first", entries)
+            .asks("before", count())
+            .asks("limit", limit())
+            .gives(200, page(entry())),
+        Route::get("/api/documents/{id}/versions", Read, "A document's versions, newest first", versions)
+            .asks("before", count())
+            .asks("limit", limit())
+            .gives(200, page(version_shape())),
+    ]
+}
+
+fn type_key() -> Shape {
+    json!({"type": "string", "pattern": "^[a-z0-9_.]{1,100}$"})
+}
+
+fn entry() -> Shape {
+    record(
+        [
+            ("document_id", id()),
+            ("position", count()),
+            ("key", text()),
+            ("markdown", text()),
+            ("run_id", nullable(id())),
+            ("seq", nullable(count())),
+            ("created_at", time()),
+        ],
+        [],
+    )
+}
+
+fn version_shape() -> Shape {
+    record(
+        [
+            ("version", count()),
+            ("title", text()),
+            ("content", text()),
+            ("run_id", nullable(id())),
+            ("seq", anything()),
+            ("at", time()),
+        ],
+        [],
+    )
+}
+
+async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
+    house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
+}
+
+/// Only its run writes it; it can be read, linked to and copied.
+fn own(document: Document) -> Answer<Document> {
+    match document.is_platform() {
+        true => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "platform_document",
+            "this document is kept by its run, which alone writes it; nothing was changed",
+        )),
+        false => Ok(document),
+    }
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    project_id: Option<ProjectId>,
+    type_key: Option<String>,
+    run_id: Option<RunId>,
+    cursor: Option<DocumentId>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<Document>>> {
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let filter = DocumentFilter {
+        project_id: query.project_id,
+        type_key: query.type_key,
+        run_id: query.run_id,
+        before: query.cursor,
+        limit: limit + 1,
+    };
+    let found = house.store.documents(&caller.scope(), filter).await?;
+    Ok(Json(Page::cut(found, limit, |document| document.id.to_string())))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewDocument {
+    title: String,
+    project_id: ProjectId,
+    #[serde(default)]
+    content: String,
+    parent_document_id: Option<DocumentId>,
+    type_key: Option<String>,
+    #[serde(default)]
+    props: Map<String, Value>,
+}
+
+async fn create(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewDocument>,
+) -> Answer<Versioned<Document>> {
+    let project_id = projects::visible(&house, &caller, new.project_id).await?.id;
+    let id: DocumentId = runs::mint(&house);
+    let mut mutations = vec![Mutation::CreateDocument {
+        id,
+        project_id,
+        title: titled(&new.title)?,
+        type_key: typed(new.type_key)?,
+        content: new.content,
+        props: Value::Object(own_props(new.props)?),
+    }];
+    if let Some(parent) = new.parent_document_id {
+        let src = visible(&house, &caller, parent).await?.id.0;
+        let (edge, rel): (EdgeId, _) = (runs::mint(&house), DOCUMENT_HAS_DOCUMENT.to_owned());
+        mutations.push(Mutation::Link { id: edge, project_id, src, dst: id.0, rel, props: json!({}) });
+    }
+    let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
+    write(&house, mutations.into_iter().map(change).collect()).await?;
+    Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
+}
+
+fn typed(key: Option<String>) -> Answer<String> {
+    let key = key.unwrap_or_else(|| DEFAULT_TYPE.into());
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+    match (1..=MAX_TYPE).contains(&key.len()) && key.chars().all(fits) {
+        true => Ok(key),
+        false => Err(Problem::invalid("bad_type_key", "a type_key has 1 to 100 characters of a-z, 0-9, _ and .")),
+    }
+}
+
+/// What callers may set; the rest is the platform's to say.
+pub fn own_props(props: Map<String, Value>) -> Answer<Map<String, Value>> {
+    match PLATFORM_PROPS.iter().find(|key| props.contains_key(**key)) {
+        Some(key) => Err(Problem::invalid("bad_props", format!("props may not contain {key}: the platform sets it"))),
+        None => Ok(props),
+    }
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Versioned<Document>> {
+    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DocumentPatch {
+    title: Option<String>,
+    content: Option<String>,
+    props: Option<Map<String, Value>>,
+}
+
+async fn edit(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+    expected: Expected,
+    Sent(patch): Sent<DocumentPatch>,
+) -> Answer<Versioned<Document>> {
+    let document = own(visible(&house, &caller, id).await?)?;
+    expected.check(&document)?;
+    let mutation = Mutation::UpdateDocument {
+        id,
+        expected_version: Some(document.version),
+        title: patch.title.as_deref().map(titled).transpose()?,
+        content: patch.content,
+        props: patch.props.map(own_props).transpose()?.map(Value::Object),
+    };
+    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+}
+
+async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
+    house.desk()?;
+    own(visible(&house, &caller, id).await?)?;
+    match house.removal.remove_document(id).await? {
+        Removed::Done => Ok(StatusCode::NO_CONTENT),
+        _ => Err(Problem::not_found("document")),
+    }
+}
+
+#[derive(Deserialize)]
+struct PartQuery {
+    before: Option<i64>,
+    limit: Option<usize>,
+}
+
+async fn entries(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+    Asked(query): Asked<PartQuery>,
+) -> Answer<Json<Page<Entry>>> {
+    visible(&house, &caller, id).await?;
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let found = house.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
+    Ok(Json(Page::cut(found, limit, |entry| entry.position.to_string())))
+}
+
+async fn versions(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+    Asked(query): Asked<PartQuery>,
+) -> Answer<Json<Page<Value>>> {
+    visible(&house, &caller, id).await?;
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let mut found = house.store.versions(&caller.scope(), id).await?;
+    found.retain(|version| query.before.is_none_or(|before| version.version < before));
+    found.truncate(limit + 1);
+    let page = Page::cut(found, limit, |version| version.version.to_string());
+    Ok(Json(Page { items: page.items.into_iter().map(version).collect(), next_cursor: page.next_cursor }))
+}
+
+fn version(version: DocumentVersion) -> Value {
+    let DocumentVersion { version, title, content, run_id, seq, at } = version;
+    json!({"version": version, "title": title, "content": content, "run_id": run_id, "seq": seq, "at": at})
+}

@@ -1,0 +1,180 @@
+//! What a network request must pass whatever it asks for: it names this server, it comes from this server's own pages or
+//! from no page at all, and its answer tells browsers to be careful.
+
+use super::House;
+use super::pace::Pace;
+use super::problems::Problem;
+use super::validity::Validity;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// The network side of a house.
+pub struct Front {
+    /// What people call this server, where that is not its address.
+    pub public: Option<PublicUrl>,
+    /// Where it listens, once it does.
+    pub listening: OnceLock<SocketAddr>,
+    pub validity: Arc<Validity>,
+    /// Failed logins, by address.
+    pub logins: Pace,
+    /// Tokens that were never ours, by address.
+    pub guesses: Pace,
+    /// New runs, by actor.
+    pub starts: Pace,
+}
+
+impl Front {
+    pub fn new(public: Option<PublicUrl>, validity: Arc<Validity>) -> Front {
+        Front {
+            public,
+            listening: OnceLock::new(),
+            validity,
+            logins: Pace::new(20, 0.2),
+            guesses: Pace::new(1_000, 20.0),
+            starts: Pace::new(300, 5.0),
+        }
+    }
+
+    /// Where people reach it.
+    pub fn url(&self) -> Option<String> {
+        let own = || self.listening.get().map(|address| format!("http://{address}"));
+        self.public.as_ref().map(|public| public.origin.clone()).or_else(own)
+    }
+
+    /// A page of another site can make a browser call us by a name of its own choosing, never by an address.
+    fn is_named(&self, authority: &str) -> bool {
+        let host = host_of(authority);
+        let loopback_only = self.listening.get().is_none_or(|address| address.ip().is_loopback());
+        match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => address.is_loopback() || !loopback_only,
+            Err(_) => {
+                host.eq_ignore_ascii_case("localhost")
+                    || self.public.as_ref().is_some_and(|public| host.eq_ignore_ascii_case(host_of(public.authority())))
+            }
+        }
+    }
+
+    fn is_own(&self, origin: &str, authority: &str) -> bool {
+        let named = origin.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
+        named.is_some_and(|(_, of_origin)| of_origin.eq_ignore_ascii_case(authority))
+            || self.public.as_ref().is_some_and(|public| public.origin.eq_ignore_ascii_case(origin))
+    }
+
+    fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        let given = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let authority = given.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or_default();
+        if !self.is_named(authority) {
+            return Err(Problem::new(
+                StatusCode::MISDIRECTED_REQUEST,
+                "unknown_host",
+                "this server is not known by the name in the Host header; set PLEACH_PUBLIC_URL to the name people use",
+            ));
+        }
+        let foreign =
+            || Problem::new(StatusCode::FORBIDDEN, "foreign_origin", "pages of other origins may not call this server");
+        match origin(headers) {
+            // A page that sends no referrer may send no origin either; browsers still say whether it is ours.
+            Some("null") if site(headers) == Some("same-origin") => {}
+            Some(origin) if !self.is_own(origin, authority) => return Err(foreign()),
+            _ => {}
+        }
+        match site(headers) {
+            None | Some("same-origin" | "none") => Ok(()),
+            Some(_) if method.is_safe() => Ok(()),
+            Some(_) => Err(foreign()),
+        }
+    }
+}
+
+/// `https://pleach.example.org`, without a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl {
+    pub origin: String,
+}
+
+impl PublicUrl {
+    pub fn parse(text: &str) -> Option<PublicUrl> {
+        let origin = text.trim_end_matches('/');
+        let uri: Uri = origin.parse().ok()?;
+        let plain = matches!(uri.scheme_str(), Some("http" | "https")) && uri.path() == "/" && uri.query().is_none();
+        (plain && uri.authority().is_some_and(|authority| !authority.as_str().contains('@')))
+            .then(|| PublicUrl { origin: origin.to_ascii_lowercase() })
+    }
+
+    pub fn is_secure(&self) -> bool {
+        self.origin.starts_with("https:")
+    }
+
+    fn authority(&self) -> &str {
+        self.origin.split_once("://").map_or(self.origin.as_str(), |(_, authority)| authority)
+    }
+}
+
+/// Without the port.
+fn host_of(authority: &str) -> &str {
+    match authority.rfind(':') {
+        Some(colon) if !authority[colon..].contains(']') => &authority[..colon],
+        _ => authority,
+    }
+}
+
+fn origin(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("unreadable"))
+}
+
+fn site(headers: &HeaderMap) -> Option<&str> {
+    headers.get("sec-fetch-site").map(|site| site.to_str().unwrap_or("unreadable"))
+}
+
+/// Does the browser say that one of our own pages sent this? Cookies count for changes only then.
+pub fn from_own_page(headers: &HeaderMap) -> bool {
+    // What they say has been compared already; here it matters that they say something.
+    origin(headers).is_some_and(|origin| origin != "null") || site(headers) == Some("same-origin")
+}
+
+/// Nothing from elsewhere, no inline script, no framing. Svelte makes its templates under the one policy named here.
+const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+    connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
+
+const CAREFUL: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// Around the whole router of the open door, what it does not know included.
+pub async fn receive(State(house): State<Arc<House>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let number = format!("{:016x}", rand::random::<u64>());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = match house.front.check(request.method(), request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in CAREFUL {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    if path.starts_with("/api") {
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    }
+    if let Ok(number) = HeaderValue::from_str(&number) {
+        headers.insert("x-request-id", number);
+    }
+    // Never the query: codes and tokens may be in it.
+    let (status, ms) = (response.status().as_u16(), started.elapsed().as_millis() as u64);
+    tracing::info!(request = %number, %method, path, status, ms, "answered");
+    response
+}
+
+#[cfg(test)]
+mod tests;

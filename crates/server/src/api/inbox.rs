@@ -1,0 +1,99 @@
+//! Questions of all runs in one list: what waits for a person.
+
+use super::caller::{Asked, Caller};
+use super::route::Access::Read;
+use super::route::Route;
+use super::shape::{id, nullable, page, record, text, whole};
+use super::{Answer, House, Page, records};
+use axum::Json;
+use axum::extract::State;
+use engine::batch::RunRow;
+use engine::ids::{NodeId, RunId};
+use runtime::ports::RunFilter;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 200;
+
+pub fn routes() -> Vec<Route> {
+    let from = record(
+        [
+            ("run_id", id()),
+            ("kind", text()),
+            ("objective", text()),
+            ("status", text()),
+            ("node_title", nullable(text())),
+        ],
+        [],
+    );
+    let asking = serde_json::json!({"allOf": [records::question(), from]});
+    let route = Route::get("/api/questions", Read, "Questions of all runs, newest run first", questions)
+        .asks("open", whole(0, 1))
+        .asks("cursor", id())
+        .asks("limit", whole(1, MAX_PAGE as i64))
+        .gives(200, page(asking));
+    vec![route]
+}
+
+/// A question with where it comes from.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Asking {
+    pub run_id: RunId,
+    pub kind: String,
+    pub objective: String,
+    pub status: String,
+    /// The title of the node that asks, in a tree.
+    pub node_title: Option<String>,
+    #[serde(flatten)]
+    pub question: Value,
+}
+
+#[derive(Deserialize)]
+struct InboxQuery {
+    /// 1: only those that can still be answered.
+    #[serde(default)]
+    open: u8,
+    /// The last run of the page before.
+    cursor: Option<RunId>,
+    limit: Option<usize>,
+}
+
+/// Runs are taken newest first, `limit` at a time; one page holds all questions of its runs.
+async fn questions(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<InboxQuery>,
+) -> Answer<Json<Page<Asking>>> {
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let open = query.open != 0;
+    let filter = RunFilter { asking: open, before: query.cursor, limit, ..RunFilter::default() };
+    let runs = house.store.runs(&caller.scope(), filter).await?;
+    let next_cursor = runs.last().filter(|_| runs.len() == limit).map(|run| run.id.to_string());
+    let mut items = Vec::new();
+    for run in &runs {
+        for question in run.questions.as_array().into_iter().flatten() {
+            if !open || question["answer"].is_null() {
+                items.push(asking(&house, &caller, run, question).await?);
+            }
+        }
+    }
+    Ok(Json(Page { items, next_cursor }))
+}
+
+async fn asking(house: &House, caller: &Caller, run: &RunRow, question: &Value) -> Answer<Asking> {
+    let node: Option<NodeId> = question["node_id"].as_str().and_then(|id| id.parse().ok());
+    let node = match node {
+        Some(node) => house.store.node(&caller.scope(), run.id, node).await?,
+        None => None,
+    };
+    Ok(Asking {
+        run_id: run.id,
+        kind: run.kind.name().into(),
+        objective: run.objective.clone(),
+        status: run.status.name().into(),
+        node_title: node.map(|node| node.title),
+        question: question.clone(),
+    })
+}

@@ -1,0 +1,184 @@
+//! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
+
+use super::caller::{Asked, Caller, Sent};
+use super::door::{self, COOKIE, recognize_as, slow};
+use super::front::PublicUrl;
+use super::problems::Problem;
+use super::route::Access::{Admin, Public, Read};
+use super::route::Route;
+use super::secret::Secret;
+use super::shape::{form, list, nullable, one_of, record, text, time};
+use super::tokens::{keep, scopes};
+use super::{Answer, House, records};
+use axum::Json;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::ids::ActorId;
+use engine::time::Timestamp;
+use engine::workspace::ActorRecord;
+use runtime::keys::{Grant, Key, KeyKind};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const SESSION_MS: i64 = 30 * 24 * 3_600_000;
+const CODE_MS: i64 = 24 * 3_600_000;
+
+pub fn routes() -> Vec<Route> {
+    let session = record(
+        [
+            ("actor", records::actor()),
+            ("scopes", list(one_of(Grant::ALL.iter().map(|grant| grant.name())))),
+            ("expires_at", nullable(time())),
+        ],
+        [],
+    );
+    vec![
+        Route::get("/login", Public, "The way in for the link with a one-time code", follow)
+            .asks("code", text())
+            .gives_nothing(303),
+        Route::post("/login", Public, "Open a browser session with a token or a one-time code", log_in)
+            .takes(form([], [("token", text()), ("code", text())]))
+            .gives(200, session.clone())
+            .refuses([401]),
+        Route::post("/logout", Read, "End the session this request came with", log_out).gives_nothing(204),
+        Route::get("/api/session", Read, "Who you are here, and what you may do", whoever).gives(200, session),
+        Route::post("/api/login-codes", Admin, "A one-time code that opens a browser session as you", make_code)
+            .gives(201, record([("code", text()), ("url", nullable(text())), ("expires_at", time())], [])),
+    ]
+}
+
+/// A one-time code, and the link people click.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CodeView {
+    pub code: String,
+    pub url: Option<String>,
+    pub expires_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct SessionView {
+    actor: ActorRecord,
+    scopes: Vec<&'static str>,
+    expires_at: Option<Timestamp>,
+}
+
+async fn make_code(State(house): State<Arc<House>>, caller: Caller) -> Answer<(StatusCode, Json<CodeView>)> {
+    house.desk()?;
+    let expires_at = house.clock.now().plus_ms(CODE_MS);
+    let name = "one-time login".to_owned();
+    let (secret, _) = keep(&house, caller.id(), KeyKind::Code, None, name, Grant::Admin, Some(expires_at)).await?;
+    let code = secret.reveal().to_owned();
+    let url = house.front.url().map(|url| format!("{url}/login?code={code}"));
+    Ok((StatusCode::CREATED, Json(CodeView { code, url, expires_at })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    #[serde(default)]
+    token: Option<String>,
+    #[serde(default)]
+    code: Option<String>,
+}
+
+type Peer = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
+
+async fn log_in(State(house): State<Arc<House>>, peer: Peer, Sent(login): Sent<Login>) -> Answer<Response> {
+    let opened = match (login.token, login.code) {
+        (Some(secret), None) | (None, Some(secret)) => open(&house, &secret).await,
+        _ => return Err(Problem::invalid("bad_login", "give either a token or a code")),
+    };
+    let (cookie, session) = opened.map_err(|problem| guessed(&house, peer, problem))?;
+    Ok(([(header::SET_COOKIE, cookie)], Json(session)).into_response())
+}
+
+/// Who guesses has to wait longer and longer.
+fn guessed(house: &House, peer: Peer, problem: Problem) -> Problem {
+    let address = peer.map_or_else(String::new, |axum::Extension(ConnectInfo(address))| address.ip().to_string());
+    match problem.status {
+        StatusCode::UNAUTHORIZED => slow(&house.front.logins, &address).err().unwrap_or(problem),
+        _ => problem,
+    }
+}
+
+/// A new session for whoever holds this token, or this code for the first time.
+async fn open(house: &House, text: &str) -> Answer<(String, SessionView)> {
+    house.desk()?;
+    let caller = recognize_as(house, text.trim(), &[KeyKind::Token, KeyKind::Code]).await.map_err(not_accepted)?;
+    let Some(key) = caller.key() else { return Err(door::unauthorized()) };
+    let now = house.clock.now();
+    if key.kind == KeyKind::Code && !house.keys.revoke_key(key.id, now).await? {
+        return Err(not_accepted(door::unauthorized()));
+    }
+    let own_end = now.plus_ms(SESSION_MS);
+    let (parent, end) = match key.kind {
+        KeyKind::Token => (Some(key.id), key.expires_at.map_or(own_end, |end| end.min(own_end))),
+        _ => (None, own_end),
+    };
+    let (secret, session) = session_of(house, caller.id(), parent, key, end).await?;
+    let cookie = cookie(secret.reveal(), (end.since(now) / 1000).max(1), house.front.public.as_ref());
+    Ok((cookie, SessionView { actor: caller.record.clone(), scopes: scopes(session.grant), expires_at: Some(end) }))
+}
+
+async fn session_of(
+    house: &House,
+    actor: ActorId,
+    parent: Option<engine::ids::KeyId>,
+    key: &Key,
+    end: Timestamp,
+) -> Answer<(Secret, Key)> {
+    let name = format!("browser session ({})", key.name);
+    keep(house, actor, KeyKind::Session, parent, name, key.grant, Some(end)).await
+}
+
+fn not_accepted(problem: Problem) -> Problem {
+    match problem.status {
+        StatusCode::UNAUTHORIZED => Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "login_failed",
+            "this token or code is not valid, or the code was used before; `pleach token link` prints a new link",
+        ),
+        _ => problem,
+    }
+}
+
+/// Set and cleared with the same attributes.
+fn cookie(value: &str, seconds: i64, public: Option<&PublicUrl>) -> String {
+    let secure = if public.is_some_and(PublicUrl::is_secure) { "; Secure" } else { "" };
+    format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
+}
+
+/// A token outlives its use in a browser; only sessions end here.
+async fn log_out(State(house): State<Arc<House>>, caller: Caller) -> Answer<Response> {
+    if let Some(key) = caller.key().filter(|key| key.kind == KeyKind::Session) {
+        house.keys.revoke_key(key.id, house.clock.now()).await?;
+    }
+    let cleared = cookie("", 0, house.front.public.as_ref());
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
+}
+
+async fn whoever(caller: Caller) -> Json<SessionView> {
+    let grant = caller.key().map_or(Grant::Admin, |key| key.grant);
+    let expires_at = caller.key().and_then(|key| key.expires_at);
+    Json(SessionView { actor: caller.record, scopes: scopes(grant), expires_at })
+}
+
+#[derive(Deserialize)]
+struct FollowQuery {
+    code: Option<String>,
+}
+
+/// A link from the terminal logs in at once. The application itself tells those whom this did not let in.
+async fn follow(State(house): State<Arc<House>>, peer: Peer, Asked(query): Asked<FollowQuery>) -> Answer<Response> {
+    let home = (header::LOCATION, "/".to_owned());
+    let Some(code) = query.code else { return Ok((StatusCode::SEE_OTHER, [home]).into_response()) };
+    match open(&house, &code).await.map_err(|problem| guessed(&house, peer, problem)) {
+        Ok((cookie, _)) => Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), home]).into_response()),
+        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => {
+            Ok((StatusCode::SEE_OTHER, [home]).into_response())
+        }
+        Err(problem) => Err(problem),
+    }
+}

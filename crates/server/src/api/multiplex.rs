@@ -1,0 +1,323 @@
+//! Several topics in one stream, so that a browser tab needs one connection: runs as they change, the logs of some of
+//! them, notifications. One cursor covers all of them.
+
+use super::caller::Caller;
+use super::problems::Problem;
+use super::stream::{HELLO, aside, or_beat};
+use super::tail::{Heard, Tail};
+use super::{Answer, House};
+use axum::body::Bytes;
+use engine::ids::{ActorId, RunId};
+use engine::time::Timestamp;
+use engine::workspace::Scope;
+use futures::FutureExt;
+use futures::future::select_all;
+use runtime::ports::StoreError;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::time::Instant;
+
+const MOST_TOPICS: usize = 50;
+/// A busy run is shown this often, not at every event.
+const BETWEEN_SHOWINGS: Duration = Duration::from_millis(250);
+/// Runs are stamped by the clocks of those who drive them.
+const CLOCKS_DIFFER_MS: i64 = 5_000;
+const NEWEST: usize = 20;
+const MOST_TOLD: usize = 200;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// Every run that may be seen, as it changes.
+    Runs,
+    /// The log of one run, after a seq or from now on.
+    Run(RunId, Option<u64>),
+    Notifications,
+}
+
+/// `runs,run:ID,run:ID@SEQ,notifications`
+pub fn parse(text: &str) -> Result<Vec<Topic>, String> {
+    let topics: Vec<Topic> =
+        text.split(',').map(str::trim).filter(|topic| !topic.is_empty()).map(topic).collect::<Result<_, _>>()?;
+    match topics.len() {
+        0 => Err("topics is empty; give some of runs, run:ID, run:ID@SEQ, notifications".into()),
+        many if many > MOST_TOPICS => {
+            Err(format!("{many} topics were asked for; at most {MOST_TOPICS} fit one stream"))
+        }
+        _ => Ok(topics),
+    }
+}
+
+fn topic(text: &str) -> Result<Topic, String> {
+    let unknown = || format!("there is no topic {text}; topics are runs, run:ID, run:ID@SEQ, notifications");
+    match text {
+        "runs" => Ok(Topic::Runs),
+        "notifications" => Ok(Topic::Notifications),
+        _ => {
+            let of = text.strip_prefix("run:").ok_or_else(unknown)?;
+            let (id, after) = match of.split_once('@') {
+                Some((id, after)) => (id, Some(after.parse().map_err(|_| unknown())?)),
+                None => (of, None),
+            };
+            Ok(Topic::Run(id.parse().map_err(|_| unknown())?, after))
+        }
+    }
+}
+
+/// Where a reader is in every topic: `seq.seq-time`, the logs in the order they were asked for. Opaque outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cursor {
+    seqs: Vec<u64>,
+    at: Timestamp,
+}
+
+impl Cursor {
+    fn parse(text: &str, logs: usize) -> Option<Cursor> {
+        let (seqs, at) = text.split_once('-')?;
+        let seqs: Vec<u64> = match seqs {
+            "" => Vec::new(),
+            seqs => seqs.split('.').map(str::parse).collect::<Result<_, _>>().ok()?,
+        };
+        let at = Timestamp(at.parse().ok()?);
+        (seqs.len() == logs).then_some(Cursor { seqs, at })
+    }
+
+    fn text(&self) -> String {
+        let seqs: Vec<String> = self.seqs.iter().map(u64::to_string).collect();
+        format!("{}-{}", seqs.join("."), self.at.0)
+    }
+}
+
+pub struct Multiplex {
+    house: Arc<House>,
+    reader: ActorId,
+    tails: Vec<Tail>,
+    cursor: Cursor,
+    stirs: Option<Receiver<RunId>>,
+    shows_runs: bool,
+    notifies: bool,
+    /// Runs that changed since they were last shown.
+    stirred: BTreeSet<RunId>,
+    /// Runs this reader was shown: one that is gone is missed by nobody else.
+    shown: BTreeSet<RunId>,
+    /// Notifications it was told, by id.
+    told: BTreeSet<String>,
+    show_at: Instant,
+    ready: VecDeque<Bytes>,
+    ended: bool,
+}
+
+impl Multiplex {
+    pub async fn open(
+        house: Arc<House>,
+        caller: &Caller,
+        topics: Vec<Topic>,
+        last_seen: Option<&str>,
+    ) -> Answer<Multiplex> {
+        let logs = topics.iter().filter(|topic| matches!(topic, Topic::Run(..))).count();
+        let resumed = last_seen.map(|text| {
+            let unusable =
+                || format!("{text} is no cursor of these topics; open the stream anew without Last-Event-ID");
+            Cursor::parse(text, logs).ok_or_else(|| Problem::invalid("bad_cursor", unusable()))
+        });
+        let resumed = resumed.transpose()?;
+        let (shows_runs, notifies) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
+        // Heard from here on, before anything is read.
+        let stirs = (shows_runs || notifies).then(|| house.live.stirs());
+        let mut tails = Vec::with_capacity(logs);
+        for topic in topics {
+            let Topic::Run(run, after) = topic else { continue };
+            let row = caller.run(&house, run).await?;
+            let reached = resumed.as_ref().map(|cursor| cursor.seqs[tails.len()]);
+            tails.push(Tail::new(&house, caller, run, reached.or(after).unwrap_or(row.last_seq)));
+        }
+        let at = resumed.map_or_else(|| house.clock.now(), |cursor| cursor.at);
+        let cursor = Cursor { seqs: tails.iter().map(|tail| tail.after).collect(), at };
+        let stirred = match shows_runs || notifies {
+            true => changed_since(&house, at).await?,
+            false => BTreeSet::new(),
+        };
+        Ok(Multiplex {
+            reader: caller.id(),
+            house,
+            tails,
+            cursor,
+            stirs,
+            shows_runs,
+            notifies,
+            stirred,
+            shown: BTreeSet::new(),
+            told: BTreeSet::new(),
+            show_at: Instant::now(),
+            ready: VecDeque::from([HELLO]),
+            ended: false,
+        })
+    }
+
+    /// `None` ends the stream; the reader comes back with the last id it saw.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            if self.ended {
+                return None;
+            }
+            let happened = match or_beat(self.something()).await {
+                Ok(happened) => happened,
+                Err(beat) => return Some(beat),
+            };
+            if let Err(error) = self.take(happened).await {
+                tracing::warn!(%error, "a stream ended: the database could not be read");
+                return None;
+            }
+        }
+    }
+
+    async fn something(&mut self) -> Happened {
+        let stirred = !self.stirred.is_empty();
+        tokio::select! {
+            (index, heard) = next_of(&mut self.tails) => Happened::Heard(index, heard),
+            run = stir(&mut self.stirs) => Happened::Stirred(run),
+            () = tokio::time::sleep_until(self.show_at), if stirred => Happened::Time,
+        }
+    }
+
+    async fn take(&mut self, happened: Happened) -> Result<(), StoreError> {
+        match happened {
+            Happened::Heard(index, heard) => self.hear(index, heard?),
+            Happened::Stirred(Ok(run)) => drop(self.stirred.insert(run)),
+            Happened::Stirred(Err(_)) => self.stirred.extend(changed_since(&self.house, self.cursor.at).await?),
+            Happened::Time => self.show().await?,
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, index: usize, heard: Heard) {
+        match heard {
+            Heard::Events(commit, after) => {
+                let mut frames = String::with_capacity(commit.text().len() + 64);
+                for told in commit.events_after(after) {
+                    self.cursor.seqs[index] = told.seq;
+                    frames.push_str(&format!("id: {}\ndata: {}\n\n", self.cursor.text(), told.json));
+                }
+                self.ready.push_back(frames.into());
+            }
+            Heard::CaughtUp => {}
+            Heard::Barred => self.ended = true,
+            Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
+            Heard::Behind => {
+                let Tail { run, after, .. } = &self.tails[index];
+                self.ready.push_back(aside("behind", format_args!("{{\"run_id\":\"{run}\",\"after\":{after}}}")));
+            }
+        }
+    }
+
+    /// Everything that changed, as it stands now. Only the last frame moves the cursor: who is cut off before it is
+    /// shown all of them again.
+    async fn show(&mut self) -> Result<(), StoreError> {
+        self.show_at = Instant::now() + BETWEEN_SHOWINGS;
+        let (now, stirred) = (self.house.clock.now(), std::mem::take(&mut self.stirred));
+        let mut shown = Vec::new();
+        if self.shows_runs {
+            for run in stirred {
+                shown.extend(self.run(run).await?);
+            }
+        }
+        if self.notifies {
+            shown.extend(self.fresh_notices().await?);
+        }
+        let last = shown.len().saturating_sub(1);
+        for (index, (event, json)) in shown.into_iter().enumerate() {
+            if index == last {
+                self.cursor.at = now;
+            }
+            let id = self.cursor.text();
+            self.ready.push_back(format!("id: {id}\nevent: {event}\ndata: {json}\n\n").into());
+        }
+        Ok(())
+    }
+
+    async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
+        Ok(match self.house.store.run(&Scope::Actor(self.reader), run).await? {
+            Some(row) => {
+                self.shown.insert(run);
+                serde_json::to_string(&row).ok().map(|json| ("run", json))
+            }
+            None => self.shown.remove(&run).then(|| ("run_gone", format!("{{\"id\":\"{run}\"}}"))),
+        })
+    }
+
+    /// By their own time, which is a little before they were stored: one that was told already is not told again.
+    async fn fresh_notices(&mut self) -> Result<Vec<(&'static str, String)>, StoreError> {
+        let since = self.cursor.at.plus_ms(-CLOCKS_DIFFER_MS);
+        let newest = self.house.post.notices(self.reader, false, None, NEWEST).await?;
+        let mut fresh = Vec::new();
+        for notice in newest.into_iter().rev().filter(|notice| notice.row.at >= since) {
+            if self.told.insert(notice.id.clone()) {
+                fresh.extend(serde_json::to_string(&notice).ok().map(|json| ("notification", json)));
+            }
+        }
+        while self.told.len() > MOST_TOLD {
+            // Ids begin with the run, and runs are numbered in time.
+            self.told.pop_first();
+        }
+        Ok(fresh)
+    }
+}
+
+enum Happened {
+    Heard(usize, Result<Heard, StoreError>),
+    Stirred(Result<RunId, RecvError>),
+    Time,
+}
+
+async fn next_of(tails: &mut [Tail]) -> (usize, Result<Heard, StoreError>) {
+    if tails.is_empty() {
+        return std::future::pending().await;
+    }
+    let (heard, index, _) = select_all(tails.iter_mut().map(|tail| tail.next().boxed())).await;
+    (index, heard)
+}
+
+async fn stir(stirs: &mut Option<Receiver<RunId>>) -> Result<RunId, RecvError> {
+    match stirs {
+        Some(stirs) => stirs.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn changed_since(house: &House, at: Timestamp) -> Result<BTreeSet<RunId>, StoreError> {
+    let changed = house.store.changed_runs(at.plus_ms(-CLOCKS_DIFFER_MS)).await?;
+    Ok(changed.into_iter().map(|(run, _)| run).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_are_read_and_what_is_none_is_named() {
+        let id = "01a1de11-0000-7000-8000-000000000009";
+        let run: RunId = id.parse().unwrap();
+        let asked = format!("runs, run:{id},run:{id}@17,notifications");
+        assert_eq!(
+            parse(&asked).unwrap(),
+            [Topic::Runs, Topic::Run(run, None), Topic::Run(run, Some(17)), Topic::Notifications]
+        );
+        assert!(parse("run:17").unwrap_err().contains("run:17"));
+        assert!(parse(" , ").is_err());
+        assert!(parse(&vec!["runs"; 51].join(",")).is_err());
+    }
+
+    #[test]
+    fn a_cursor_is_good_for_its_own_topics_only() {
+        let cursor = Cursor { seqs: vec![3, 0, 12], at: Timestamp(1_700_000_000_000) };
+        assert_eq!(Cursor::parse(&cursor.text(), 3), Some(cursor.clone()));
+        assert_eq!(Cursor::parse(&cursor.text(), 2), None);
+        assert_eq!(Cursor::parse("17", 1), None);
+        let none = Cursor { seqs: vec![], at: Timestamp(5) };
+        assert_eq!(Cursor::parse(&none.text(), 0), Some(none));
+    }
+}

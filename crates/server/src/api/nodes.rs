@@ -1,0 +1,276 @@
+//! The nodes of a tree run: look at them, and control one with everything below it.
+
+use super::caller::{Asked, Caller, Id};
+use super::commands::{Told, tell};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, anything, count, id, list as list_of, nullable, page, record, text, time, whole};
+use super::{Answer, House, Page, records};
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use engine::batch::{ArtifactRow, NodeRow, PlanRow};
+use engine::event::StoredEvent;
+use engine::ids::{NodeId, RunId};
+use engine::run::{Command, NodeOrder};
+use engine::time::Timestamp;
+use engine::workspace::Entry;
+use runtime::ports::NodeFilter;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const PAGE: usize = 200;
+const MAX_PAGE: usize = 1_000;
+const LAST_ENTRIES: usize = 5;
+
+pub fn routes() -> Vec<Route> {
+    const NODE: &str = "/api/runs/{id}/nodes/{node}";
+    let limit = || whole(1, MAX_PAGE as i64);
+    vec![
+        Route::get("/api/runs/{id}/nodes", Read, "A tree's nodes in the order they were made", list)
+            .asks("cursor", count())
+            .asks("since", time())
+            .asks("limit", limit())
+            .gives(200, page(records::node())),
+        Route::get(NODE, Read, "One node with its step, timeline, result and scratchpad tail", show).gives(200, view()),
+        Route::get("/api/runs/{id}/nodes/{node}/events", Read, "The events of one node", timeline)
+            .asks("after", count())
+            .asks("limit", limit())
+            .gives(200, page(records::event())),
+        Route::post("/api/runs/{id}/nodes/{node}/cancel", Run, "End a node and all below it", cancel).gives_run(),
+        Route::post("/api/runs/{id}/nodes/{node}/retry", Run, "Do a step again with a new node", retry).gives_run(),
+        Route::post("/api/runs/{id}/nodes/{node}/pause", Run, "Start no call of this subtree", pause).gives_run(),
+        Route::post("/api/runs/{id}/nodes/{node}/resume", Run, "Let a paused subtree go on", resume).gives_run(),
+        Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
+            .asks("node_id", id())
+            .gives(200, list_of(plan())),
+        Route::get("/api/runs/{id}/artifacts", Read, "What the nodes made", artifacts)
+            .asks("node_id", id())
+            .gives(200, list_of(records::artifact())),
+    ]
+}
+
+fn plan() -> Shape {
+    record(
+        [
+            ("id", id()),
+            ("run_id", id()),
+            ("node_id", id()),
+            ("version", count()),
+            ("plan_json", anything()),
+            ("created_at", time()),
+        ],
+        [],
+    )
+}
+
+fn view() -> Shape {
+    let own = record(
+        [
+            ("step", anything()),
+            ("plans", list_of(plan())),
+            ("artifacts", list_of(records::artifact())),
+            ("reads", list_of(records::artifact())),
+            ("questions", list_of(records::question())),
+            ("scratchpad", list_of(anything())),
+            ("timeline", list_of(records::event())),
+            ("timeline_next_cursor", nullable(text())),
+        ],
+        [],
+    );
+    serde_json::json!({"allOf": [records::node(), own]})
+}
+
+/// A node by its own id and its run's.
+struct NodePath {
+    run: RunId,
+    node: NodeId,
+}
+
+impl FromRequestParts<Arc<House>> for NodePath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
+        let path = Path::<(String, String)>::from_request_parts(parts, house).await;
+        let Path((run, node)) = path.map_err(|_| Problem::not_found("node"))?;
+        let run = run.parse().map_err(|_| Problem::not_found("run"))?;
+        let node = node.parse().map_err(|_| Problem::not_found("node"))?;
+        Ok(NodePath { run, node })
+    }
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    /// The ordinal of the last node of the page before.
+    cursor: Option<u32>,
+    /// Only nodes with an event of their own at this moment or later.
+    since: Option<Timestamp>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<NodeRow>>> {
+    caller.run(&house, id).await?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let filter = NodeFilter { after: query.cursor, since: query.since, limit };
+    let items = house.store.nodes(&caller.scope(), id, filter).await?;
+    let next_cursor = items.last().filter(|_| items.len() == limit).map(|node| node.ordinal.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+/// One node with what belongs to it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct NodeView {
+    #[serde(flatten)]
+    pub node: NodeRow,
+    /// The step of its parent's plan that it works on, with its band's goal; null for the root.
+    pub step: Value,
+    pub plans: Vec<PlanRow>,
+    pub artifacts: Vec<ArtifactRow>,
+    /// What its children made that it was shown.
+    pub reads: Vec<ArtifactRow>,
+    pub questions: Vec<Value>,
+    /// The newest entries of its scratchpad, oldest first.
+    pub scratchpad: Vec<Entry>,
+    /// Its first events; `/nodes/{node}/events` has the rest.
+    pub timeline: Vec<Value>,
+    pub timeline_next_cursor: Option<String>,
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
+    let NodePath { run, node } = path;
+    let row = caller.run(&house, run).await?;
+    let node = find(&house, &caller, run, node).await?;
+    let (store, scope) = (&house.store, caller.scope());
+    let asked = row.questions.as_array().into_iter().flatten();
+    let questions = asked.filter(|question| question["node_id"] == json!(node.id)).cloned().collect();
+    let mut scratchpad = store.entries(&scope, node.scratchpad_doc_id, None, LAST_ENTRIES).await?;
+    scratchpad.reverse();
+    let events = store.timeline(&scope, run, node.id, 0, PAGE).await?;
+    let reads = reads(&events, store.artifacts(&scope, run, None).await?);
+    let timeline_next_cursor = next(&events, PAGE);
+    Ok(Json(NodeView {
+        step: step(&house, &caller, &node).await?,
+        plans: store.plans(&scope, run, Some(node.id)).await?,
+        artifacts: store.artifacts(&scope, run, Some(node.id)).await?,
+        reads,
+        questions,
+        scratchpad,
+        timeline: public(events),
+        timeline_next_cursor,
+        node,
+    }))
+}
+
+/// The receipts among these events, as the artifacts they are for.
+fn reads(events: &[StoredEvent], artifacts: Vec<ArtifactRow>) -> Vec<ArtifactRow> {
+    let receipts = events.iter().filter(|event| event.kind == "tree.artifact_read");
+    let shown: BTreeSet<String> = receipts
+        .filter_map(|event| serde_json::from_str::<Value>(&event.payload).ok())
+        .filter_map(|payload| payload["artifactId"].as_str().map(str::to_owned))
+        .collect();
+    artifacts.into_iter().filter(|artifact| shown.contains(&artifact.id.to_string())).collect()
+}
+
+async fn find(house: &House, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {
+    house.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node"))
+}
+
+/// The newest plan of its parent that has the step.
+async fn step(house: &House, caller: &Caller, node: &NodeRow) -> Answer<Value> {
+    let (Some(parent), Some(step_id)) = (node.parent_node_id, &node.step_id) else { return Ok(Value::Null) };
+    let plans = house.store.plans(&caller.scope(), node.run_id, Some(parent)).await?;
+    let newest_first = plans.iter().rev().flat_map(|plan| {
+        let bands = plan.plan_json["bands"].as_array().into_iter().flatten();
+        bands.map(move |band| (plan, band))
+    });
+    for (plan, band) in newest_first {
+        let mut steps = band["steps"].as_array().into_iter().flatten();
+        if let Some(step) = steps.find(|step| step["id"] == step_id.as_str()) {
+            return Ok(
+                json!({"plan_id": plan.id, "version": plan.version, "band": {"index": band["index"], "goal": band["goal"]}, "step": step}),
+            );
+        }
+    }
+    Ok(Value::Null)
+}
+
+#[derive(Deserialize)]
+struct TimelineQuery {
+    #[serde(default)]
+    after: u64,
+    limit: Option<usize>,
+}
+
+async fn timeline(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    path: NodePath,
+    Asked(query): Asked<TimelineQuery>,
+) -> Answer<Json<Page<Value>>> {
+    let node = find(&house, &caller, path.run, path.node).await?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let events = house.store.timeline(&caller.scope(), path.run, node.id, query.after, limit).await?;
+    let next_cursor = next(&events, limit);
+    Ok(Json(Page { items: public(events), next_cursor }))
+}
+
+fn next(events: &[StoredEvent], limit: usize) -> Option<String> {
+    events.last().filter(|_| events.len() == limit).map(|event| event.seq.to_string())
+}
+
+fn public(events: Vec<StoredEvent>) -> Vec<Value> {
+    events.into_iter().filter_map(|event| serde_json::from_str(&event.decode().to_json()).ok()).collect()
+}
+
+#[derive(Deserialize)]
+struct PartsQuery {
+    node_id: Option<NodeId>,
+}
+
+async fn plans(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<PartsQuery>,
+) -> Answer<Json<Vec<PlanRow>>> {
+    caller.run(&house, id).await?;
+    Ok(Json(house.store.plans(&caller.scope(), id, query.node_id).await?))
+}
+
+async fn artifacts(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<PartsQuery>,
+) -> Answer<Json<Vec<ArtifactRow>>> {
+    caller.run(&house, id).await?;
+    Ok(Json(house.store.artifacts(&caller.scope(), id, query.node_id).await?))
+}
+
+async fn order(house: &House, caller: &Caller, path: NodePath, order: NodeOrder) -> Told {
+    tell(house, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
+}
+
+async fn cancel(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Cancel).await
+}
+
+async fn retry(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Retry).await
+}
+
+async fn pause(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Pause).await
+}
+
+async fn resume(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
+    order(&house, &caller, path, NodeOrder::Resume).await
+}

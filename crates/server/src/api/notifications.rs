@@ -1,0 +1,112 @@
+//! The inbox: what runs had to say to their owner, and what of it was read.
+
+use super::caller::{Asked, Caller, Sent};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{self, count, flag, form, id, named, nullable, one_of, record, text, time, up_to, whole};
+use super::{Answer, House, Page};
+use axum::Json;
+use axum::extract::State;
+use engine::ids::RunId;
+use engine::time::Timestamp;
+use runtime::post::{KINDS, Mark, Notice};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+const MAX_PAGE: usize = 200;
+const MAX_MARKED: usize = 500;
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/notifications", Read, "What runs had to say to you", list)
+            .asks("unread", flag())
+            .asks("cursor", text())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, shape::page(notice())),
+        Route::post("/api/notifications/read", Run, "Mark notifications as read", read)
+            .takes(form([], [("ids", up_to(MAX_MARKED, text()))]))
+            .gives(200, record([("unread", count())], [])),
+    ]
+}
+
+pub fn notice() -> shape::Shape {
+    named(
+        "Notification",
+        record(
+            [
+                ("id", text()),
+                ("run_id", id()),
+                ("seq", count()),
+                ("owner", id()),
+                ("kind", one_of(KINDS)),
+                ("title", text()),
+                ("body", text()),
+                ("question_id", nullable(id())),
+                ("at", time()),
+                ("read_at", nullable(time())),
+            ],
+            [],
+        ),
+    )
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    #[serde(default)]
+    unread: bool,
+    cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<Notice>>> {
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let after = query.cursor.map(|text| {
+        parse_cursor(&text).ok_or_else(|| Problem::invalid("bad_cursor", format!("{text} is no cursor of this list")))
+    });
+    let items = house.post.notices(caller.id(), query.unread, after.transpose()?, limit).await?;
+    let next_cursor = items.last().filter(|_| items.len() == limit).map(cursor);
+    Ok(Json(Page { items, next_cursor }))
+}
+
+fn cursor(notice: &Notice) -> String {
+    format!("{}:{}", notice.row.at.0, notice.id)
+}
+
+fn parse_cursor(text: &str) -> Option<Mark> {
+    let (at, id) = text.split_once(':')?;
+    let (run_id, seq) = parse_id(id)?;
+    Some(Mark { at: Timestamp(at.parse().ok()?), run_id, seq })
+}
+
+fn parse_id(text: &str) -> Option<(RunId, u64)> {
+    let (run, seq) = text.split_once(':')?;
+    Some((run.parse().ok()?, seq.parse().ok()?))
+}
+
+/// Without ids: all of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadMarks {
+    ids: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Unread {
+    unread: u64,
+}
+
+async fn read(State(house): State<Arc<House>>, caller: Caller, Sent(marks): Sent<ReadMarks>) -> Answer<Json<Unread>> {
+    let ids = marks.ids.unwrap_or_default();
+    if ids.len() > MAX_MARKED {
+        return Err(Problem::invalid("too_many", format!("{} ids were given; at most {MAX_MARKED}", ids.len())));
+    }
+    // What is not theirs, or does not exist, cannot be marked and is not missed.
+    let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
+    house.post.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
+    Ok(Json(Unread { unread: house.post.unread(caller.id()).await? }))
+}

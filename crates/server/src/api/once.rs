@@ -1,0 +1,88 @@
+//! `Idempotency-Key`: a request sent twice is done once and answered twice. Names belong to whoever sends them.
+
+use super::problems::Problem;
+use super::{House, MAX_BODY};
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use engine::ids::ActorId;
+use runtime::keys::{Begun, KeptAnswer};
+use sha2::{Digest, Sha256};
+
+pub const HEADER: &str = "idempotency-key";
+const MAX_NAME: usize = 255;
+
+pub async fn answer(house: &House, actor: ActorId, request: Request, next: Next) -> Response {
+    match attempt(house, actor, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn attempt(house: &House, actor: ActorId, request: Request, next: Next) -> Result<Response, Problem> {
+    let name = name(&request)?;
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, MAX_BODY).await.map_err(|_| Problem::body_too_large())?;
+    let mut hasher = Sha256::new();
+    for part in [parts.uri.path().as_bytes(), b"\0", parts.uri.query().unwrap_or_default().as_bytes(), b"\0", &body] {
+        hasher.update(part);
+    }
+    match house.keys.begin(actor, &name, hasher.finalize().into(), house.clock.now()).await? {
+        Begun::First => {
+            let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+            kept(house, actor, &name, response).await
+        }
+        Begun::Done(answer) => replayed(answer),
+        Begun::Pending => Err(Problem {
+            retry_after: Some(1),
+            ..Problem::new(
+                StatusCode::CONFLICT,
+                "request_in_progress",
+                "a request with this Idempotency-Key is being worked on",
+            )
+        }),
+        Begun::Another => Err(Problem::invalid(
+            "idempotency_key_reused",
+            "this Idempotency-Key belongs to a request with another path or body; nothing was changed",
+        )),
+    }
+}
+
+fn name(request: &Request) -> Result<String, Problem> {
+    let text = request.headers().get(HEADER).and_then(|name| name.to_str().ok()).map(str::trim).unwrap_or_default();
+    match (1..=MAX_NAME).contains(&text.len()) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::invalid(
+            "bad_idempotency_key",
+            format!("an Idempotency-Key has 1 to {MAX_NAME} printable ASCII characters"),
+        )),
+    }
+}
+
+/// What failed for reasons of ours, or only for now, may be tried again under the same name.
+async fn kept(house: &House, actor: ActorId, name: &str, response: Response) -> Result<Response, Problem> {
+    let status = response.status();
+    let temporary = status.is_server_error() || matches!(status.as_u16(), 401 | 403 | 408 | 429);
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.map_err(|error| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "unexpected", format!("the answer broke off: {error}"))
+    })?;
+    let content_type =
+        parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let answer = String::from_utf8(bytes.to_vec()).ok().filter(|_| !temporary);
+    let answer = answer.map(|body| KeptAnswer { status: status.as_u16(), content_type: content_type.to_owned(), body });
+    house.keys.finish(actor, name, answer).await?;
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+fn replayed(answer: KeptAnswer) -> Result<Response, Problem> {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let mut response = (status, answer.body).into_response();
+    if let Ok(content_type) = HeaderValue::from_str(&answer.content_type) {
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    }
+    response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+    Ok(response)
+}

@@ -1,0 +1,58 @@
+//! How fast somebody may do something: a bucket that refills. Knows nothing of what is being done.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use tokio::time::Instant;
+
+/// Above this many names, those with a full bucket are forgotten: they would start full again.
+const MANY: usize = 10_000;
+
+pub struct Pace {
+    burst: f64,
+    per_second: f64,
+    levels: Mutex<HashMap<String, (f64, Instant)>>,
+}
+
+/// Seconds after which the next one fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooFast(pub u64);
+
+impl Pace {
+    pub fn new(burst: u32, per_second: f64) -> Pace {
+        Pace { burst: f64::from(burst), per_second, levels: Mutex::new(HashMap::new()) }
+    }
+
+    pub fn take(&self, who: &str) -> Result<(), TooFast> {
+        let now = Instant::now();
+        let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
+        let refilled = |(level, at): (f64, Instant)| {
+            (level + now.duration_since(at).as_secs_f64() * self.per_second).min(self.burst)
+        };
+        if levels.len() > MANY {
+            levels.retain(|_, level| refilled(*level) < self.burst);
+        }
+        let level = levels.get(who).copied().map_or(self.burst, refilled);
+        let fits = level >= 1.0;
+        levels.insert(who.to_owned(), (if fits { level - 1.0 } else { level }, now));
+        match fits {
+            true => Ok(()),
+            false => Err(TooFast(((1.0 - level) / self.per_second).ceil().max(1.0) as u64)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_then_a_pace_and_nobody_waits_for_another() {
+        let pace = Pace::new(2, 0.5);
+        assert_eq!((pace.take("ann"), pace.take("ann")), (Ok(()), Ok(())));
+        assert_eq!(pace.take("ann"), Err(TooFast(2)));
+        assert_eq!(pace.take("bob"), Ok(()));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!((pace.take("ann"), pace.take("ann")), (Ok(()), Err(TooFast(2))));
+    }
+}

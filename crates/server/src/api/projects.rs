@@ -1,0 +1,201 @@
+//! Projects and who is a member of them. Members see and change everything in a project.
+
+use super::caller::{Asked, Caller, Id, Sent};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{form, id, list as list_of, page, text, whole, words};
+use super::version::{Expected, Versioned, write};
+use super::{Answer, House, Page, records, runs};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use engine::ids::ProjectId;
+use engine::workspace::{ActorRecord, Change, Mutation, Project};
+use runtime::removal::Removed;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const MAX_DESCRIPTION: usize = 100_000;
+
+pub fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/projects/{id}";
+    let text_of = || [("title", words(MAX_TITLE)), ("description", text())];
+    vec![
+        Route::get("/api/projects", Read, "The projects you may see, newest first", list)
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(records::project())),
+        Route::post("/api/projects", Run, "A new project, yours", create)
+            .takes(form([("title", words(MAX_TITLE))], [("description", text())]))
+            .gives(201, records::project()),
+        Route::get(ONE, Read, "A project", show).gives(200, records::project()),
+        Route::patch(ONE, Run, "Change a project", edit)
+            .header("If-Match", text())
+            .takes(form([], text_of()))
+            .gives(200, records::project())
+            .refuses([412, 428]),
+        Route::delete(ONE, Run, "Remove a project that no run works in, with everything in it", remove)
+            .gives_nothing(204),
+        Route::get("/api/projects/{id}/members", Read, "Who may see and change it", members)
+            .gives(200, list_of(records::actor())),
+        Route::post("/api/projects/{id}/members", Run, "Let someone see and change it", grant)
+            .takes(form([("actor", text())], []))
+            .gives(200, records::actor()),
+        Route::delete("/api/projects/{id}/members/{actor}", Run, "Take that back", revoke).gives(200, records::actor()),
+    ]
+}
+
+pub const MAX_TITLE: usize = 500;
+pub const MAX_PAGE: usize = 200;
+
+pub fn titled(text: &str) -> Answer<String> {
+    let title = text.trim();
+    match title.chars().count() {
+        1..=MAX_TITLE => Ok(title.to_owned()),
+        n => Err(Problem::invalid("bad_title", format!("the title has {n} characters; it must have 1 to {MAX_TITLE}"))),
+    }
+}
+
+fn described(text: String) -> Answer<String> {
+    match text.chars().count() {
+        0..=MAX_DESCRIPTION => Ok(text),
+        n => Err(Problem::invalid(
+            "bad_description",
+            format!("the description has {n} characters; {MAX_DESCRIPTION} is the most"),
+        )),
+    }
+}
+
+pub async fn visible(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
+    house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    cursor: Option<ProjectId>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<Project>>> {
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let found = house.store.projects(&caller.scope(), query.cursor, limit + 1).await?;
+    Ok(Json(Page::cut(found, limit, |project| project.id.to_string())))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewProject {
+    title: String,
+    #[serde(default)]
+    description: String,
+}
+
+async fn create(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewProject>,
+) -> Answer<Versioned<Project>> {
+    let id: ProjectId = runs::mint(&house);
+    let (title, description) = (titled(&new.title)?, described(new.description)?);
+    let mutation = Mutation::CreateProject { id, title, description, owner: caller.id() };
+    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Versioned<Project>> {
+    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProjectPatch {
+    title: Option<String>,
+    description: Option<String>,
+}
+
+async fn edit(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+    expected: Expected,
+    Sent(patch): Sent<ProjectPatch>,
+) -> Answer<Versioned<Project>> {
+    let project = visible(&house, &caller, id).await?;
+    expected.check(&project)?;
+    let mutation = Mutation::UpdateProject {
+        id,
+        expected_version: project.version,
+        title: patch.title.as_deref().map(titled).transpose()?,
+        description: patch.description.map(described).transpose()?,
+    };
+    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+}
+
+async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
+    house.desk()?;
+    visible(&house, &caller, id).await?;
+    match house.removal.remove_project(id).await? {
+        Removed::Done => Ok(StatusCode::NO_CONTENT),
+        Removed::Gone => Err(Problem::not_found("project")),
+        Removed::Needed => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "project_in_use",
+            "runs work or worked in this project; nothing was removed. Delete those runs first",
+        )),
+    }
+}
+
+async fn members(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+) -> Answer<Json<Vec<ActorRecord>>> {
+    visible(&house, &caller, id).await?;
+    Ok(Json(house.keys.members(id).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewMember {
+    actor: String,
+}
+
+async fn member(house: &House, caller: &Caller, project: ProjectId, name: &str) -> Answer<ActorRecord> {
+    house.desk()?;
+    visible(house, caller, project).await?;
+    house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor"))
+}
+
+async fn grant(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Sent(new): Sent<NewMember>,
+) -> Answer<Json<ActorRecord>> {
+    let actor = member(&house, &caller, project, &new.actor).await?;
+    house.store.grant(project, actor.id).await?;
+    Ok(Json(actor))
+}
+
+async fn revoke(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Path((project, name)): Path<(String, String)>,
+) -> Answer<Json<ActorRecord>> {
+    let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
+    let actor = member(&house, &caller, project, &name).await?;
+    match house.store.revoke(project, actor.id).await? {
+        true => Ok(Json(actor)),
+        false => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "member_not_found",
+            format!("{} is not a member of this project; nothing was changed", actor.handle),
+        )),
+    }
+}

@@ -1,0 +1,209 @@
+//! The realtime socket: events broadcast on private topics, in the protocol that `@supabase/realtime-js` speaks (Phoenix
+//! channels, broadcast only). A topic is joined with a token that may see its run; what is broadcast is the stored event.
+
+mod channel;
+mod wire;
+
+use super::caller::{Asked, Caller};
+use super::door;
+use super::problems::Problem;
+use super::route::{Access, Route};
+use super::shape::{one_of, text};
+use super::{Answer, House};
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::StatusCode;
+use axum::response::Response;
+use channel::{Channel, Happened};
+use futures::FutureExt;
+use futures::future::select_all;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use wire::{Incoming, Version};
+
+const MOST_CHANNELS: usize = 100;
+const MOST_MESSAGE: usize = 64 << 10;
+/// Clients send a heartbeat every 25 seconds or so; one that is silent for this long is gone.
+const SILENCE: Duration = Duration::from_secs(90);
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/realtime/v1/websocket",
+            Access::Public,
+            "Events as broadcasts on private topics (WebSocket)",
+            connect,
+        )
+        .asks("apikey", text())
+        .asks("vsn", one_of(["1.0.0", "2.0.0"]))
+        .gives_text(101, "application/octet-stream")
+        .refuses([400, 426]),
+    ]
+}
+
+#[derive(Deserialize)]
+struct ConnectQuery {
+    apikey: Option<String>,
+    vsn: Option<String>,
+}
+
+async fn connect(
+    State(house): State<Arc<House>>,
+    Asked(query): Asked<ConnectQuery>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Answer<Response> {
+    let version =
+        Version::parse(query.vsn.as_deref()).ok_or_else(|| Problem::invalid("unknown_vsn", "vsn is 1.0.0 or 2.0.0"))?;
+    let upgrade = upgrade.map_err(|refused| {
+        Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", format!("this is a WebSocket: {refused}"))
+    })?;
+    let token = query.apikey;
+    Ok(upgrade.max_message_size(MOST_MESSAGE).on_upgrade(move |socket| async move {
+        Connection { house, version, token, channels: Vec::new(), socket }.serve().await;
+    }))
+}
+
+/// The client went away.
+struct Gone;
+
+struct Connection {
+    house: Arc<House>,
+    version: Version,
+    /// The token of the URL, good for every topic that is joined without one of its own.
+    token: Option<String>,
+    channels: Vec<Channel>,
+    socket: WebSocket,
+}
+
+impl Connection {
+    async fn serve(mut self) {
+        let mut silent = Instant::now() + SILENCE;
+        loop {
+            let turn = tokio::select! {
+                message = self.socket.recv() => {
+                    silent = Instant::now() + SILENCE;
+                    match message {
+                        Some(Ok(Message::Text(text))) => self.hear(&text).await,
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                        // Pings are answered for us; binary frames are broadcasts of clients, which are not taken.
+                        Some(Ok(_)) => Ok(()),
+                    }
+                }
+                (index, happened) = next_of(&mut self.channels) => self.tell(index, happened).await,
+                () = tokio::time::sleep_until(silent) => return,
+            };
+            if turn.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn hear(&mut self, text: &str) -> Result<(), Gone> {
+        let Some(message) = Incoming::parse(self.version, text) else { return Ok(()) };
+        match message.event.as_str() {
+            "phx_join" => self.join(message).await,
+            "phx_leave" => {
+                self.channels.retain(|channel| channel.topic != message.topic);
+                self.reply(&message, true, json!({})).await?;
+                self.send(&message.join_ref, &Value::Null, &message.topic, "phx_close", "{}").await
+            }
+            "access_token" => self.renew(message).await,
+            "heartbeat" | "presence" => self.reply(&message, true, json!({})).await,
+            "broadcast" => self.reply(&message, false, json!({"reason": "only the server broadcasts here"})).await,
+            _ => self.reply(&message, false, json!({"reason": "unknown event"})).await,
+        }
+    }
+
+    async fn join(&mut self, message: Incoming) -> Result<(), Gone> {
+        self.channels.retain(|channel| channel.topic != message.topic);
+        if self.channels.len() >= MOST_CHANNELS {
+            return self.reply(&message, false, json!({"reason": "too many topics on this connection"})).await;
+        }
+        match self.admit(&message).await {
+            Ok(channel) => {
+                self.channels.push(channel);
+                self.reply(&message, true, json!({"postgres_changes": []})).await
+            }
+            // Unknown and forbidden are the same here too.
+            Err(_) => self.reply(&message, false, json!({"reason": "Unauthorized: you may not join this topic"})).await,
+        }
+    }
+
+    async fn recognize(&mut self, token: &str) -> Answer<Caller> {
+        door::recognize(&self.house, token).await
+    }
+
+    async fn admit(&mut self, message: &Incoming) -> Answer<Channel> {
+        let own = message.payload["access_token"].as_str().filter(|token| !token.is_empty());
+        let token = own.or(self.token.as_deref()).unwrap_or_default().to_owned();
+        let caller = self.recognize(&token).await?;
+        Channel::open(&self.house, caller, message).await
+    }
+
+    /// A new token for a topic that is joined already. One that may not see it ends the topic.
+    async fn renew(&mut self, message: Incoming) -> Result<(), Gone> {
+        let Some(index) = self.channels.iter().position(|channel| channel.topic == message.topic) else {
+            // Sent before the join: good for the joins that follow.
+            self.token = message.payload["access_token"].as_str().map(str::to_owned).or(self.token.take());
+            return Ok(());
+        };
+        let token = message.payload["access_token"].as_str().unwrap_or_default();
+        let renewed = match self.recognize(token).await {
+            Ok(caller) => self.channels[index].renew(&self.house, caller).await,
+            Err(problem) => Err(problem),
+        };
+        match renewed {
+            Ok(()) => Ok(()),
+            Err(_) => self.end(index, "the token is not valid for this topic").await,
+        }
+    }
+
+    async fn tell(&mut self, index: usize, happened: Happened) -> Result<(), Gone> {
+        match happened {
+            Happened::Broadcasts(payloads) => {
+                let (topic, join_ref) = (self.channels[index].topic.clone(), self.channels[index].join_ref.clone());
+                for payload in payloads {
+                    self.send(&join_ref, &Value::Null, &topic, "broadcast", &payload).await?;
+                }
+                Ok(())
+            }
+            Happened::Over => self.end(index, "you may no longer read this topic").await,
+        }
+    }
+
+    async fn end(&mut self, index: usize, reason: &str) -> Result<(), Gone> {
+        let channel = self.channels.remove(index);
+        let system = json!({"status": "error", "message": reason, "extension": "system", "channel": channel.name()});
+        self.send(&channel.join_ref, &Value::Null, &channel.topic, "system", &system.to_string()).await?;
+        self.send(&channel.join_ref, &Value::Null, &channel.topic, "phx_close", "{}").await
+    }
+
+    async fn reply(&mut self, to: &Incoming, ok: bool, response: Value) -> Result<(), Gone> {
+        let payload = json!({"status": if ok { "ok" } else { "error" }, "response": response}).to_string();
+        self.send(&to.join_ref, &to.reference, &to.topic, "phx_reply", &payload).await
+    }
+
+    async fn send(
+        &mut self,
+        join_ref: &Value,
+        reference: &Value,
+        topic: &str,
+        event: &str,
+        payload: &str,
+    ) -> Result<(), Gone> {
+        let text = wire::frame(self.version, join_ref, reference, topic, event, payload);
+        self.socket.send(Message::Text(text.into())).await.map_err(|_| Gone)
+    }
+}
+
+async fn next_of(channels: &mut [Channel]) -> (usize, Happened) {
+    if channels.is_empty() {
+        return std::future::pending().await;
+    }
+    let (happened, index, _) = select_all(channels.iter_mut().map(|channel| channel.next().boxed())).await;
+    (index, happened)
+}

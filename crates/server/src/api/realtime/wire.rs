@@ -1,0 +1,80 @@
+//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0).
+
+use serde_json::Value;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    V1,
+    V2,
+}
+
+impl Version {
+    /// Phoenix speaks the first where none is named.
+    pub fn parse(text: Option<&str>) -> Option<Version> {
+        match text {
+            None | Some("1.0.0") => Some(Version::V1),
+            Some("2.0.0") => Some(Version::V2),
+            Some(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Incoming {
+    pub join_ref: Value,
+    pub reference: Value,
+    pub topic: String,
+    pub event: String,
+    pub payload: Value,
+}
+
+impl Incoming {
+    pub fn parse(version: Version, text: &str) -> Option<Incoming> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        let parts = match (version, &mut value) {
+            (Version::V1, Value::Object(fields)) => {
+                ["join_ref", "ref", "topic", "event", "payload"].map(|name| fields.remove(name).unwrap_or_default())
+            }
+            (Version::V2, Value::Array(items)) => <[Value; 5]>::try_from(std::mem::take(items)).ok()?,
+            _ => return None,
+        };
+        let [join_ref, reference, Value::String(topic), Value::String(event), payload] = parts else { return None };
+        Some(Incoming { join_ref, reference, topic, event, payload })
+    }
+}
+
+/// `payload` is JSON already.
+pub fn frame(version: Version, join_ref: &Value, reference: &Value, topic: &str, event: &str, payload: &str) -> String {
+    let (topic, event) = (Value::from(topic), Value::from(event));
+    match version {
+        Version::V1 => {
+            format!(
+                r#"{{"topic":{topic},"event":{event},"payload":{payload},"ref":{reference},"join_ref":{join_ref}}}"#
+            )
+        }
+        Version::V2 => format!("[{join_ref},{reference},{topic},{event},{payload}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn both_forms_are_read_and_written() {
+        for version in [Version::V1, Version::V2] {
+            let text = frame(version, &json!("1"), &json!("2"), "realtime:a \"b\"", "phx_join", r#"{"x":1}"#);
+            let read = Incoming::parse(version, &text).unwrap();
+            assert_eq!((read.join_ref, read.reference), (json!("1"), json!("2")));
+            assert_eq!((read.topic.as_str(), read.event.as_str()), ("realtime:a \"b\"", "phx_join"));
+            assert_eq!(read.payload, json!({"x": 1}));
+        }
+        let heartbeat = r#"[null,"5","phoenix","heartbeat",{}]"#;
+        assert_eq!(Incoming::parse(Version::V2, heartbeat).unwrap().join_ref, Value::Null);
+        for bad in ["", "[]", "{}", "[1,2,3,4,5]", "null", "[\"a\",\"b\",\"c\",\"d\"]"] {
+            assert_eq!(Incoming::parse(Version::V2, bad), None, "{bad}");
+            assert_eq!(Incoming::parse(Version::V1, bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Secrets of credentials: made here, shown once, kept only as digests. The fixed beginning lets scanners find a leaked
+//! one; the checksum lets a mistyped one be refused without asking the database.
+
+use runtime::keys::Digest;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+const BEGINNING: &str = "pleach_";
+const RANDOM: usize = 64;
+const CHECKSUM: usize = 8;
+const SHOWN: usize = 8;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn fresh() -> Secret {
+        let random = hex(&rand::random::<[u8; 32]>());
+        Secret(format!("{BEGINNING}{random}{}", checksum(&random)))
+    }
+
+    /// `None` for what was never one of ours.
+    pub fn parse(text: &str) -> Option<Secret> {
+        let rest = text.strip_prefix(BEGINNING)?;
+        let well_formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (random, sum) = well_formed.then(|| rest.split_at(RANDOM))?;
+        (checksum(random) == sum).then(|| Secret(text.to_owned()))
+    }
+
+    pub fn digest(&self) -> Digest {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+
+    /// Enough to recognise it by, too little to use.
+    pub fn prefix(&self) -> String {
+        self.0[..BEGINNING.len() + SHOWN].to_owned()
+    }
+
+    /// To hand it to whom it was made for.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+fn checksum(random: &str) -> String {
+    hex(&Sha256::digest(random.as_bytes())[..CHECKSUM / 2])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_recognised_and_a_mistyped_one_is_not() {
+        let secret = Secret::fresh();
+        assert_eq!(Secret::parse(secret.reveal()), Some(secret.clone()));
+        assert_ne!(secret, Secret::fresh());
+        let mut mistyped = secret.reveal().to_owned();
+        let last = mistyped.pop().unwrap();
+        mistyped.push(if last == '0' { '1' } else { '0' });
+        for wrong in [mistyped.as_str(), "", "pleach_", "' OR 1=1", "pleach_é", &secret.reveal()[1..]] {
+            assert_eq!(Secret::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sec_s3_a_secret_is_never_printed_by_accident() {
+        let secret = Secret::fresh();
+        assert!(!format!("{secret:?}").contains(&secret.reveal()[7..]));
+        assert_eq!(secret.prefix().len(), 15);
+    }
+}

@@ -1,0 +1,107 @@
+//! A run as it stood after any event of its log. The last views that were looked at are kept folded, so that going
+//! on from one costs only what came since.
+
+use super::caller::{Asked, Caller, Id};
+use super::problems::Problem;
+use super::route::Access::Read;
+use super::route::Route;
+use super::shape::{count, list, nullable, open, record, text, time};
+use super::{Answer, House, records};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::ids::RunId;
+use engine::view::View;
+use runtime::ports::StoreError;
+use runtime::views;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Views kept folded; one of ten thousand nodes is a few megabytes.
+const KEPT: usize = 4;
+
+pub fn routes() -> Vec<Route> {
+    let snapshot = record(
+        [
+            ("seq", count()),
+            ("last_seq", count()),
+            ("at", time()),
+            ("run", records::run()),
+            ("iterations", list(open())),
+            ("nodes", nullable(open())),
+            ("steps", nullable(open())),
+        ],
+        [],
+    );
+    vec![
+        Route::get("/api/runs/{id}/snapshot", Read, "The run as it stood after an event", of_run)
+            .asks("at", count())
+            .header("If-None-Match", text())
+            .gives(200, snapshot),
+    ]
+}
+
+#[derive(Deserialize)]
+struct SnapshotQuery {
+    at: Option<u64>,
+}
+
+async fn of_run(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<SnapshotQuery>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let last_seq = caller.run(&house, id).await?.last_seq;
+    let seq = query.at.unwrap_or(last_seq);
+    if seq == 0 || seq > last_seq {
+        return Err(Problem::invalid("bad_seq", format!("run {id} has events 1 to {last_seq}, not {seq}")));
+    }
+    // The past does not change; only where it ends does.
+    let tag = format!("\"{seq}-{last_seq}\"");
+    let caching = [(header::ETAG, tag.clone()), (header::CACHE_CONTROL, "private, no-cache".into())];
+    if headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()) == Some(tag.as_str()) {
+        return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
+    }
+    let json = house.views.look(&house, id, seq, last_seq).await?;
+    Ok((caching, [(header::CONTENT_TYPE, "application/json")], json).into_response())
+}
+
+/// The views that were looked at last.
+#[derive(Default)]
+pub struct Views {
+    kept: Mutex<VecDeque<(RunId, View)>>,
+}
+
+impl Views {
+    async fn look(&self, house: &House, run: RunId, seq: u64, last_seq: u64) -> Answer<String> {
+        let view = match self.take(run, seq) {
+            Some(view) => views::onward(house.store.as_ref(), run, Some(view), seq).await?,
+            None => views::at(house.store.as_ref(), run, seq).await?,
+        };
+        let view = view.ok_or_else(|| Problem::not_found("run"))?;
+        let json = view.to_json(last_seq).map_err(|error| StoreError::Unusable(error.to_string()))?;
+        self.keep(run, view);
+        Ok(json)
+    }
+
+    /// One that is no further from `seq` than a checkpoint could be.
+    fn take(&self, run: RunId, seq: u64) -> Option<View> {
+        let mut kept = self.kept();
+        let near = |view: &View| view.seq() <= seq && view.seq() >= seq - seq % views::STRETCH;
+        let found = kept.iter().position(|(of, view)| *of == run && near(view))?;
+        kept.remove(found).map(|(_, view)| view)
+    }
+
+    fn keep(&self, run: RunId, view: View) {
+        let mut kept = self.kept();
+        kept.push_front((run, view));
+        kept.truncate(KEPT);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<(RunId, View)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

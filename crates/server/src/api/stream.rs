@@ -1,0 +1,198 @@
+//! Server-sent events: the log of one run, or several topics in one. Frames are made of what the reader hands
+//! out; most of them are a piece of the text that every listener shares.
+
+use super::caller::{Asked, Caller, Id};
+use super::multiplex::{self, Multiplex};
+use super::problems::Problem;
+use super::route::Access::Read;
+use super::route::Route;
+use super::shape::{count, one_of, text};
+use super::tail::{Heard, Tail};
+use super::{Answer, House};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use engine::ids::RunId;
+use engine::run::Status;
+use engine::workspace::Scope;
+use futures::{StreamExt, stream};
+use runtime::live::Commit;
+use runtime::ports::StoreError;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Proxies and browsers take silence for death.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+const BEAT: Bytes = Bytes::from_static(b": \n\n");
+/// Sent at once, so that the other side knows it is heard.
+pub const HELLO: Bytes = Bytes::from_static(b"retry: 2000\n\n");
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/runs/{id}/stream", Read, "The log as server-sent events", of_run)
+            .asks("after", count())
+            .asks("until", one_of(["settled", "ended"]))
+            .header("Last-Event-ID", text())
+            .gives_text(200, "text/event-stream"),
+        Route::get("/api/stream", Read, "Several topics as one stream of server-sent events", of_topics)
+            .asks("topics", text())
+            .header("Last-Event-ID", text())
+            .gives_text(200, "text/event-stream")
+            .refuses([404]),
+    ]
+}
+
+#[derive(Deserialize)]
+struct StreamQuery {
+    after: Option<u64>,
+    /// End, with the run object, instead of waiting for more.
+    until: Option<Until>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Until {
+    /// Nobody needs to drive it: it ended, waits or is paused.
+    Settled,
+    Ended,
+}
+
+impl Until {
+    fn reached(self, status: Status) -> bool {
+        match self {
+            Until::Settled => !status.is_live(),
+            Until::Ended => status.is_terminal(),
+        }
+    }
+}
+
+async fn of_run(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Asked(query): Asked<StreamQuery>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    caller.run(&house, id).await?;
+    // What a reconnecting client has seen beats what it asked for when it first came.
+    let last_seen = last_event_id(&headers).and_then(|text| text.parse().ok());
+    let after = last_seen.or(query.after).unwrap_or(0);
+    let ready = VecDeque::from([HELLO]);
+    let log = Log { tail: Tail::new(&house, &caller, id, after), house, until: query.until, ready, ended: false };
+    Ok(sent(&caller, stream::unfold(log, |mut log| async move { Some((log.next().await?, log)) })))
+}
+
+#[derive(Deserialize)]
+struct TopicsQuery {
+    topics: Option<String>,
+}
+
+async fn of_topics(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<TopicsQuery>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let topics = multiplex::parse(query.topics.as_deref().unwrap_or_default())
+        .map_err(|why| Problem::invalid("bad_topics", why))?;
+    let many = Multiplex::open(house, &caller, topics, last_event_id(&headers)).await?;
+    Ok(sent(&caller, stream::unfold(many, |mut many| async move { Some((many.next().await?, many)) })))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
+}
+
+/// Until the reader goes, or may no longer read.
+fn sent(caller: &Caller, frames: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response {
+    let frames = caller.while_valid(frames, aside("revoked", "{}")).map(Ok::<_, Infallible>);
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "text/event-stream"),
+        (header::CACHE_CONTROL.as_str(), "no-cache"),
+        ("x-accel-buffering", "no"),
+    ];
+    (headers, Body::from_stream(frames)).into_response()
+}
+
+/// A frame that has no place in the log, and so no id.
+pub fn aside(event: &str, json: impl Display) -> Bytes {
+    Bytes::from(format!("event: {event}\ndata: {json}\n\n"))
+}
+
+/// Wait for something to send, but not so long that the reader thinks us dead.
+pub async fn or_beat<T>(something: impl Future<Output = T>) -> Result<T, Bytes> {
+    tokio::time::timeout(HEARTBEAT, something).await.map_err(|_| BEAT)
+}
+
+/// The text of a commit, shared and not copied.
+struct Shared(Arc<Commit>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        self.0.text().as_bytes()
+    }
+}
+
+struct Log {
+    house: Arc<House>,
+    tail: Tail,
+    until: Option<Until>,
+    ready: VecDeque<Bytes>,
+    ended: bool,
+}
+
+impl Log {
+    /// `None` ends the stream; the reader comes back with the last id it saw.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            if self.ended {
+                return None;
+            }
+            let heard = match or_beat(self.tail.next()).await {
+                Ok(heard) => heard,
+                Err(beat) => return Some(beat),
+            };
+            if let Err(error) = self.take(heard).await {
+                tracing::warn!(run = %self.tail.run, %error, "a stream ended: the log could not be read");
+                return None;
+            }
+        }
+    }
+
+    async fn take(&mut self, heard: Result<Heard, StoreError>) -> Result<(), StoreError> {
+        match heard? {
+            Heard::Events(commit, after) => {
+                let (from, turns) = (commit.after(after), commit.turns);
+                self.ready.push_back(Bytes::from_owner(Shared(commit)).slice(from..));
+                if turns {
+                    self.look_for_end().await?;
+                }
+            }
+            Heard::CaughtUp => self.look_for_end().await?,
+            Heard::Barred => self.ended = true,
+            Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
+            Heard::Behind => self.ready.push_back(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
+        }
+        Ok(())
+    }
+
+    /// The run itself, when that is what the reader waits for and all of its log was sent.
+    async fn look_for_end(&mut self) -> Result<(), StoreError> {
+        let Some(until) = self.until else { return Ok(()) };
+        let row = self.house.store.run(&Scope::Platform, self.tail.run).await?;
+        let settled = row.filter(|row| until.reached(row.status) && row.last_seq <= self.tail.after);
+        if let Some(json) = settled.and_then(|row| serde_json::to_string(&row).ok()) {
+            self.ready.push_back(aside("settled", json));
+            self.ended = true;
+        }
+        Ok(())
+    }
+}

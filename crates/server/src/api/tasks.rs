@@ -1,0 +1,152 @@
+//! Tasks.
+
+use super::caller::{Asked, Caller, Id, Sent};
+use super::documents::own_props;
+use super::problems::Problem;
+use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{form, id, open, page, text, whole, words};
+use super::version::{Expected, Versioned, write};
+use super::{Answer, House, Page, records, runs};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::ids::{ProjectId, RunId, TaskId};
+use engine::workspace::{Change, Mutation, Task, TaskState};
+use runtime::ports::TaskFilter;
+use runtime::removal::Removed;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+pub fn routes() -> Vec<Route> {
+    const ONE: &str = "/api/tasks/{id}";
+    let changed = || [("description", text()), ("state", records::task_state()), ("props", open())];
+    let [description, state, props] = changed();
+    vec![
+        Route::get("/api/tasks", Read, "Tasks, newest first", list)
+            .asks("project_id", id())
+            .asks("state", records::task_state())
+            .asks("run_id", id())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(records::task())),
+        Route::post("/api/tasks", Run, "A new task", create)
+            .takes(form([("title", words(MAX_TITLE)), ("project_id", id())], changed()))
+            .gives(201, records::task())
+            .refuses([404]),
+        Route::get(ONE, Read, "A task", show).gives(200, records::task()),
+        Route::patch(ONE, Run, "Change a task; props are merged key by key", edit)
+            .header("If-Match", text())
+            .takes(form([], [("title", words(MAX_TITLE)), description, state, props]))
+            .gives(200, records::task())
+            .refuses([412, 428]),
+        Route::delete(ONE, Run, "Remove a task", remove).gives_nothing(204),
+    ]
+}
+
+async fn visible(house: &House, caller: &Caller, id: TaskId) -> Answer<Task> {
+    house.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    project_id: Option<ProjectId>,
+    state: Option<TaskState>,
+    run_id: Option<RunId>,
+    cursor: Option<TaskId>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<Task>>> {
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let filter = TaskFilter {
+        project_id: query.project_id,
+        state: query.state,
+        run_id: query.run_id,
+        before: query.cursor,
+        limit: limit + 1,
+    };
+    let found = house.store.tasks(&caller.scope(), filter).await?;
+    Ok(Json(Page::cut(found, limit, |task| task.id.to_string())))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTask {
+    title: String,
+    project_id: ProjectId,
+    #[serde(default)]
+    description: String,
+    #[serde(default = "todo")]
+    state: TaskState,
+    #[serde(default)]
+    props: Map<String, Value>,
+}
+
+fn todo() -> TaskState {
+    TaskState::Todo
+}
+
+async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewTask>) -> Answer<Versioned<Task>> {
+    let project_id = projects::visible(&house, &caller, new.project_id).await?.id;
+    let id: TaskId = runs::mint(&house);
+    let mutation = Mutation::CreateTask {
+        id,
+        project_id,
+        title: titled(&new.title)?,
+        description: new.description,
+        state: new.state,
+        props: Value::Object(own_props(new.props)?),
+    };
+    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<Versioned<Task>> {
+    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskPatch {
+    title: Option<String>,
+    description: Option<String>,
+    state: Option<TaskState>,
+    props: Option<Map<String, Value>>,
+}
+
+async fn edit(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<TaskId>,
+    expected: Expected,
+    Sent(patch): Sent<TaskPatch>,
+) -> Answer<Versioned<Task>> {
+    let task = visible(&house, &caller, id).await?;
+    expected.check(&task)?;
+    let mutation = Mutation::UpdateTask {
+        id,
+        expected_version: task.version,
+        title: patch.title.as_deref().map(titled).transpose()?,
+        description: patch.description,
+        state: patch.state,
+        props: patch.props.map(own_props).transpose()?.map(Value::Object),
+    };
+    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+}
+
+async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<StatusCode> {
+    house.desk()?;
+    visible(&house, &caller, id).await?;
+    match house.removal.remove_task(id).await? {
+        Removed::Done => Ok(StatusCode::NO_CONTENT),
+        _ => Err(Problem::not_found("task")),
+    }
+}

@@ -1,0 +1,244 @@
+//! Tokens: made once, shown once, listed without their secret, ended at once.
+
+use super::caller::{Asked, Caller, Id, Sent};
+use super::problems::Problem;
+use super::route::Access::{Admin, Read, Run};
+use super::route::Route;
+use super::secret::Secret;
+use super::shape::{Shape, form, id, list, named, nullable, one_of, page, record, text, time, whole, words};
+use super::{Answer, House, Page, runs};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::actor::ActorKind;
+use engine::ids::{ActorId, KeyId};
+use engine::time::Timestamp;
+use runtime::keys::{Grant, Key, KeyKind};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+const MAX_NAME: usize = 200;
+const MAX_PAGE: usize = 200;
+
+pub fn routes() -> Vec<Route> {
+    let taken = form(
+        [],
+        [("actor", text()), ("name", words(MAX_NAME)), ("scopes", list(scope())), ("expires_at", nullable(time()))],
+    );
+    vec![
+        Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_them)
+            .asks("actor", text())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(token()))
+            .refuses([404]),
+        Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
+            .takes(taken)
+            .gives(201, record([("token", text()), ("record", token())], []))
+            .refuses([404]),
+        Route::delete("/api/tokens/{id}", Run, "End a token, and the sessions opened with it", revoke)
+            .gives(200, token()),
+    ]
+}
+
+fn scope() -> Shape {
+    one_of(Grant::ALL.iter().map(|grant| grant.name()))
+}
+
+fn token() -> Shape {
+    named(
+        "Token",
+        record(
+            [
+                ("id", id()),
+                ("actor_id", id()),
+                ("kind", one_of(KeyKind::ALL.iter().map(|kind| kind.name()))),
+                ("name", text()),
+                ("scopes", list(scope())),
+                ("prefix", text()),
+                ("created_at", time()),
+                ("expires_at", nullable(time())),
+                ("used_at", nullable(time())),
+                ("revoked_at", nullable(time())),
+            ],
+            [],
+        ),
+    )
+}
+
+/// A credential as it may be shown at any time.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TokenView {
+    pub id: KeyId,
+    pub actor_id: ActorId,
+    pub kind: String,
+    pub name: String,
+    pub scopes: Vec<String>,
+    pub prefix: String,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub used_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl From<Key> for TokenView {
+    fn from(key: Key) -> TokenView {
+        TokenView {
+            id: key.id,
+            actor_id: key.actor_id,
+            kind: key.kind.name().into(),
+            name: key.name,
+            scopes: scopes(key.grant).into_iter().map(str::to_owned).collect(),
+            prefix: key.prefix,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            used_at: key.used_at,
+            revoked_at: key.revoked_at,
+        }
+    }
+}
+
+/// A new token with its secret.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TokenMade {
+    pub token: String,
+    pub record: TokenView,
+}
+
+/// The body of `POST /api/tokens`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewToken {
+    /// Whose it will be: a handle or an id; the caller's own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// `read` and `run` when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Each scope includes those before it.
+pub fn scopes(grant: Grant) -> Vec<&'static str> {
+    Grant::ALL.into_iter().filter(|other| *other <= grant).map(Grant::name).collect()
+}
+
+/// Makes a credential and keeps its digest.
+pub async fn keep(
+    house: &House,
+    actor: ActorId,
+    kind: KeyKind,
+    parent: Option<KeyId>,
+    name: String,
+    grant: Grant,
+    expires_at: Option<Timestamp>,
+) -> Answer<(Secret, Key)> {
+    let secret = Secret::fresh();
+    let key = Key {
+        id: runs::mint(house),
+        actor_id: actor,
+        kind,
+        parent,
+        name,
+        grant,
+        prefix: secret.prefix(),
+        created_at: house.clock.now(),
+        expires_at,
+        used_at: None,
+        revoked_at: None,
+    };
+    house.keys.keep_key(key.clone(), secret.digest()).await?;
+    Ok((secret, key))
+}
+
+async fn create(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewToken>,
+) -> Answer<(StatusCode, Json<TokenMade>)> {
+    house.desk()?;
+    persons_only(&caller)?;
+    let actor = match &new.actor {
+        Some(name) => house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor"))?,
+        None => caller.record.clone(),
+    };
+    let grant = granted(new.scopes)?;
+    if let Some(end) = new.expires_at.filter(|end| *end <= house.clock.now()) {
+        return Err(Problem::invalid("bad_expiry", format!("expires_at {end} is in the past; no token was made")));
+    }
+    let name = new.name.unwrap_or_else(|| format!("token of {}", actor.handle));
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME {
+        return Err(Problem::invalid("bad_name", format!("a token's name has 1 to {MAX_NAME} characters")));
+    }
+    let (secret, key) = keep(&house, actor.id, KeyKind::Token, None, name, grant, new.expires_at).await?;
+    Ok((StatusCode::CREATED, Json(TokenMade { token: secret.reveal().to_owned(), record: key.into() })))
+}
+
+/// What a subagent may do is its owner's to say.
+fn persons_only(caller: &Caller) -> Answer<()> {
+    match caller.record.kind {
+        ActorKind::Person => Ok(()),
+        ActorKind::Subagent => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "persons_only",
+            "only people make and end tokens; nothing was changed",
+        )),
+    }
+}
+
+fn granted(scopes: Option<Vec<String>>) -> Answer<Grant> {
+    let Some(words) = scopes else { return Ok(Grant::Run) };
+    let mut highest = None;
+    for word in &words {
+        let grant = Grant::parse(word).ok_or_else(|| {
+            Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
+        })?;
+        highest = highest.max(Some(grant));
+    }
+    highest.ok_or_else(|| Problem::invalid("unknown_scope", "scopes is empty; scopes are read, run and admin"))
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    /// A handle or an id; `*` for everybody's.
+    actor: Option<String>,
+    cursor: Option<KeyId>,
+    limit: Option<usize>,
+}
+
+async fn list_them(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<TokenView>>> {
+    let of = match query.actor.as_deref() {
+        None => Some(caller.id()),
+        Some("*") if caller.is_admin() => None,
+        Some(name) => {
+            let known = house.store.actor(name).await?.filter(|actor| caller.is_admin() || actor.id == caller.id());
+            Some(known.ok_or_else(|| Problem::not_found("actor"))?.id)
+        }
+    };
+    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let mut found = house.keys.keys(of).await?;
+    found.retain(|key| query.cursor.is_none_or(|cursor| key.id < cursor));
+    found.truncate(limit + 1);
+    let items = found.into_iter().map(TokenView::from).collect();
+    Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
+}
+
+async fn revoke(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
+    house.desk()?;
+    persons_only(&caller)?;
+    let of = if caller.is_admin() { None } else { Some(caller.id()) };
+    let found = house.keys.keys(of).await?.into_iter().find(|key| key.id == id);
+    let mut key = found.ok_or_else(|| Problem::not_found("token"))?;
+    let now = house.clock.now();
+    if house.keys.revoke_key(id, now).await? {
+        key.revoked_at = Some(now);
+    }
+    Ok(Json(key.into()))
+}

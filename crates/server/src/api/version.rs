@@ -1,0 +1,102 @@
+//! Versions over HTTP: an answer says which version it shows (`ETag`), a change says which one it was made on
+//! (`If-Match`), so that nobody's edit is lost.
+
+use super::problems::Problem;
+use super::{Answer, House};
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::workspace::{Change, Document, Project, Task};
+use runtime::ports::AppendError;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What has versions.
+pub trait Edited: Serialize {
+    fn version(&self) -> i64;
+}
+
+impl Edited for Project {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Edited for Document {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Edited for Task {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+/// An entity with its version as a header.
+pub struct Versioned<T>(pub StatusCode, pub T);
+
+impl<T: Edited> IntoResponse for Versioned<T> {
+    fn into_response(self) -> Response {
+        let tag = HeaderValue::from_str(&format!("\"{}\"", self.1.version()));
+        let mut response = (self.0, Json(self.1)).into_response();
+        if let Ok(tag) = tag {
+            response.headers_mut().insert(header::ETAG, tag);
+        }
+        response
+    }
+}
+
+/// The version a change was made on; `None` is `*`, whichever is there.
+pub struct Expected(pub Option<i64>);
+
+impl Expected {
+    /// Against what is there.
+    pub fn check(&self, entity: &impl Edited) -> Answer<()> {
+        match self.0.is_none_or(|expected| expected == entity.version()) {
+            true => Ok(()),
+            false => Err(stale()),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<House>> for Expected {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _house: &Arc<House>) -> Result<Self, Problem> {
+        let given = parts.headers.get(header::IF_MATCH).ok_or_else(|| {
+            Problem::new(
+                StatusCode::PRECONDITION_REQUIRED,
+                "version_required",
+                "say which version the change was made on: If-Match with the ETag you were given, or * for any",
+            )
+        })?;
+        let text = given.to_str().unwrap_or_default().trim();
+        if text == "*" {
+            return Ok(Expected(None));
+        }
+        let number = text.trim_start_matches("W/").trim_matches('"').parse();
+        // What was never a version of ours matches none.
+        number.map(|version| Expected(Some(version))).map_err(|_| stale())
+    }
+}
+
+pub fn stale() -> Problem {
+    Problem::new(
+        StatusCode::PRECONDITION_FAILED,
+        "stale_version",
+        "it has changed since the version in If-Match; nothing was changed. Read it again and decide",
+    )
+}
+
+/// Writes changes that a person makes. That something moved meanwhile is the same as an old `If-Match`.
+pub async fn write(house: &House, changes: Vec<Change>) -> Answer<()> {
+    house.desk()?;
+    house.store.change(changes).await.map_err(|error| match error {
+        AppendError::Conflict(_) => stale(),
+        error => error.into(),
+    })
+}

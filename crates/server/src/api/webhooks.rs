@@ -1,0 +1,203 @@
+//! Webhooks: where else notifications go, and what came of each delivery. A secret is shown once.
+
+use super::caller::{Caller, Id, Sent};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, count, form, id, list, named, nullable, one_of, record, text, time, up_to, words};
+use super::{Answer, House};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use effects::notify::{Secret, check_url};
+use engine::time::Timestamp;
+use runtime::post::{Delivery, DeliveryState, KINDS, Template, Webhook};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// As many as one person may have.
+const MOST: usize = 50;
+const SHOWN: usize = 50;
+
+pub fn routes() -> Vec<Route> {
+    let new = form(
+        [("url", words(2_000))],
+        [("kinds", up_to(KINDS.len(), one_of(KINDS))), ("template", one_of(Template::ALL.map(Template::name)))],
+    );
+    let mut made = webhook();
+    made["properties"]["secret"] = text();
+    made["title"] = "NewWebhook".into();
+    vec![
+        Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all).gives(200, list(webhook())),
+        Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).takes(new).gives(201, made),
+        Route::get("/api/webhooks/{id}", Read, "A webhook and its last deliveries", show)
+            .gives(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
+        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).gives_text(204, "text/plain"),
+        Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).gives(200, delivery()),
+    ]
+}
+
+fn webhook() -> Shape {
+    named(
+        "Webhook",
+        record(
+            [
+                ("id", id()),
+                ("url", text()),
+                ("template", one_of(Template::ALL.map(Template::name))),
+                ("kinds", list(one_of(KINDS))),
+                ("disabled_reason", nullable(text())),
+                ("created_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+fn delivery() -> Shape {
+    named(
+        "Delivery",
+        record(
+            [
+                ("id", text()),
+                ("webhook_id", id()),
+                ("run_id", nullable(id())),
+                ("seq", nullable(count())),
+                ("kind", text()),
+                ("state", one_of(DeliveryState::ALL.map(DeliveryState::name))),
+                ("attempts", count()),
+                ("due", time()),
+                ("last_status", nullable(count())),
+                ("last_error", nullable(text())),
+                ("created_at", time()),
+                ("delivered_at", nullable(time())),
+            ],
+            [],
+        ),
+    )
+}
+
+/// A webhook as its owner sees it.
+#[derive(Serialize)]
+struct Seen {
+    id: Uuid,
+    url: String,
+    template: Template,
+    kinds: Vec<String>,
+    disabled_reason: Option<String>,
+    created_at: Timestamp,
+    /// Only when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+}
+
+impl From<Webhook> for Seen {
+    fn from(webhook: Webhook) -> Seen {
+        let Webhook { id, url, template, kinds, disabled_reason, created_at, .. } = webhook;
+        Seen { id, url, template, kinds, disabled_reason, created_at, secret: None }
+    }
+}
+
+async fn list_all(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<Seen>>> {
+    let webhooks = house.post.webhooks(caller.id()).await?;
+    Ok(Json(webhooks.into_iter().map(Seen::from).collect()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewWebhook {
+    url: String,
+    #[serde(default)]
+    kinds: Vec<String>,
+    #[serde(default = "standard")]
+    template: String,
+}
+
+fn standard() -> String {
+    Template::Standard.name().into()
+}
+
+async fn create(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewWebhook>,
+) -> Answer<(StatusCode, Json<Seen>)> {
+    if let Some(unknown) = new.kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
+        let detail = format!("there is no notification of kind {unknown}; kinds: {}", KINDS.join(", "));
+        return Err(Problem::invalid("unknown_kind", detail));
+    }
+    let template = Template::parse(&new.template).ok_or_else(|| {
+        let all = Template::ALL.map(Template::name).join(", ");
+        Problem::invalid("unknown_template", format!("there is no template {}; templates: {all}", new.template))
+    })?;
+    check_url(&new.url, house.private).map_err(|why| Problem::invalid("bad_url", why))?;
+    if house.post.webhooks(caller.id()).await?.len() >= MOST {
+        return Err(Problem::invalid("too_many", format!("you have {MOST} webhooks; remove one first")));
+    }
+    let secret = Secret::of(rand::random()).text();
+    let webhook = Webhook {
+        id: super::runs::mint(&house),
+        owner: caller.id(),
+        url: new.url,
+        template,
+        kinds: new.kinds,
+        secret: secret.clone(),
+        disabled_reason: None,
+        created_at: house.clock.now(),
+    };
+    house.post.add_webhook(&webhook).await?;
+    Ok((StatusCode::CREATED, Json(Seen { secret: Some(secret), ..webhook.into() })))
+}
+
+async fn own(house: &House, caller: &Caller, id: Uuid) -> Answer<Webhook> {
+    let webhooks = house.post.webhooks(caller.id()).await?;
+    webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
+}
+
+#[derive(Serialize)]
+struct WithDeliveries {
+    webhook: Seen,
+    deliveries: Vec<Delivery>,
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<WithDeliveries>> {
+    let webhook = own(&house, &caller, id).await?.into();
+    Ok(Json(WithDeliveries { webhook, deliveries: house.post.deliveries(id, SHOWN).await? }))
+}
+
+async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<StatusCode> {
+    match house.post.remove_webhook(caller.id(), id).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Problem::not_found("webhook")),
+    }
+}
+
+/// Sent at once, so that the answer says what came of it; if it failed it is tried again like any other.
+async fn test(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<Delivery>> {
+    let webhook = own(&house, &caller, id).await?;
+    let now = house.clock.now();
+    let test: Uuid = super::runs::mint(&house);
+    let said = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
+    let delivery = Delivery {
+        id: format!("msg_{test}"),
+        webhook_id: id,
+        run_id: None,
+        seq: None,
+        kind: "test".into(),
+        body: json!({"type": "webhook.test", "timestamp": now, "data": said}).to_string(),
+        state: DeliveryState::Due,
+        attempts: 1,
+        // Not taken by the courier meanwhile.
+        due: now.plus_ms(60_000),
+        last_status: None,
+        last_error: None,
+        created_at: now,
+        delivered_at: None,
+    };
+    house.post.add_delivery(&delivery).await?;
+    house.courier()?.deliver(&delivery, &webhook).await?;
+    let sent = house.post.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
+    Ok(Json(sent.unwrap_or(delivery)))
+}

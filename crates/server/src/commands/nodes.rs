@@ -1,0 +1,69 @@
+//! Nodes of a tree run, as the commands name and show them.
+
+use super::{Session, encoded, print};
+use crate::api::{NodeView, Page};
+use crate::failure::Failure;
+use crate::link::{Link, LinkError};
+use crate::render::grove::Grove;
+use crate::render::node;
+use crate::render::style::json_line;
+use engine::batch::{NodeRow, RunRow};
+use engine::ids::{NodeId, RunId};
+use engine::run::Kind;
+
+const PAGE: usize = 1_000;
+
+/// A node's id, or its number (`n3` or `3`).
+pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, Failure> {
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    let number = text.strip_prefix(['n', 'N']).unwrap_or(text).parse::<u32>();
+    let Ok(number) = number else {
+        return Err(Failure::usage(format!(
+            "{text} is neither a node's id nor its number (such as n3)\n`pleach show {run}` lists the nodes of run {run}."
+        )));
+    };
+    let Some(reader) = session.reader().await? else { return Err(super::no_such_run(&run.to_string())) };
+    let after = number.checked_sub(1).map(|before| format!("&cursor={before}")).unwrap_or_default();
+    let kind = reader.link.get::<RunRow>(&format!("/api/runs/{run}")).await?.kind;
+    let page: Page<NodeRow> = reader.link.get(&format!("/api/runs/{run}/nodes?limit=1{after}")).await?;
+    reader.close().await;
+    match (kind, page.items.first().filter(|node| node.ordinal == number)) {
+        (_, Some(node)) => Ok(node.id),
+        (Kind::Tree, None) => {
+            Err(Failure::usage(format!("run {run} has no node n{number}\n`pleach show {run}` lists its nodes.")))
+        }
+        (kind, None) => Err(Failure::usage(format!(
+            "run {run} is a {} run and has no node {text}: only tree runs have nodes. Leave --node out.",
+            kind.name()
+        ))),
+    }
+}
+
+/// Bring a picture of the tree up to date.
+pub async fn refresh(link: &Link, grove: &mut Grove, run: RunId) -> Result<(), LinkError> {
+    let since = grove.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
+    let mut cursor = String::new();
+    loop {
+        let page: Page<NodeRow> = link.get(&format!("/api/runs/{run}/nodes?limit={PAGE}{since}{cursor}")).await?;
+        grove.update(page.items);
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    grove.plan(link.get(&format!("/api/runs/{run}/plans")).await?);
+    Ok(())
+}
+
+pub async fn show(session: &Session, link: &Link, run: RunId, node: NodeId) -> Result<(), Failure> {
+    let text = link.get_text(&format!("/api/runs/{run}/nodes/{node}")).await?;
+    if session.json {
+        print(&json_line(&text));
+        return Ok(());
+    }
+    let view: NodeView = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
+    node::lines(&view, session.style).iter().for_each(|text| print(text));
+    Ok(())
+}

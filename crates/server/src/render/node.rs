@@ -1,0 +1,141 @@
+//! `pleach show RUN --node N`: one node, its part of the plan, what it made and what happened to it.
+
+use super::chronicle::Chronicle;
+use super::section;
+use super::style::{Ink, Style, duration, line, plain};
+use super::{Question, grove};
+use crate::api::NodeView;
+use engine::batch::ArtifactRow;
+use engine::money::Usd;
+use serde_json::Value;
+
+pub fn lines(view: &NodeView, style: Style) -> Vec<String> {
+    let mut lines = head(view, style);
+    let criteria = view.node.success_criteria.iter().map(|criterion| format!("  · {}", line(criterion)));
+    section(&mut lines, "Criteria", criteria, style);
+    section(&mut lines, "Plan", view.plans.last().into_iter().flat_map(|plan| bands(&plan.plan_json)), style);
+    section(&mut lines, "Result", result(&view.node.result), style);
+    section(&mut lines, "Made", view.artifacts.iter().map(artifact), style);
+    section(&mut lines, "Was shown", view.reads.iter().map(artifact), style);
+    section(&mut lines, "Questions", view.questions.iter().flat_map(|asked| question(view, asked)), style);
+    let entries = view.scratchpad.iter().flat_map(|entry| indented(&entry.markdown));
+    section(&mut lines, "Scratchpad, last entries", entries, style);
+    section(&mut lines, "What happened", timeline(view), style);
+    lines
+}
+
+fn head(view: &NodeView, style: Style) -> Vec<String> {
+    let node = &view.node;
+    let (ink, mark) = grove::look(node);
+    let number = |name: &str| node.metrics[name].as_f64().unwrap_or_default();
+    let mut lines = vec![
+        style.paint(Ink::Bold, &format!("n{} {}", node.ordinal, line(&node.title))),
+        format!("node       {}", node.id),
+        format!("run        {}", node.run_id),
+        format!("status     {} {}", style.paint(ink, mark), status(view)),
+    ];
+    if let Some(error) = &node.error {
+        let again = if node.retryable {
+            format!("  (pleach retry {} --node n{})", node.run_id, node.ordinal)
+        } else {
+            String::new()
+        };
+        lines.push(format!("error      {}{again}", line(error)));
+    }
+    if !node.reason.trim().is_empty() {
+        lines.push(format!("reason     {}", line(&node.reason)));
+    }
+    if let Some(parent) = node.parent_node_id {
+        lines.push(format!(
+            "place      band {}, step {}, depth {}, below {parent}",
+            node.band_index + 1,
+            node.step_index + 1,
+            node.depth
+        ));
+    }
+    if let Some(goal) = view.step["band"]["goal"].as_str().filter(|goal| !goal.trim().is_empty()) {
+        lines.push(format!("band's goal {}", line(goal)));
+    }
+    if let Some(earlier) = node.retry_of {
+        lines.push(format!("again      after {earlier}"));
+    }
+    let took = node.started_at.map(|start| duration(node.ended_at.unwrap_or(node.updated_at).since(start)));
+    lines.push(format!(
+        "spent      {} and {} tokens in {} calls, everything below included{}",
+        Usd::from_dollars(number("cost_usd")),
+        number("tokens_in") + number("tokens_out"),
+        node.metrics["llm_calls"],
+        took.map(|took| format!("; {took}")).unwrap_or_default()
+    ));
+    lines.push(format!("scratchpad pleach doc {}", node.scratchpad_doc_id));
+    lines
+}
+
+fn status(view: &NodeView) -> String {
+    let node = &view.node;
+    let mut words = vec![node.status.name().to_owned(), node.role_state.name().to_owned()];
+    words.extend(node.paused.then(|| "paused".to_owned()));
+    words.extend(node.outcome.map(|outcome| outcome.name().to_owned()));
+    words.extend(node.message.as_deref().map(line));
+    words.extend((node.generation > 1).then(|| format!("generation {}", node.generation)));
+    words.join(" · ")
+}
+
+fn bands(plan: &Value) -> Vec<String> {
+    let text = |value: &Value, name: &str| line(value[name].as_str().unwrap_or_default());
+    let bands = plan["bands"].as_array().into_iter().flatten();
+    let lines = bands.flat_map(|band| {
+        let title = format!("  band {}  {}", band["index"].as_u64().unwrap_or_default() + 1, text(band, "goal"));
+        let steps = band["steps"].as_array().into_iter().flatten();
+        [title].into_iter().chain(steps.map(|step| format!("    {}  {}", text(step, "id"), text(step, "title"))))
+    });
+    lines.collect()
+}
+
+fn result(result: &Value) -> Vec<String> {
+    let Some(summary) = result["summary"].as_str() else { return Vec::new() };
+    let mut lines = indented(summary);
+    if let Some(met) = result["successAssessment"]["met"].as_bool() {
+        let notes = line(result["successAssessment"]["notes"].as_str().unwrap_or_default());
+        lines.push(format!("  criteria {} {notes}", if met { "met" } else { "not met" }));
+    }
+    if !result["jsonPayload"].is_null() {
+        lines.push(format!("  {}", line(&result["jsonPayload"].to_string())));
+    }
+    lines
+}
+
+fn artifact(made: &ArtifactRow) -> String {
+    let primary = if made.is_primary { " (primary)" } else { "" };
+    let read = made.document_id.map(|id| format!("  pleach doc {id}")).unwrap_or_default();
+    format!("  {} {}{primary}{read}", made.artifact_type.name(), line(&made.label))
+}
+
+fn question(view: &NodeView, asked: &Value) -> Vec<String> {
+    let question = Question::read(asked);
+    let mut lines = vec![format!("  ? {}", question.text)];
+    match &question.answer {
+        Some(answer) => lines.push(format!("    answered: {answer}")),
+        None => lines.push(format!("    pleach answer {} \"…\" --question {}", view.node.run_id, question.id)),
+    }
+    lines
+}
+
+fn indented(text: &str) -> Vec<String> {
+    plain(text.trim_end()).lines().map(|text| format!("  {text}")).collect()
+}
+
+fn timeline(view: &NodeView) -> Vec<String> {
+    let node = &view.node;
+    let mut chronicle = Chronicle::default();
+    chronicle.learn(std::iter::once((node.id.to_string(), node.ordinal as usize, node.title.clone())));
+    let told = view.timeline.iter().filter_map(|event| {
+        let text = chronicle.tell(event)?;
+        Some(format!(
+            "  {:>5}  {}  {text}",
+            event["seq"].to_string(),
+            line(event["timestamp"].as_str().unwrap_or_default())
+        ))
+    });
+    told.collect()
+}

@@ -1,0 +1,88 @@
+//! What people see of a tree, and what they are told when they name something that is not there.
+
+use super::play::*;
+use crate::home::Home;
+
+#[test]
+fn show_draws_the_tree_with_marks_roles_bands_and_what_was_made() {
+    let home = Home::with(grows(&[&[step("Good one"), step("Bad one")], &[step("Then this")]], |request| {
+        (request.node() == "Bad one").then(nonsense)
+    }));
+    let run = home.tree("Look at it", &[]).exits(0).run();
+    let id = run["id"].as_str().expect("an id");
+    let shown = home.pleach(&["show", id]).exits(0).out;
+    for line in [
+        "◐ E n0 Look at it",
+        "├─ ✓ E n1 Good one",
+        "├─ ✗ E n2 Bad one",
+        "└─ ✓ E n3 Then this",
+        "band 2",
+        "On synthesis",
+    ] {
+        assert!(shown.contains(line), "{line} is not in\n{shown}");
+    }
+    let node = home.pleach(&["show", id, "--node", "n2"]).exits(0).out;
+    for line in
+        ["n2 Bad one", "failed", "did not fit the schema", &format!("pleach retry {id} --node n2"), "it is written"]
+    {
+        assert!(node.contains(line), "{line} is not in\n{node}");
+    }
+    let log = home.pleach(&["log", id]).exits(0).out;
+    assert!(log.contains("✗ n2 Bad one:") && log.contains("n0 planned 3 steps in 2 bands"), "{log}");
+}
+
+#[test]
+fn watching_without_a_terminal_tells_what_happens_line_by_line() {
+    let home = Home::with(grows(&[&three()], |_| None));
+    let said = home.pleach(&["run", "Tell me", "--kind", "tree", "--watch"]).exits(0);
+    assert!(said.out.contains("+ n1 One of three") && said.out.contains("✓ n3 Three of three"), "{}", said.out);
+    assert!(!said.out.contains('\u{1b}'), "no escapes where there is no terminal");
+}
+
+#[test]
+fn a_node_that_is_not_there_is_named_and_the_next_command_too() {
+    let home = Home::with(grows(&[&three()], |_| None));
+    let run = home.tree("Look for it", &[]).exits(0).run();
+    let id = run["id"].as_str().expect("an id");
+    let unknown = "01a1de11-0000-7000-8000-00000000beef";
+    let lists = format!("pleach show {id}");
+    for (words, named) in [
+        (vec!["show", id, "--node", "n77"], "n77"),
+        (vec!["show", id, "--node", "oak"], "oak"),
+        (vec!["cancel", id, "--node", "n77"], "n77"),
+        (vec!["retry", id, "--node", "oak"], "oak"),
+        (vec!["say", id, "hello", "--node", "n77"], "n77"),
+    ] {
+        let said = home.pleach(&words).exits(2);
+        assert!(said.err.contains(named) && said.err.contains(&lists), "{words:?}: {}", said.err);
+    }
+    for words in [
+        vec!["show", id, "--node", unknown],
+        vec!["retry", id, "--node", unknown],
+        vec!["pause", id, "--node", unknown],
+    ] {
+        let said = home.pleach(&words).exits(2);
+        assert!(said.err.contains(unknown) || said.err.contains("completed"), "{words:?}: {}", said.err);
+    }
+    let said = home.pleach(&["retry", id]).exits(2);
+    assert!(said.err.contains("--node"), "{}", said.err);
+}
+
+#[test]
+fn a_homework_run_has_no_nodes_and_says_so() {
+    let home = Home::with(simulation::scripted::scripts::complete_in(1));
+    let run = home.run("No tree", &[]).exits(0).run();
+    let id = run["id"].as_str().expect("an id");
+    for words in [vec!["show", id, "--node", "n1"], vec!["pause", id, "--node", "n0"]] {
+        let said = home.pleach(&words).exits(2);
+        assert!(said.err.contains("homework run") && said.err.contains("--node"), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn limits_of_a_tree_that_could_never_work_are_refused_at_the_door() {
+    let home = Home::bare();
+    let said = home.pleach(&["run", "Nothing", "--kind", "tree", "--max-nodes", "0"]).exits(2);
+    assert!(said.err.contains("max_nodes is 0"), "{}", said.err);
+    assert!(home.pleach(&["ls"]).exits(0).out.is_empty(), "no run was made");
+}

@@ -1,0 +1,75 @@
+//! What is too much.
+
+use crate::home::Home;
+use crate::server::{Server, Visitor};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+fn send(server: &Server, visitor: &Visitor, path: &str, body: String) -> (u16, String) {
+    let request =
+        server.client.post(format!("{}{path}", server.url)).header("content-type", "application/json").body(body);
+    let request = visitor.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+    server.home.runtime.block_on(async {
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    })
+}
+
+#[test]
+fn sec_s70_a_body_over_a_mebibyte_is_refused_and_the_next_request_is_not() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let fill = |size: usize| format!("{{\"title\":\"{}\"}}", "x".repeat(size - 12));
+    assert_eq!(send(&server, &owner, "/api/projects", fill(1 << 20)).0, 422, "a mebibyte is read");
+    let (status, text) = send(&server, &owner, "/api/projects", fill((1 << 20) + 1));
+    assert!(status == 413 && text.contains("body_too_large"), "{status} {text}");
+    let keyed = owner.with("idempotency-key", "large");
+    assert_eq!(send(&server, &keyed, "/api/projects", fill((1 << 20) + 1)).0, 413);
+    server.get(&owner, "/api/projects").is(200);
+}
+
+#[test]
+fn sec_s50_s51_s53_s71_strange_bodies_and_queries_are_refused_quickly() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let keys: String = (0..80_000).map(|n| format!("\"k{n}\":1,")).collect();
+    let strange = [
+        "[".repeat(10_000),
+        format!("{{\"title\":\"x\",\"props\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000)),
+        format!("{{{keys}\"title\":\"x\"}}"),
+        format!("{{\"title\":{}}}", "9".repeat(900_000)),
+        "{\"title\":\"a\",\"title\":\"b\"}".into(),
+        "{\"title\":\"x\",\"files\":[]}".into(),
+        "{\"title\":\"".into(),
+    ];
+    for body in strange {
+        let started = Instant::now();
+        let (status, text) = send(&server, &owner, "/api/projects", body);
+        assert!(status == 400 || status == 422, "{status} {text}");
+        assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    }
+    for query in ["limit=x", "cursor=' OR 1=1", "kind=';--", "status=%00", "limit=-1"] {
+        let answer = server.get(&owner, &format!("/api/runs?{query}"));
+        assert!([400, 422].contains(&answer.status), "{query}: {} {}", answer.status, answer.text);
+    }
+    server.get(&owner, "/api/search?q=%27%20OR%201%3D1%20--%20%22*").is(200);
+    let named = json!({"title": "../../etc/passwd\u{0}\u{1b}[2J", "content": "x"});
+    let project = server.post(&owner, "/api/projects", &named);
+    assert!([201, 400, 422].contains(&project.status), "{}", project.text);
+}
+
+#[test]
+fn sec_s75_nobody_starts_runs_as_fast_as_they_can_ask_and_others_are_not_held_up() {
+    let server = Server::start(Home::bare());
+    let (ann, bob) = (server.person("ann"), server.person("bob"));
+    // Each is refused for its own reason; asking costs all the same.
+    let empty = json!({"kind": "homework", "objective": ""});
+    let slow = (0..2_000)
+        .map(|_| server.post(&ann, "/api/runs", &empty))
+        .find(|answer| answer.status == 429)
+        .expect("a limit");
+    assert_eq!(slow.slug(), "too_many_requests");
+    assert!(slow.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1));
+    server.post(&bob, "/api/runs", &empty).is(422);
+    server.get(&ann, "/api/runs").is(200);
+}

@@ -1,0 +1,53 @@
+//! The web page comes out of the binary, whole, with the headers that keep it harmless.
+
+use crate::home::Home;
+use crate::server::{Server, Visitor};
+
+/// The files a page names, as paths.
+fn named(html: &str) -> Vec<String> {
+    let quoted = |mark: &str| {
+        let parts = html.split(mark).skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned);
+        parts.collect::<Vec<_>>()
+    };
+    [quoted("src=\""), quoted("href=\"")].concat().into_iter().filter(|path| path.starts_with('/')).collect()
+}
+
+#[test]
+fn e1_the_binary_serves_its_page_and_every_file_the_page_names() {
+    let server = Server::start(Home::bare());
+    let stranger = Visitor::default();
+    let page = server.get(&stranger, "/").is(200);
+    assert!(page.header("content-type").starts_with("text/html"), "{page:?}");
+    assert_eq!(page.header("cache-control"), "no-cache");
+    let files = named(&page.text);
+    assert!(
+        files.iter().any(|file| file.ends_with(".js")) && files.iter().any(|file| file.ends_with(".css")),
+        "{files:?}"
+    );
+    for file in files {
+        let answer = server.get(&stranger, &file).is(200);
+        assert!(answer.header("cache-control").contains("immutable"), "{file}: {:?}", answer.headers);
+        assert!(!answer.text.is_empty() && !answer.header("content-type").starts_with("text/html"), "{file}");
+    }
+
+    let known = stranger.with("if-none-match", page.header("etag"));
+    assert_eq!(server.get(&known, "/").is(304).text, "");
+    let deep = server.get(&stranger.with("accept", "text/html"), "/runs/01a1de11-0000-7000-8000-000000000000").is(200);
+    assert_eq!(deep.text, page.text, "places inside the page get the page");
+    server.get(&stranger.with("accept", "text/html"), "/assets/gone.js").is(404);
+}
+
+#[test]
+fn e4_the_page_may_run_nothing_that_did_not_come_with_it() {
+    let server = Server::start(Home::bare());
+    let page = server.get(&Visitor::default(), "/").is(200);
+    let policy = page.header("content-security-policy");
+    for rule in
+        ["default-src 'none'", "script-src 'self'", "style-src 'self'", "base-uri 'none'", "frame-ancestors 'none'"]
+    {
+        assert!(policy.contains(rule), "{rule} is not in {policy}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+    assert!(!page.text.contains("<script>"), "no script stands in the page itself");
+}

@@ -1,0 +1,208 @@
+//! Runs over HTTP: started, watched, answered, continued, canceled, and what they give away.
+
+use crate::home::Home;
+use crate::server::{Server, Visitor};
+use reqwest::Method;
+use serde_json::{Value, json};
+use simulation::scripted::{Reply, Script, scripts};
+use std::time::Duration;
+
+fn planner(summary: &str) -> Value {
+    json!({
+        "progress_summary": summary, "plan": {"steps": []}, "tool_calls": [], "executor_tasks": [], "remaining_work": ["more"],
+        "completion_evidence": [], "exit_signal": false, "needs_user_input": false, "blocking_questions": [],
+        "next_action_hint": "execute", "confidence": "medium", "branch_rollup": null,
+    })
+}
+
+fn writing(title: String) -> Value {
+    json!([{"tool": "create_document", "arguments": {"title": title, "content": "x"}, "purpose": "write"}])
+}
+
+/// Writes a document in every iteration, for as long as it is let.
+fn busy() -> Script {
+    let answer = |request: &simulation::scripted::Request| {
+        let iteration = request.section("iteration").unwrap_or_default();
+        let mut answer = planner(&format!("iteration {iteration}"));
+        answer["tool_calls"] = writing(format!("Part {iteration}"));
+        Reply::json(answer).delay_ms(100)
+    };
+    Script::default().answer("homework_planner", answer).on("homework_report", vec![report()])
+}
+
+fn report() -> Reply {
+    Reply::json(json!({"title": "Done", "summary": "It is done.", "findings": [], "not_done": []}))
+}
+
+fn start(server: &Server, who: &Visitor, more: Value) -> String {
+    let mut new = json!({"kind": "homework", "objective": "Work"});
+    new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let run = server.post(who, "/api/runs", &new).is(201).json();
+    format!("/api/runs/{}", run["id"].as_str().unwrap())
+}
+
+fn until(server: &Server, who: &Visitor, run: &str, status: &str) -> Value {
+    server.home.until(status, || Some(server.get(who, run).is(200).json()).filter(|run| run["status"] == status))
+}
+
+#[test]
+fn h2_h6_a_run_is_started_viewed_continued_and_its_report_refreshed() {
+    let server = Server::start(Home::with(busy()));
+    let owner = server.owner();
+    let run = start(&server, &owner, json!({"budgets": {"max_iterations": 2}}));
+    let stopped = until(&server, &owner, &run, "stopped");
+    assert_eq!((&stopped["stop_reason"], &stopped["iteration"]), (&json!("max_iterations"), &json!(2)));
+    assert!(stopped["metrics"]["llm_calls"].as_u64() >= Some(2) && stopped["metrics"]["by_model"].is_object());
+    let iterations = server.get(&owner, &format!("{run}/iterations")).is(200).json();
+    assert_eq!(iterations.as_array().map(Vec::len), Some(2));
+    assert!(iterations[0]["metrics"]["tokens_in"].as_u64() > Some(0), "{iterations}");
+    let report = server.get(&owner, &format!("{run}/report")).is(200).json();
+    server.post(&owner, &format!("{run}/continue"), &json!({"budgets": {"max_iterations": 3}})).is(200);
+    let again = server.home.until("it stops again", || {
+        let run = server.get(&owner, &run).json();
+        (run["status"] == "stopped" && run["iteration"] == 3).then_some(run)
+    });
+    assert_ne!(server.get(&owner, &format!("{run}/report")).is(200).json(), report, "refreshed: {again}");
+    assert!(server.get(&owner, &format!("{run}/report.md")).is(200).text.starts_with("# "));
+}
+
+#[test]
+fn h2_a_run_is_canceled_and_removed_only_then() {
+    let server = Server::start(Home::with(busy()));
+    let owner = server.owner();
+    let run = start(&server, &owner, json!({}));
+    assert_eq!(server.ask(&owner, Method::DELETE, &run, None).is(409).slug(), "run_not_ended");
+    server.post(&owner, &format!("{run}/cancel"), &json!({})).is(200);
+    until(&server, &owner, &run, "canceled");
+    let again = server.post(&owner, &format!("{run}/cancel"), &json!({})).is(409);
+    assert_eq!(again.slug(), "run_ended");
+    server.ask(&owner, Method::DELETE, &run, None).is(204);
+    assert_eq!(server.get(&owner, &run).is(404).slug(), "run_not_found");
+}
+
+#[test]
+fn h5_waiting_costs_nothing_and_an_answer_goes_on() {
+    let asking = |request: &simulation::scripted::Request| {
+        if request.section("questions").is_some() {
+            let mut answer = planner("done");
+            answer["tool_calls"] = writing("Blue".into());
+            (answer["remaining_work"], answer["exit_signal"]) = (json!([]), json!(true));
+            return Reply::json(answer);
+        }
+        let mut answer = planner("I need to know");
+        (answer["needs_user_input"], answer["blocking_questions"]) = (json!(true), json!(["Which colour?"]));
+        Reply::json(answer)
+    };
+    let server = Server::start(Home::with(
+        Script::default().answer("homework_planner", asking).on("homework_report", vec![report()]),
+    ));
+    let owner = server.owner();
+    let run = start(&server, &owner, json!({}));
+    let waiting = until(&server, &owner, &run, "waiting_on_user");
+    let inbox = server.get(&owner, "/api/questions?open=1").is(200).json();
+    assert_eq!(inbox["items"][0]["text"], "Which colour?");
+    std::thread::sleep(Duration::from_millis(800));
+    assert_eq!(server.get(&owner, &run).json()["metrics"], waiting["metrics"]);
+    let answers = json!({"answers": [{"question_id": waiting["questions"][0]["id"], "text": "blue"}]});
+    server.post(&owner, &format!("{run}/respond"), &answers).is(200);
+    until(&server, &owner, &run, "completed");
+    let twice = server.post(&owner, &format!("{run}/respond"), &answers).is(409);
+    assert!(twice.slug() == "already_answered" && twice.text.contains("blue"), "{}", twice.text);
+}
+
+#[test]
+fn h8_a_membership_taken_in_the_middle_refuses_the_next_call() {
+    let server = Server::start(Home::with(Script::default()));
+    let (owner, ann) = (server.owner(), server.person("ann"));
+    let project = server.post(&owner, "/api/projects", &json!({"title": "Shared"})).is(201).json();
+    let members = format!("/api/projects/{}/members", project["id"].as_str().unwrap());
+    server.post(&owner, &members, &json!({"actor": "ann"})).is(200);
+    let wanted = project["id"].clone();
+    server.home.model().play(
+        Script::default()
+            .answer("homework_planner", move |request| {
+                let iteration = request.section("iteration").unwrap_or_default();
+                let mut answer = planner(&format!("iteration {iteration}"));
+                answer["tool_calls"] = writing(format!("Note {iteration}"));
+                let read = json!({"tool": "get_project", "arguments": {"project_id": wanted}, "purpose": "read"});
+                answer["tool_calls"].as_array_mut().unwrap().push(read);
+                Reply::json(answer).delay_ms(200)
+            })
+            .on("homework_repair", vec![Reply::json(json!({"corrected_calls": []}))])
+            .on("homework_report", vec![report()]),
+    );
+    let run = start(&server, &ann, json!({"budgets": {"max_iterations": 12}}));
+    let calls = |ok: bool| {
+        let events = server.get(&ann, &format!("{run}/events?limit=1000")).is(200).json();
+        let results = events["items"].as_array().unwrap().clone().into_iter();
+        results
+            .filter(|event| {
+                event["type"] == "homework.tool_call_result"
+                    && event["payload"]["tool"] == "get_project"
+                    && event["payload"]["ok"] == ok
+            })
+            .count()
+    };
+    server.home.until("a read that worked", || (calls(true) > 0).then_some(()));
+    server.ask(&owner, Method::DELETE, &format!("{members}/ann"), None).is(200);
+    server.home.until("a read that was refused", || (calls(false) > 0).then_some(()));
+    server.post(&ann, &format!("{run}/cancel"), &json!({})).is(200);
+}
+
+#[test]
+fn e4_sec_s60_no_secret_reaches_events_prompts_answers_errors_or_logs() {
+    let key = "sk-canary-0123456789abcdef0123456789abcdef";
+    let echo = format!("Incorrect API key provided: {key}");
+    let script = Script::default().on(
+        "homework_planner",
+        vec![Reply::status(401, json!({"error": {"message": echo, "code": "invalid_api_key"}}).to_string())],
+    );
+    let home = Home::with(script).set("OPENAI_API_KEY", key).set("PLEACH_LOG", "debug");
+    let server = Server::start(home);
+    let (owner, token) = (server.owner(), server.token(&["--name", "canary"]));
+    let run = start(&server, &owner, json!({}));
+    let failed = until(&server, &owner, &run, "failed");
+    assert_eq!(failed["stop_reason"], "provider_auth");
+    server.get(&Visitor::bearing(&token), "/api/session").is(200);
+    let mut seen = String::new();
+    for path in ["", "/events?limit=1000", "/report", "/workspace", "/iterations"] {
+        seen.push_str(&server.get(&owner, &format!("{run}{path}")).text);
+    }
+    for path in [
+        "/api/holder",
+        "/api/models",
+        "/api/notifications",
+        "/api/tokens",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+        "/openapi.json",
+    ] {
+        seen.push_str(&server.get(&owner, path).text);
+    }
+    seen.push_str(&server.home.pleach(&["config", "show"]).out);
+    seen.push_str(&server.home.pleach(&["doctor"]).out);
+    for (what, secret) in [("the provider's key", key), ("a token", token.as_str())] {
+        assert!(!seen.contains(secret), "{what} is shown");
+        for file in std::fs::read_dir(server.home.data()).unwrap().map(|file| file.unwrap().path()) {
+            let bytes = std::fs::read(&file).unwrap_or_default();
+            assert!(
+                !bytes.windows(secret.len()).any(|window| window == secret.as_bytes()),
+                "{what} is in {}",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_models_and_tools_a_run_can_be_given_are_listed() {
+    let server = Server::start(Home::with(scripts::complete_in(1)));
+    let owner = server.owner();
+    let models = server.get(&owner, "/api/models").is(200).json();
+    let chosen = models["items"].as_array().unwrap().iter().find(|model| model["name"] == "openai/scripted").unwrap();
+    assert_eq!(chosen["profiles"], json!(["fast", "balanced", "powerful"]));
+    let tools = server.get(&owner, "/api/tools").is(200).json();
+    let search = tools["items"].as_array().unwrap().iter().find(|tool| tool["name"] == "search").unwrap();
+    assert_eq!((&search["class"], &search["schema"]["type"]), (&json!("read-only"), &json!("object")));
+}

@@ -1,0 +1,102 @@
+//! A tree of a given shape: every node above the last level plans and sums up, every leaf writes one page. The
+//! shapes are the peers'; a node finds its level in its title.
+
+use engine::budget::Budgets;
+use engine::model::Role;
+use engine::request::Speaker;
+use serde_json::{Value, json};
+
+const PROSE: &str = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. ";
+
+/// How many children a node has, level by level: `3x4` is a root over three nodes over four leaves each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fans(Vec<usize>);
+
+impl Fans {
+    pub fn parse(text: &str) -> Result<Fans, String> {
+        let fans: Result<Vec<usize>, _> = text.split('x').map(str::parse).collect();
+        fans.map(Fans).map_err(|error| format!("--tree {text}: {error}; write it like 3x4"))
+    }
+
+    /// Nodes by level, the root first.
+    fn levels(&self) -> impl Iterator<Item = usize> + '_ {
+        let wider = self.0.iter().scan(1, |width, fan| {
+            *width *= fan;
+            Some(*width)
+        });
+        std::iter::once(1).chain(wider)
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.levels().sum()
+    }
+
+    /// Two calls for a node that plans, one for a leaf.
+    pub fn calls(&self) -> usize {
+        let leaves = self.levels().last().unwrap_or(1);
+        2 * (self.nodes() - leaves) + leaves
+    }
+
+    pub fn name(&self) -> String {
+        match self.0.as_slice() {
+            [4, 4, 4] => "4^3".into(),
+            fans => fans.iter().map(ToString::to_string).collect::<Vec<_>>().join("x"),
+        }
+    }
+
+    /// Room for the whole tree, and 64 calls at once.
+    pub fn budgets(&self) -> Budgets {
+        let widest = self.0.iter().copied().max().unwrap_or(1) as u32;
+        Budgets {
+            max_cost_usd: None,
+            max_tokens: None,
+            max_wall_ms: None,
+            max_depth: self.0.len() as u32,
+            max_nodes: self.nodes() as u32,
+            max_steps_per_band: widest,
+            max_parallel: 64,
+            ..Budgets::default()
+        }
+    }
+
+    pub fn answer(&self, role: Role, messages: &[(Speaker, String)]) -> Value {
+        let title = title(messages);
+        match role {
+            Role::TreePlanner => self.plan(title),
+            Role::TreeAggregator => json!({
+                "synthesis": {"summary": PROSE, "key_findings": [], "gaps": []},
+                "result": {"summary": PROSE}, "next": {"should_replan": false},
+            }),
+            _ => json!({
+                "artifacts": [{"type": "document", "label": "bed", "title": title, "markdown": format!("{title}: {PROSE}{PROSE}")}],
+                "result": {"summary": "Written.", "primary_artifact_label": "bed"},
+            }),
+        }
+    }
+
+    fn plan(&self, title: &str) -> Value {
+        let level = title.matches('/').count();
+        let (fan, leaf) = (self.0.get(level).copied().unwrap_or(1), level + 1 == self.0.len());
+        let step = |nth| json!({"id": format!("s{nth}"), "title": format!("{title}/{nth}"), "leaf": leaf});
+        json!({"mode": "plan", "plan": {"summary": "Bed by bed.", "bands": [{"index": 0, "steps": (0..fan).map(step).collect::<Vec<_>>()}]}})
+    }
+}
+
+/// The one line of a request that is not JSON comes first.
+fn title(messages: &[(Speaker, String)]) -> &str {
+    let told = messages.iter().find(|(speaker, _)| *speaker == Speaker::User).map_or("", |(_, text)| text.as_str());
+    told.lines().find_map(|line| line.strip_prefix("Node: ")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_has_the_nodes_and_calls_of_the_peers() {
+        let count = |text: &str| Fans::parse(text).map(|fans| (fans.nodes(), fans.calls(), fans.name()));
+        assert_eq!(count("3x4"), Ok((16, 20, "3x4".into())));
+        assert_eq!(count("4x4x4"), Ok((85, 106, "4^3".into())));
+        assert_eq!(count("9x10x10x10").map(|found| found.0), Ok(10_000));
+    }
+}

@@ -1,0 +1,96 @@
+//! 14, 15: bands one after the other, and every sum over exactly the children it stands on. Judged by the
+//! children themselves, not by what their parent notes about its steps.
+
+use super::super::Story;
+use engine::event::Event;
+use engine::facts::{Fact, Tree as T};
+use engine::ids::NodeId;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    Live,
+    Completed,
+    Over,
+}
+
+#[derive(Default)]
+struct Parent {
+    /// The steps of the plan in force and of finished ones before it, each with its band.
+    steps: BTreeMap<String, u32>,
+    /// Who works on a step, or did last.
+    child: BTreeMap<String, NodeId>,
+}
+
+#[derive(Default)]
+struct Nursery {
+    parents: BTreeMap<NodeId, Parent>,
+    stand: BTreeMap<NodeId, Stand>,
+}
+
+pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+    let mut nursery = Nursery::default();
+    for event in &story.events {
+        let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };
+        if let Err(why) = nursery.learn(fact, id, event) {
+            wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
+        }
+    }
+}
+
+impl Nursery {
+    fn learn(&mut self, fact: &T, id: NodeId, event: &Event) -> Result<(), String> {
+        match fact {
+            T::NodeCreated(fact) => {
+                self.stand.insert(id, Stand::Live);
+                if let (Some(parent), Some(step)) = (event.parent_node_id, &fact.step_id) {
+                    return self.born(parent, id, step, fact.retry_of);
+                }
+            }
+            T::PlanCreated(fact) => {
+                let stand = &self.stand;
+                let parent = self.parents.entry(id).or_default();
+                parent.child.retain(|_, child| stand.get(child) == Some(&Stand::Completed));
+                let child = &parent.child;
+                parent.steps.retain(|step, _| child.contains_key(step));
+                for band in &fact.bands {
+                    parent.steps.extend(band.steps.iter().map(|step| (step.id.clone(), band.index)));
+                }
+            }
+            T::NodeCompleted(_) => drop(self.stand.insert(id, Stand::Completed)),
+            T::NodeFailed(_) | T::NodeCanceled(_) => drop(self.stand.insert(id, Stand::Over)),
+            T::NodeReopened(_) => drop(self.stand.insert(id, Stand::Live)),
+            T::NodeAggregated(fact) => {
+                let told: BTreeSet<NodeId> = fact.child_ids.iter().copied().collect();
+                let known: BTreeSet<NodeId> =
+                    self.parents.get(&id).into_iter().flat_map(|parent| parent.child.values().copied()).collect();
+                if told != known || told.len() != fact.child_ids.len() {
+                    return Err(format!("15: summed up {} children and has {}", told.len(), known.len()));
+                }
+                if known.iter().any(|child| self.stand.get(child) == Some(&Stand::Live)) {
+                    return Err("15: summed up while a child was at work".into());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn born(&mut self, parent: NodeId, id: NodeId, step: &str, retry_of: Option<NodeId>) -> Result<(), String> {
+        let family = self.parents.entry(parent).or_default();
+        let Some(band) = family.steps.get(step).copied() else {
+            return Err(format!("14: works on {step:?}, which nobody planned"));
+        };
+        let before = family.child.insert(step.to_owned(), id);
+        if before != retry_of {
+            return Err(format!("14: the step {step:?} had {before:?}, which {retry_of:?} does not replace"));
+        }
+        let ahead = family.steps.iter().filter(|(_, other)| **other < band).map(|(step, _)| family.child.get(step));
+        let mut ahead = ahead.map(|child| child.and_then(|child| self.stand.get(child).copied()));
+        // A retried step is done again beside whatever runs; a fresh one waits for the bands ahead.
+        if retry_of.is_none() && ahead.any(|stand| stand.is_none_or(|stand| stand == Stand::Live)) {
+            return Err(format!("14: begins {step:?} of band {band} before the band ahead is over"));
+        }
+        Ok(())
+    }
+}

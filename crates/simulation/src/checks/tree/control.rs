@@ -1,0 +1,62 @@
+//! 27 and pauses, node by node: a cancel takes everything below with it and says what was under way; where a node
+//! or one above it is paused, nothing starts.
+
+use super::super::Story;
+use super::Family;
+use engine::facts::tree::Disposition;
+use engine::facts::{Effect as E, Fact, Tree as T};
+use engine::ids::NodeId;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+struct Watch {
+    live: BTreeSet<NodeId>,
+    paused: BTreeSet<NodeId>,
+    called: BTreeSet<NodeId>,
+    under_way: BTreeMap<NodeId, BTreeSet<String>>,
+}
+
+pub fn check(story: &Story, family: &Family, wrongs: &mut Vec<String>) {
+    let mut watch = Watch::default();
+    for event in &story.events {
+        let Some(id) = event.node_id else { continue };
+        let mut wrong = |why: String| wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
+        match &event.fact {
+            Fact::Tree(T::NodeCreated(_) | T::NodeReopened(_)) => drop(watch.live.insert(id)),
+            Fact::Tree(T::NodeCompleted(_) | T::NodeFailed(_)) => drop(watch.live.remove(&id)),
+            Fact::Tree(T::NodePaused(_)) => drop(watch.paused.insert(id)),
+            Fact::Tree(T::NodeResumed(_)) => drop(watch.paused.remove(&id)),
+            Fact::Tree(T::NodeCanceled(fact)) => {
+                watch.live.remove(&id);
+                if let Some(left) = watch.live.iter().find(|node| family.path(**node).any(|above| above == id)) {
+                    wrong(format!("27: canceled, and {left} below it goes on"));
+                }
+                if fact.disposition != watch.disposition(id) {
+                    wrong(format!("27: canceled as {:?}, and was {:?}", fact.disposition, watch.disposition(id)));
+                }
+            }
+            Fact::Effect(E::Started(fact)) => {
+                if let Some(above) = family.path(id).find(|above| watch.paused.contains(above)) {
+                    wrong(format!("36: {} began although {above} is paused", fact.effect));
+                }
+                watch.called.insert(id);
+                watch.under_way.entry(id).or_default().insert(fact.effect.0.clone());
+            }
+            Fact::Effect(E::Finished(fact)) => {
+                watch.under_way.entry(id).or_default().remove(&fact.effect.0);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Watch {
+    fn disposition(&self, id: NodeId) -> Disposition {
+        let under_way = self.under_way.get(&id).is_some_and(|calls| !calls.is_empty());
+        match (under_way, self.called.contains(&id)) {
+            (true, _) => Disposition::InFlightUnknown,
+            (false, true) => Disposition::Done,
+            (false, false) => Disposition::NotStarted,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Guards: how deep, how many, how wide, how often again, how much at once over the whole run; the last also by the
+//! provider's own watch.
+
+use super::super::Story;
+use crate::world::Lived;
+use crate::world::provider::Request;
+use engine::budget::Budgets;
+use engine::facts::{Effect as E, Fact, Run as R, Tree as T};
+use engine::ids::NodeId;
+use engine::model::Role;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+struct Growth {
+    depth: BTreeMap<NodeId, u32>,
+    replans: BTreeMap<NodeId, u32>,
+    open: BTreeSet<(String, u32)>,
+}
+
+pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let (mut growth, mut budgets) = (Growth::default(), Budgets::default());
+    for event in &story.events {
+        let broken = match &event.fact {
+            Fact::Run(R::Queued(fact)) => {
+                budgets = fact.budgets.clone();
+                None
+            }
+            // A plan that was accepted under a higher limit is carried out.
+            Fact::Run(R::BudgetChanged(fact)) => {
+                let max_nodes = budgets.max_nodes.max(fact.budgets.max_nodes);
+                budgets = Budgets { max_nodes, ..fact.budgets.clone() };
+                None
+            }
+            Fact::Tree(fact) => event.node_id.and_then(|id| growth.grow(fact, id, &budgets)),
+            Fact::Effect(fact) => growth.call(fact, event.node_id, &budgets),
+            _ => None,
+        };
+        if let Some(why) = broken {
+            wrongs.push(format!("{why}: run {} at {}", story.id, event.seq));
+        }
+    }
+    at_once(lived, story, &budgets, wrongs);
+}
+
+impl Growth {
+    fn grow(&mut self, fact: &T, id: NodeId, budgets: &Budgets) -> Option<String> {
+        match fact {
+            T::NodeCreated(fact) => {
+                self.depth.insert(id, fact.depth);
+                let (nodes, most) = (self.depth.len(), budgets.max_nodes);
+                (nodes > most as usize).then(|| format!("10: {nodes} nodes, {most} allowed")).or_else(|| {
+                    (fact.depth > budgets.max_depth).then(|| format!("10: depth {} is too deep", fact.depth))
+                })
+            }
+            T::PlanCreated(fact) => {
+                let widest = fact.bands.iter().map(|band| band.steps.len()).max().unwrap_or(0);
+                let over = fact.bands.len() > budgets.max_bands as usize
+                    || widest > budgets.max_steps_per_band as usize
+                    || self.depth.get(&id).is_none_or(|depth| *depth >= budgets.max_depth);
+                over.then(|| {
+                    format!("10: a plan of {} bands, up to {widest} steps, where it may not be", fact.bands.len())
+                })
+            }
+            T::ReplanRequested(_) => {
+                let replans = self.replans.entry(id).or_default();
+                *replans += 1;
+                (*replans > budgets.max_replans).then(|| format!("10: replanned {replans} times"))
+            }
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, fact: &E, id: Option<NodeId>, budgets: &Budgets) -> Option<String> {
+        match fact {
+            E::Started(fact) => {
+                self.open.insert((fact.effect.0.clone(), fact.attempt));
+                let open = self.open.len();
+                if open > budgets.max_parallel as usize {
+                    return Some(format!("max_parallel: {open} calls at once, {} allowed", budgets.max_parallel));
+                }
+                let depth = id.and_then(|id| self.depth.get(&id)).copied().unwrap_or(0);
+                (fact.what == Role::TreePlanner.name() && depth >= budgets.max_depth)
+                    .then(|| format!("10: a planner was asked at depth {depth}"))
+            }
+            E::Finished(fact) => {
+                self.open.remove(&(fact.effect.0.clone(), fact.attempt));
+                None
+            }
+            E::Unknown(_) | E::Resolved(_) => None,
+        }
+    }
+}
+
+/// Where no process dies or stands still, nobody but the run itself opens calls.
+fn at_once(lived: &Lived, story: &Story, budgets: &Budgets, wrongs: &mut Vec<String>) {
+    if !lived.setup.weather.is_steady() || lived.setup.crash_at.is_some() {
+        return;
+    }
+    let bill: Vec<&Request> = lived.bill.iter().filter(|request| request.run == story.id).collect();
+    for request in &bill {
+        let open = bill
+            .iter()
+            .filter(|other| other.at_ms <= request.at_ms && other.end_ms.is_none_or(|end| end > request.at_ms));
+        let open = open.count();
+        if open > budgets.max_parallel as usize {
+            let most = budgets.max_parallel;
+            wrongs.push(format!(
+                "max_parallel: the provider saw {open} calls of run {} at once, {most} allowed",
+                story.id
+            ));
+            return;
+        }
+    }
+}

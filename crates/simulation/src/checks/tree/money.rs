@@ -1,0 +1,51 @@
+//! 35: grants and spending add up at every depth after every event, and what the nodes were charged is what the
+//! bills in the log say, call by call.
+
+use super::super::Story;
+use super::super::fold::replay;
+use engine::facts::{Effect as E, Fact};
+use engine::ids::NodeId;
+use engine::run::Machine;
+use std::collections::BTreeMap;
+
+pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+    let mut broken = None;
+    let mut last_at = None;
+    let run = replay(&story.events, |run, event| {
+        // Facts decided together have one time; between two of them nothing is promised.
+        let settled = last_at.replace(event.at) != Some(event.at);
+        if let Machine::Tree(state) = &run.machine
+            && settled
+            && broken.is_none()
+        {
+            broken = state.check_money().err().map(|why| (event.seq, why));
+        }
+    });
+    if let Some((seq, why)) = broken {
+        wrongs.push(format!("35: run {} at {seq}: {why}", story.id));
+    }
+    let Some(Machine::Tree(state)) = run.as_ref().map(|run| &run.machine) else { return };
+    if let Err(why) = state.check_money() {
+        wrongs.push(format!("35: run {} at its end: {why}", story.id));
+    }
+    let mut billed: BTreeMap<Option<NodeId>, (u64, u64)> = BTreeMap::new();
+    for event in &story.events {
+        if let Fact::Effect(E::Finished(fact)) = &event.fact {
+            let sum = billed.entry(event.node_id).or_default();
+            sum.0 += fact.settled.cost_usd.0;
+            sum.1 = sum.1.saturating_add(fact.settled.tokens_in).saturating_add(fact.settled.tokens_out);
+        }
+    }
+    for node in &state.nodes {
+        let own = &node.own;
+        let charged =
+            (own.cost_usd.0, own.tokens_in.saturating_add(own.tokens_out).saturating_add(own.tokens_presumed));
+        let bills = billed.remove(&Some(node.id)).unwrap_or_default();
+        if charged != bills {
+            wrongs.push(format!("35: node {} of run {} was charged {charged:?}, billed {bills:?}", node.id, story.id));
+        }
+    }
+    if !billed.is_empty() {
+        wrongs.push(format!("35: run {} paid for calls of no node: {billed:?}", story.id));
+    }
+}

@@ -1,0 +1,110 @@
+//! 16: a parent is shown what its own children's results point at, exactly that, and there is a receipt for each; and
+//! whatever an envelope names is really there, where the run may write. What was shown is the provider's word.
+
+use super::super::Story;
+use crate::world::Lived;
+use engine::event::Event;
+use engine::facts::{Effect as E, Fact, Run as R, Tree as T};
+use engine::ids::{ArtifactId, DocumentId, NodeId, ProjectId};
+use engine::model::Role;
+use engine::run::ScopeKind;
+use engine::workspace::Scope;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+struct Shelf {
+    parent: BTreeMap<NodeId, NodeId>,
+    /// What each node's newest result points at.
+    hinted: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
+    /// Nodes that another one has taken the place of.
+    replaced: BTreeSet<NodeId>,
+    /// Receipts of the generation in hand.
+    read: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
+    /// What a sum that was asked for must show.
+    awaited: BTreeMap<String, BTreeSet<String>>,
+}
+
+pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let mut shelf = Shelf::default();
+    for event in &story.events {
+        if let Some(why) = event.node_id.and_then(|id| shelf.learn(id, event)) {
+            wrongs.push(format!("16: {why}: run {} at {}", story.id, event.seq));
+        }
+    }
+    for request in lived.bill.iter().filter(|request| request.run == story.id) {
+        let shown: BTreeSet<String> = request.shown.iter().cloned().collect();
+        let due = match request.role {
+            Role::TreeAggregator => shelf.awaited.get(&request.effect).cloned().unwrap_or_default(),
+            _ => BTreeSet::new(),
+        };
+        if shown != due {
+            wrongs.push(format!(
+                "16: {} of run {} was shown {} artifacts, with receipts for {}",
+                request.effect,
+                story.id,
+                shown.len(),
+                due.len()
+            ));
+        }
+    }
+    documents_exist(lived, story, wrongs).await;
+}
+
+impl Shelf {
+    fn learn(&mut self, id: NodeId, event: &Event) -> Option<String> {
+        match &event.fact {
+            Fact::Tree(T::NodeCreated(fact)) => {
+                self.parent.extend(event.parent_node_id.map(|parent| (id, parent)));
+                self.replaced.extend(fact.retry_of);
+            }
+            Fact::Tree(T::ParentHint(fact)) => {
+                self.hinted.insert(id, fact.artifact_ids.iter().copied().collect());
+            }
+            Fact::Tree(T::NodeReopened(_) | T::ReplanRequested(_)) => {
+                self.read.remove(&id);
+                self.hinted.remove(&id);
+            }
+            Fact::Tree(T::ArtifactRead(fact)) => {
+                self.read.entry(id).or_default().insert(fact.artifact_id);
+                let children = self
+                    .hinted
+                    .iter()
+                    .filter(|(child, _)| self.parent.get(child) == Some(&id) && !self.replaced.contains(child));
+                let mut hints = children.map(|(_, hinted)| hinted);
+                if !hints.any(|hinted| hinted.contains(&fact.artifact_id)) {
+                    return Some(format!("node {id} read {}, which no child of its pointed at", fact.artifact_id));
+                }
+            }
+            Fact::Effect(E::Started(fact)) if fact.what == Role::TreeAggregator.name() => {
+                let read = self.read.get(&id).into_iter().flatten().map(ToString::to_string).collect();
+                self.awaited.insert(fact.effect.0.clone(), read);
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+async fn documents_exist(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+    let Some(Fact::Run(R::Queued(brief))) = story.events.first().map(|event| &event.fact) else { return };
+    let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
+    allowed.insert(brief.workspace_project_id);
+    let anywhere = brief.scope == ScopeKind::Global;
+    let mut named: BTreeSet<DocumentId> = BTreeSet::new();
+    for event in &story.events {
+        match &event.fact {
+            Fact::Tree(T::NodeResult(fact)) => named.extend(&fact.result.document_ids),
+            Fact::Tree(T::ParentHint(fact)) => named.extend(&fact.document_ids),
+            _ => {}
+        }
+    }
+    for id in named {
+        let document = lived.store.document(&Scope::Platform, id).await.ok().flatten();
+        let fits = document.is_some_and(|document| {
+            allowed.contains(&document.project_id) || (anywhere && document.project_id != lived.land.foreign_project)
+        });
+        if !fits {
+            wrongs.push(format!("16: run {} hands on the document {id}, which is not its own", story.id));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Credentials and kept answers on SQL.
+
+use crate::log::unguarded;
+use crate::sql::{Query, Row, Statement, Value, id, optional_id};
+use crate::{SqlStore, StoreError, records, rows};
+use async_trait::async_trait;
+use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::time::Timestamp;
+use engine::workspace::ActorRecord;
+use runtime::keys::{
+    Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+};
+
+const KEY: &str =
+    "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent FROM tokens";
+const KEEP: &str = "INSERT INTO tokens (id, actor_id, kind, name, access, prefix, digest, created_at, expires_at, used_at, revoked_at, parent) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+const FORGET: &str = "DELETE FROM tokens WHERE kind <> 'token' AND (expires_at < ?1 OR revoked_at < ?1)";
+/// A request that nobody finished in time is begun again by whoever asks.
+const BEGIN: &str = "INSERT INTO kept_answers (actor_id, name, request, at) VALUES (?1, ?2, ?3, ?4) \
+    ON CONFLICT (actor_id, name) DO UPDATE SET request = ?3, at = ?4 \
+    WHERE kept_answers.status IS NULL AND kept_answers.at < ?5 RETURNING name";
+
+fn key(row: &Row) -> Result<Key, StoreError> {
+    let unknown = |what: &str| StoreError::Unusable(format!("the database holds a {what} this version does not know"));
+    let time = |column| Ok::<_, StoreError>(row.optional_int(column)?.map(Timestamp));
+    Ok(Key {
+        id: row.parse(0)?,
+        actor_id: row.parse(1)?,
+        kind: KeyKind::parse(row.text(2)?).ok_or_else(|| unknown("kind of credential"))?,
+        name: row.text(3)?.to_owned(),
+        grant: Grant::parse(row.text(4)?).ok_or_else(|| unknown("scope"))?,
+        prefix: row.text(5)?.to_owned(),
+        created_at: Timestamp(row.int(6)?),
+        expires_at: time(7)?,
+        used_at: time(8)?,
+        revoked_at: time(9)?,
+        parent: row.optional_parse(10)?,
+    })
+}
+
+fn before(now: Timestamp, seconds: i64) -> Value {
+    rows::time(now.plus_ms(-seconds * 1000))
+}
+
+impl SqlStore {
+    async fn write_one(&self, sql: &'static str, values: Vec<Value>) -> Result<Vec<Row>, StoreError> {
+        let written = self.backend.write(vec![Statement::new(sql, values)]).await.map_err(unguarded)?;
+        Ok(written.into_iter().next().unwrap_or_default())
+    }
+}
+
+#[async_trait]
+impl Keys for SqlStore {
+    async fn keep_key(&self, key: Key, digest: Digest) -> Result<(), StoreError> {
+        let forget = Statement::new(FORGET, vec![before(key.created_at, REMEMBERED_SECONDS)]);
+        let values = vec![
+            id(key.id),
+            id(key.actor_id),
+            Value::from(key.kind.name()),
+            Value::from(key.name),
+            Value::from(key.grant.name()),
+            Value::from(key.prefix),
+            Value::from(digest.to_vec()),
+            rows::time(key.created_at),
+            rows::optional_time(key.expires_at),
+            rows::optional_time(key.used_at),
+            rows::optional_time(key.revoked_at),
+            optional_id(key.parent),
+        ];
+        self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(unguarded)
+    }
+
+    async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError> {
+        let mut query = Query::new(format!("{KEY} WHERE digest = "));
+        let found = self.backend.read(query.bind(digest.to_vec()).statement()).await?;
+        let Some(key) = found.first().map(key).transpose()? else { return Ok(None) };
+        let mut query = Query::new(format!("{} WHERE id = ", records::ACTOR));
+        let found = self.backend.read(query.bind(id(key.actor_id)).statement()).await?;
+        Ok(found.first().map(records::actor).transpose()?.map(|actor| (key, actor)))
+    }
+
+    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError> {
+        let mut query = Query::new(format!("{KEY} WHERE 1 = 1"));
+        if let Some(actor) = of {
+            query.push(" AND actor_id = ").bind(id(actor));
+        }
+        query.push(" ORDER BY id DESC");
+        self.backend.read(query.statement()).await?.iter().map(key).collect()
+    }
+
+    async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
+        let sql =
+            "UPDATE tokens SET revoked_at = ?1 WHERE (id = ?2 OR parent = ?2) AND revoked_at IS NULL RETURNING id";
+        let ended = self.write_one(sql, vec![rows::time(at), id(key)]).await?;
+        let ended: Vec<KeyId> = ended.iter().map(|row| row.parse(0)).collect::<Result<_, _>>()?;
+        Ok(ended.contains(&key))
+    }
+
+    async fn key_used(&self, key: KeyId, at: Timestamp) -> Result<(), StoreError> {
+        let sql = "UPDATE tokens SET used_at = ?1 WHERE id = ?2";
+        self.write_one(sql, vec![rows::time(at), id(key)]).await.map(drop)
+    }
+
+    async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError> {
+        let mut query =
+            Query::new("SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ");
+        query.bind(rows::time(now)).push(") AND id IN ").bind_list(ids.iter().map(id));
+        let found = self.backend.read(query.statement()).await?;
+        let valid: Vec<KeyId> = found.iter().map(|row| row.parse(0)).collect::<Result<_, _>>()?;
+        Ok(ids.iter().filter(|id| !valid.contains(id)).copied().collect())
+    }
+
+    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError> {
+        let mut query = Query::new(format!(
+            "{} WHERE id IN (SELECT m.actor_id FROM project_members m WHERE m.project_id = ",
+            records::ACTOR
+        ));
+        query.bind(id(project)).push(") ORDER BY id");
+        self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
+    }
+
+    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE id = ", records::ACTOR));
+        query.bind(id(of)).push(" OR id IN (SELECT o.actor_id FROM project_members m JOIN project_members o ON o.project_id = m.project_id WHERE m.actor_id = ");
+        query.bind(id(of)).push(") ORDER BY id");
+        self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
+    }
+
+    async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
+        let forget = Statement::new("DELETE FROM kept_answers WHERE at < ?1", vec![before(now, KEPT_SECONDS)]);
+        let stale = before(now, UNFINISHED_SECONDS);
+        let values = vec![id(by), Value::from(name), Value::from(request.to_vec()), rows::time(now), stale];
+        let written = self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(unguarded)?;
+        if written.get(1).is_some_and(|rows| !rows.is_empty()) {
+            return Ok(Begun::First);
+        }
+        let sql = "SELECT request, status, content_type, body FROM kept_answers WHERE actor_id = ?1 AND name = ?2";
+        let found = self.backend.read(Statement::new(sql, vec![id(by), Value::from(name)])).await?;
+        // Given back between the two looks: whoever asks again is the first.
+        let Some(row) = found.first() else { return Ok(Begun::Pending) };
+        if row.bytes(0)? != request {
+            return Ok(Begun::Another);
+        }
+        let Some(status) = row.optional_int(1)? else { return Ok(Begun::Pending) };
+        Ok(Begun::Done(KeptAnswer {
+            status: u16::try_from(status).unwrap_or_default(),
+            content_type: row.text(2)?.to_owned(),
+            body: row.text(3)?.to_owned(),
+        }))
+    }
+
+    async fn finish(&self, by: ActorId, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+        let statement = match answer {
+            Some(answer) => Statement::new(
+                "UPDATE kept_answers SET status = ?1, content_type = ?2, body = ?3 WHERE actor_id = ?4 AND name = ?5",
+                vec![
+                    Value::from(i64::from(answer.status)),
+                    Value::from(answer.content_type),
+                    Value::from(answer.body),
+                    id(by),
+                    Value::from(name),
+                ],
+            ),
+            None => Statement::new(
+                "DELETE FROM kept_answers WHERE actor_id = ?1 AND name = ?2",
+                vec![id(by), Value::from(name)],
+            ),
+        };
+        self.backend.write(vec![statement]).await.map(drop).map_err(unguarded)
+    }
+}

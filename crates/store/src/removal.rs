@@ -1,0 +1,101 @@
+//! Removing things on SQL: each in one transaction, judged when it is written.
+
+use crate::backend::WriteError;
+use crate::log::unguarded;
+use crate::sql::{Guard, Statement, id};
+use crate::tables::tables;
+use crate::{SqlStore, StoreError};
+use async_trait::async_trait;
+use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
+use engine::run::Kind;
+use engine::workspace::Scope;
+use runtime::ports::Library;
+use runtime::removal::{Removal, Removed};
+
+const PARTS_OF_DOCUMENT: [&str; 3] = [
+    "DELETE FROM onto_document_versions WHERE document_id = ?1",
+    "DELETE FROM onto_document_entries WHERE document_id = ?1",
+    EDGES_OF,
+];
+const EDGES_OF: &str = "DELETE FROM onto_edges WHERE src = ?1 OR dst = ?1";
+
+const IN_PROJECT: [&str; 6] = [
+    "DELETE FROM onto_edges WHERE project_id = ?1 OR src = ?1 OR dst = ?1 \
+        OR src IN (SELECT id FROM onto_documents WHERE project_id = ?1) OR dst IN (SELECT id FROM onto_documents WHERE project_id = ?1) \
+        OR src IN (SELECT id FROM onto_tasks WHERE project_id = ?1) OR dst IN (SELECT id FROM onto_tasks WHERE project_id = ?1)",
+    "DELETE FROM onto_document_versions WHERE document_id IN (SELECT id FROM onto_documents WHERE project_id = ?1)",
+    "DELETE FROM onto_document_entries WHERE document_id IN (SELECT id FROM onto_documents WHERE project_id = ?1)",
+    "DELETE FROM onto_documents WHERE project_id = ?1",
+    "DELETE FROM onto_tasks WHERE project_id = ?1",
+    "DELETE FROM project_members WHERE project_id = ?1",
+];
+
+/// A project that no run works or worked in.
+fn unneeded() -> String {
+    let of_runs: String = Kind::ALL
+        .iter()
+        .map(|kind| {
+            format!(" AND NOT EXISTS (SELECT 1 FROM {} r WHERE r.workspace_project_id = ?1)", tables(*kind).runs)
+        })
+        .collect();
+    format!(
+        "DELETE FROM onto_projects WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM run_projects p WHERE p.project_id = ?1){of_runs}"
+    )
+}
+
+impl SqlStore {
+    /// The first statement decides whether the others happen.
+    async fn removed(&self, statements: Vec<Statement>) -> Result<bool, StoreError> {
+        let mut statements = statements;
+        if let Some(first) = statements.first_mut() {
+            first.guard = Some(Guard::Head);
+        }
+        match self.backend.write(statements).await {
+            Ok(_) => Ok(true),
+            Err(WriteError::Refused(_)) => Ok(false),
+            Err(error) => Err(unguarded(error)),
+        }
+    }
+}
+
+fn of(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl ToString) -> Statement {
+    Statement::new(sql, vec![id(key)])
+}
+
+fn done(found: bool) -> Removed {
+    if found { Removed::Done } else { Removed::Gone }
+}
+
+#[async_trait]
+impl Removal for SqlStore {
+    async fn remove_run(&self, run: RunId) -> Result<Removed, StoreError> {
+        match self.run(&Scope::Platform, run).await? {
+            None => Ok(Removed::Gone),
+            Some(row) if !row.status.is_terminal() => Ok(Removed::Needed),
+            // It may go on between the look and the removal; then it is needed after all.
+            Some(row) => Ok(if self.remove_ended(&row).await? { Removed::Done } else { Removed::Needed }),
+        }
+    }
+
+    async fn remove_project(&self, project: ProjectId) -> Result<Removed, StoreError> {
+        let mut statements = vec![of(unneeded(), project)];
+        statements.extend(IN_PROJECT.map(|sql| of(sql, project)));
+        match self.removed(statements).await? {
+            true => Ok(Removed::Done),
+            false => Ok(match self.project(&Scope::Platform, project).await? {
+                Some(_) => Removed::Needed,
+                None => Removed::Gone,
+            }),
+        }
+    }
+
+    async fn remove_document(&self, document: DocumentId) -> Result<Removed, StoreError> {
+        let mut statements = vec![of("DELETE FROM onto_documents WHERE id = ?1", document)];
+        statements.extend(PARTS_OF_DOCUMENT.map(|sql| of(sql, document)));
+        self.removed(statements).await.map(done)
+    }
+
+    async fn remove_task(&self, task: TaskId) -> Result<Removed, StoreError> {
+        self.removed(vec![of("DELETE FROM onto_tasks WHERE id = ?1", task), of(EDGES_OF, task)]).await.map(done)
+    }
+}

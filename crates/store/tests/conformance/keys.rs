@@ -1,0 +1,122 @@
+//! Credentials and kept answers: found by digest only, ended once, answered once.
+
+use crate::world::World;
+use engine::ids::{self, KeyId};
+use engine::time::Timestamp;
+use runtime::keys::{
+    Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+};
+
+crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+    a_credential_is_found_by_its_digest_with_whose_it_is,
+    of_many_who_end_a_credential_one_succeeds,
+    ended_credentials_are_told_apart_from_valid_and_unknown_ones,
+    sessions_and_codes_are_forgotten_after_their_end_and_tokens_are_not,
+    a_request_sent_twice_is_answered_once,
+    a_name_given_back_or_left_unfinished_is_free_again,
+]);
+
+const NOW: Timestamp = Timestamp(1_790_000_000_000);
+
+fn later(seconds: i64) -> Timestamp {
+    NOW.plus_ms(seconds * 1000)
+}
+
+fn key(world: &World, kind: KeyKind, number: u8) -> (Key, Digest) {
+    let key = Key {
+        id: ids::derive(NOW, &[b"key", &[number]]).into(),
+        actor_id: world.me,
+        kind,
+        parent: None,
+        name: format!("key {number}"),
+        grant: Grant::Run,
+        prefix: "pleach_0123".into(),
+        created_at: NOW,
+        expires_at: Some(later(10)),
+        used_at: None,
+        revoked_at: None,
+    };
+    (key, [number; 32])
+}
+
+async fn a_credential_is_found_by_its_digest_with_whose_it_is(world: World) {
+    let (mine, digest) = key(&world, KeyKind::Token, 1);
+    world.keys.keep_key(mine.clone(), digest).await.unwrap();
+    let (found, whose) = world.keys.key(digest).await.unwrap().unwrap();
+    assert_eq!((found, whose.handle.as_str()), (mine.clone(), "local"));
+    assert_eq!(world.keys.key([9; 32]).await.unwrap(), None);
+    world.keys.key_used(mine.id, later(3)).await.unwrap();
+    assert_eq!(world.keys.keys(Some(world.me)).await.unwrap(), [Key { used_at: Some(later(3)), ..mine }]);
+    assert_eq!(world.keys.keys(Some(ids::derive(NOW, &[b"nobody"]).into())).await.unwrap(), []);
+}
+
+async fn of_many_who_end_a_credential_one_succeeds(world: World) {
+    let (code, digest) = key(&world, KeyKind::Code, 1);
+    let id = code.id;
+    world.keys.keep_key(code, digest).await.unwrap();
+    let tries = (0..8).map(|_| {
+        let keys = world.keys.clone();
+        tokio::spawn(async move { keys.revoke_key(id, later(1)).await.unwrap() })
+    });
+    let mut ended = 0;
+    for one in tries.collect::<Vec<_>>() {
+        ended += usize::from(one.await.unwrap());
+    }
+    assert_eq!(ended, 1);
+    assert_eq!(world.keys.key(digest).await.unwrap().unwrap().0.revoked_at, Some(later(1)));
+}
+
+async fn ended_credentials_are_told_apart_from_valid_and_unknown_ones(world: World) {
+    let (valid, first) = key(&world, KeyKind::Session, 1);
+    let (revoked, second) = key(&world, KeyKind::Token, 2);
+    let (child, third) = key(&world, KeyKind::Session, 3);
+    let child = Key { parent: Some(revoked.id), ..child };
+    world.keys.keep_key(child.clone(), third).await.unwrap();
+    world.keys.keep_key(valid.clone(), first).await.unwrap();
+    world.keys.keep_key(revoked.clone(), second).await.unwrap();
+    world.keys.revoke_key(revoked.id, later(1)).await.unwrap();
+    let unknown: KeyId = ids::derive(NOW, &[b"unknown"]).into();
+    let asked = [valid.id, revoked.id, child.id, unknown];
+    assert_eq!(
+        world.keys.ended_keys(&asked, later(2)).await.unwrap(),
+        [revoked.id, child.id, unknown],
+        "a token takes its sessions along"
+    );
+    assert_eq!(world.keys.ended_keys(&asked, later(10)).await.unwrap(), asked);
+    assert_eq!(world.keys.ended_keys(&[], NOW).await.unwrap(), []);
+}
+
+async fn sessions_and_codes_are_forgotten_after_their_end_and_tokens_are_not(world: World) {
+    for (number, kind) in KeyKind::ALL.into_iter().enumerate() {
+        let (key, digest) = key(&world, kind, number as u8);
+        world.keys.keep_key(key, digest).await.unwrap();
+    }
+    let (new, digest) = key(&world, KeyKind::Session, 9);
+    let much_later = later(REMEMBERED_SECONDS + 11);
+    world.keys.keep_key(Key { created_at: much_later, expires_at: None, ..new }, digest).await.unwrap();
+    let mut left: Vec<String> = world.keys.keys(None).await.unwrap().into_iter().map(|key| key.name).collect();
+    left.sort();
+    assert_eq!(left, ["key 0", "key 9"]);
+}
+
+fn answer() -> KeptAnswer {
+    KeptAnswer { status: 201, content_type: "application/json".into(), body: "{\"id\":7}".into() }
+}
+
+async fn a_request_sent_twice_is_answered_once(world: World) {
+    let begin = async |digest: Digest, at| world.keys.begin(world.me, "order-1", digest, at).await.unwrap();
+    assert_eq!(begin([1; 32], NOW).await, Begun::First);
+    assert_eq!(begin([1; 32], NOW).await, Begun::Pending);
+    world.keys.finish(world.me, "order-1", Some(answer())).await.unwrap();
+    assert_eq!(begin([1; 32], later(5)).await, Begun::Done(answer()));
+    assert_eq!(begin([2; 32], later(5)).await, Begun::Another);
+    assert_eq!(begin([2; 32], later(KEPT_SECONDS + 1)).await, Begun::First, "kept for a day");
+}
+
+async fn a_name_given_back_or_left_unfinished_is_free_again(world: World) {
+    let begin = async |at| world.keys.begin(world.me, "order-1", [1; 32], at).await.unwrap();
+    assert_eq!(begin(NOW).await, Begun::First);
+    world.keys.finish(world.me, "order-1", None).await.unwrap();
+    assert_eq!(begin(NOW).await, Begun::First);
+    assert_eq!(begin(later(UNFINISHED_SECONDS + 1)).await, Begun::First);
+}

@@ -1,0 +1,87 @@
+// Requests to this server. A refusal is thrown as a Problem that says what happened and what to do next.
+
+/** An RFC 9457 answer, or what stands in for one when nobody answered. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly slug: string,
+    readonly detail: string,
+    /** The problem document's other members, such as the answer of a question that was answered before. */
+    readonly more: Record<string, unknown> = {},
+  ) {
+    super(detail);
+  }
+
+  /** Nobody answered: trying again later is the only thing to do. */
+  get unreachable(): boolean {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+  }
+
+  get unknown(): boolean {
+    return this.status === 404;
+  }
+}
+
+type Listener = (problem: Problem) => void;
+let signedOut: Listener = () => {};
+
+/** Called once per refused request when the session is over. */
+export function onSignedOut(listener: Listener): void {
+  signedOut = listener;
+}
+
+export interface Sending {
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export async function ask(method: string, path: string, sending: Sending = {}): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json', ...sending.headers };
+  const init: RequestInit = { method, headers, credentials: 'same-origin' };
+  if (sending.signal) init.signal = sending.signal;
+  if (sending.body !== undefined) {
+    headers['content-type'] = 'application/json';
+    init.body = JSON.stringify(sending.body);
+  }
+  const response = await fetch(path, init).catch((error: unknown) => {
+    if (sending.signal?.aborted) throw error;
+    throw new Problem(0, 'unreachable', 'The server does not answer. What you see may be out of date.');
+  });
+  if (response.ok) return response;
+  const problem = await read(response);
+  if (problem.status === 401) signedOut(problem);
+  throw problem;
+}
+
+async function read(response: Response): Promise<Problem> {
+  const text = await response.text().catch(() => '');
+  try {
+    const { type, detail, title, ...more } = JSON.parse(text) as Record<string, unknown>;
+    return new Problem(response.status, String(type ?? 'unexpected'), String(detail ?? title ?? response.statusText), more);
+  } catch {
+    return new Problem(response.status, 'unexpected', `The server answered ${response.status} ${response.statusText}.`);
+  }
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await ask('GET', path, signal ? { signal } : {})).json() as Promise<T>;
+}
+
+/** A key per action, so that a repeated click or a retry after a lost answer does it once. */
+export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+  return send<T>('POST', path, body, { 'idempotency-key': crypto.randomUUID() });
+}
+
+export async function send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+  const response = await ask(method, path, body === undefined ? { headers } : { body, headers });
+  const text = await response.text();
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+/** `/api/runs?q=a%20b` from its parts; what is empty is left out. */
+export function at(path: string, query: Record<string, string | number | boolean | null | undefined>): string {
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]));
+  return pairs.length === 0 ? path : `${path}?${search}`;
+}

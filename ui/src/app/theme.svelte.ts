@@ -1,0 +1,32 @@
+// Light, dark, or as the machine is set. Whoever paints by itself listens for `pleach:theme`.
+
+export type Choice = 'auto' | 'light' | 'dark';
+const KEY = 'pleach.theme';
+
+function stored(): Choice {
+  const value = localStorage.getItem(KEY);
+  return value === 'light' || value === 'dark' ? value : 'auto';
+}
+
+class Theme {
+  choice = $state<Choice>(stored());
+
+  constructor() {
+    this.put();
+  }
+
+  set(choice: Choice): void {
+    this.choice = choice;
+    if (choice === 'auto') localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, choice);
+    this.put();
+    document.dispatchEvent(new CustomEvent('pleach:theme'));
+  }
+
+  private put(): void {
+    if (this.choice === 'auto') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = this.choice;
+  }
+}
+
+export const theme = new Theme();

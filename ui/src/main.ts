@@ -1,0 +1,7 @@
+// The entry: styles first, then the shell.
+import './style/tokens.css';
+import './style/base.css';
+import { mount } from 'svelte';
+import App from './app/App.svelte';
+
+mount(App, { target: document.body });

@@ -1,0 +1,92 @@
+// Growing arrays of one kind of value each. Ten thousand nodes as objects would be ten thousand objects to trace at
+// every collection; as columns they are a few dozen. A column knows nothing of what its numbers mean.
+
+const FIRST_ROOM = 64;
+
+/** A quarter more than there was: doubling would leave half of a large log empty. */
+function roomFor(at: number, room: number): number {
+  return Math.max(at + 1, Math.ceil(room * 1.25) + FIRST_ROOM);
+}
+
+/** Numbers; a cell that was never written reads as `empty`. All of one width, because code that meets one kind of array only is fast. */
+export class Numbers {
+  data: Float64Array;
+  constructor(private readonly empty = 0) {
+    this.data = new Float64Array(FIRST_ROOM).fill(empty);
+  }
+
+  get(at: number): number {
+    return at < this.data.length ? this.data[at] : this.empty;
+  }
+
+  put(at: number, value: number): void {
+    if (at >= this.data.length) this.grow(at);
+    this.data[at] = value;
+  }
+
+  private grow(at: number): void {
+    const wider = new Float64Array(roomFor(at, this.data.length));
+    wider.set(this.data);
+    if (this.empty !== 0) wider.fill(this.empty, this.data.length);
+    this.data = wider;
+  }
+}
+
+type Narrow = Int32Array | Uint32Array | Uint8Array | Float64Array;
+
+/** One number for each of very many things, written once: as narrow as it can be. */
+export class Series<A extends Narrow> {
+  private data: A;
+  constructor(private readonly kind: new (size: number) => A) {
+    this.data = new kind(FIRST_ROOM);
+  }
+
+  get(at: number): number {
+    return this.data[at];
+  }
+
+  put(at: number, value: number): void {
+    if (at >= this.data.length) {
+      const wider = new this.kind(roomFor(at, this.data.length));
+      wider.set(this.data);
+      this.data = wider;
+    }
+    this.data[at] = value;
+  }
+}
+
+/** Texts and other values by reference; never changed in place, so remembering one is remembering the value. */
+export class Values<T> {
+  readonly data: T[] = [];
+  constructor(private readonly empty: T) {}
+
+  get(at: number): T {
+    return at < this.data.length ? this.data[at] : this.empty;
+  }
+
+  put(at: number, value: T): void {
+    // Holes would turn the array into a dictionary.
+    while (this.data.length < at) this.data.push(this.empty);
+    this.data[at] = value;
+  }
+}
+
+/** Names by number and numbers by name; a name once given a number keeps it. */
+export class Names {
+  private readonly numbers = new Map<string, number>();
+  readonly list: string[] = [];
+
+  of(name: string): number {
+    let number = this.numbers.get(name);
+    if (number === undefined) {
+      number = this.list.length;
+      this.numbers.set(name, number);
+      this.list.push(name);
+    }
+    return number;
+  }
+
+  find(name: string): number | undefined {
+    return this.numbers.get(name);
+  }
+}

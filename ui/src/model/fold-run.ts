@@ -1,0 +1,276 @@
+// The fold of what every kind of run has in common: people, limits, calls, money, working time, the end.
+
+import { micros } from './charges';
+import { NONE } from './nodes';
+import type { Question, StoredEvent } from './shapes';
+import { BACKING_OFF, F, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
+
+const KEPT_MESSAGES = 20;
+const KEPT_QUESTIONS = 200;
+
+export function foldRun(state: State, event: StoredEvent): void {
+  const { payload } = event;
+  switch (event.type) {
+    case 'run.queued':
+      return queued(state, event);
+    case 'run.paused':
+      return state.mark(F.paused, 1);
+    case 'run.resumed':
+      return resumed(state, payload.reason);
+    case 'run.question_asked':
+      return asked(state, event);
+    case 'run.answered':
+      return answered(state, payload.questionId, payload.text, event);
+    case 'run.question_expired':
+      return answered(state, payload.questionId, payload.default, event);
+    case 'run.waiting_on_user':
+      state.say('status', 'waiting_on_user');
+      state.say('stopReason', 'user_input');
+      return state.say('phase', 'waiting');
+    case 'run.message_queued':
+      return messageQueued(state, payload);
+    case 'run.message_delivered':
+      return state.say(
+        'messages',
+        state.word('messages').map((message) => (message.id === payload.messageId ? { ...message, delivered: true } : message)),
+      );
+    case 'run.budget_changed':
+      return state.say('budgets', payload.budgets);
+    case 'run.provider_waiting':
+      return state.say('providerWait', payload);
+    case 'run.report_created':
+      return state.say('report', payload.report);
+    case 'run.completed':
+      return ended(state, 'completed', 'completed', payload.detail, event);
+    case 'run.stopped':
+      return ended(state, 'stopped', payload.stopReason, payload.detail, event);
+    case 'run.failed':
+      return ended(state, 'failed', payload.stopReason, payload.error, event);
+    case 'run.canceled':
+      return ended(state, 'canceled', 'canceled', payload.detail, event);
+    case 'effect.started':
+      return started(state, event);
+    case 'effect.finished':
+      return finished(state, event);
+    case 'effect.unknown':
+      return lost(state, event);
+    case 'effect.resolved':
+      return settle(state, state.calls.names.of(payload.effect), IDLE);
+  }
+}
+
+/** The first event of a run's own kind puts it to work. */
+export function running(state: State, event: StoredEvent): void {
+  state.say('status', 'running');
+  state.mark(F.started, Date.parse(event.timestamp));
+}
+
+function queued(state: State, event: StoredEvent): void {
+  const { payload } = event;
+  const models = payload.models ?? {};
+  const balanced = models.balanced ?? {};
+  const prices = [models.fast, models.balanced, models.powerful].map((model) => model?.price);
+  state.createdAt = Date.parse(event.timestamp);
+  state.brief = {
+    id: event.runId,
+    kind: payload.kind,
+    objective: payload.objective,
+    scope: payload.scope,
+    projectIds: payload.projectIds ?? [],
+    successCriteria: payload.successCriteria ?? [],
+    model: `${balanced.provider}/${balanced.model}`,
+    costKnown: prices.every((price) => price != null),
+    warnings: payload.warnings ?? [],
+    owner: payload.owner,
+    workspaceProject: payload.projectIds?.length === 1 ? payload.projectIds[0] : payload.workspaceProjectId,
+  };
+  state.say('budgets', payload.budgets);
+}
+
+function resumed(state: State, reason: string): void {
+  if (reason === 'unpaused') return state.mark(F.paused, 0);
+  if (reason === 'continued') {
+    state.mark(F.noProgress, 0);
+    state.mark(F.repeats, 0);
+    state.say('repeated', []);
+  }
+  state.say('status', Number.isNaN(state.figure(F.started)) ? 'queued' : 'running');
+  state.say('stopReason', null);
+  state.say('stopDetail', null);
+  state.mark(F.ended, NaN);
+}
+
+function asked(state: State, event: StoredEvent): void {
+  const { payload } = event;
+  const question: Question = {
+    id: payload.questionId,
+    ...(payload.nodeId ? { node_id: payload.nodeId } : {}),
+    text: payload.text,
+    options: payload.options ?? [],
+    deadline_at: payload.deadlineAt ?? null,
+    default: payload.default ?? null,
+    answer: null,
+    asked_at: event.timestamp,
+    answered_at: null,
+  };
+  state.say('questions', keep([...state.word('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null));
+  const node = state.node(event);
+  if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
+}
+
+function answered(state: State, id: string, text: string | undefined, event: StoredEvent): void {
+  const answer = text ?? '(no answer came in time)';
+  const close = (question: Question) => ({ ...question, answer, answered_at: event.timestamp });
+  state.say(
+    'questions',
+    state.word('questions').map((question) => (question.id === id ? close(question) : question)),
+  );
+  const asker = state.nodes.number(state.word('questions').find((question) => question.id === id)?.node_id);
+  if (asker !== NONE && state.nodes.question.get(asker) === id) state.journal.setValue(state.nodes.question, asker, null);
+}
+
+function messageQueued(state: State, payload: StoredEvent['payload']): void {
+  const message = {
+    id: payload.messageId,
+    text: payload.text,
+    node_id: payload.nodeId ?? null,
+    lane: payload.lane,
+    delivered: false,
+  };
+  state.say('messages', keep([...state.word('messages'), message], KEPT_MESSAGES, (old) => old.delivered));
+}
+
+/** At most so many; what is settled goes first, what is open is never dropped. */
+function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
+  const old = list.length > most ? list.findIndex(settled) : -1;
+  return old < 0 ? list : list.toSpliced(old, 1);
+}
+
+function ended(state: State, status: string, reason: string, detail: string | undefined, event: StoredEvent): void {
+  state.say('status', status);
+  state.mark(F.paused, 0);
+  state.say('stopReason', reason);
+  state.say('stopDetail', detail ?? null);
+  state.mark(F.ended, Date.parse(event.timestamp));
+  state.say('providerWait', null);
+  if (status !== 'failed') state.say('phase', 'ended');
+}
+
+function started(state: State, event: StoredEvent): void {
+  const { payload } = event;
+  const { calls, journal } = state;
+  const call = calls.names.of(payload.effect);
+  if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
+    calls.orphansBackingOff--;
+    state.count(F.backingOff, -1);
+  }
+  settle(state, call, IN_FLIGHT);
+  calls.attempt.put(call, payload.attempt);
+  calls.what.put(call, payload.what);
+  calls.model.put(call, payload.model ?? null);
+  state.say('providerWait', null);
+  const node = state.node(event);
+  if (node === NONE) return;
+  journal.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
+  state.nodes.restated.add(node);
+  if (Number.isNaN(state.nodes.started.get(node))) journal.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
+}
+
+function finished(state: State, event: StoredEvent): void {
+  const { payload } = event;
+  const { calls, journal } = state;
+  const call = calls.names.of(payload.effect);
+  adopt(state, call, payload.attempt);
+  const inFlight = calls.state.get(call) === IN_FLIGHT && calls.attempt.get(call) === payload.attempt;
+  if (!inFlight) {
+    if (payload.outcome === 'canceled') settle(state, call, IDLE);
+    return;
+  }
+  const node = state.node(event);
+  const model = calls.model.get(call);
+  const settled = payload.settled ?? {};
+  if (model !== null) {
+    state.charges.add(journal, {
+      node,
+      model,
+      tokensIn: settled.tokensIn ?? 0,
+      tokensOut: settled.tokensOut ?? 0,
+      tokensCached: settled.tokensCached ?? 0,
+      costMicros: micros(settled.costUsd),
+      presumed: settled.presumed === true,
+      answered: payload.outcome === 'ok',
+    });
+  }
+  settle(state, call, payload.outcome === 'transient' || payload.outcome === 'lost' ? BACKING_OFF : IDLE);
+  landed(state, node);
+}
+
+/** A call that was in flight when the snapshot was taken: its model is taken to be the run's own. */
+function adopt(state: State, call: number, attempt: number): void {
+  const { calls } = state;
+  if (calls.orphansInFlight === 0 || calls.state.get(call) !== IDLE) return;
+  calls.orphansInFlight--;
+  calls.inFlight--;
+  settle(state, call, IN_FLIGHT);
+  calls.attempt.put(call, attempt);
+  calls.model.put(call, state.brief?.model ?? null);
+}
+
+function lost(state: State, event: StoredEvent): void {
+  const call = state.calls.names.of(event.payload.effect);
+  if (state.calls.state.get(call) !== IN_FLIGHT) return;
+  settle(state, call, UNKNOWN);
+  landed(state, state.node(event));
+}
+
+function landed(state: State, node: number): void {
+  if (node === NONE) return;
+  state.journal.setNumber(state.nodes.inFlight, node, Math.max(0, state.nodes.inFlight.get(node) - 1));
+  state.nodes.restated.add(node);
+}
+
+function settle(state: State, call: number, now: number): void {
+  const was = state.calls.state.get(call);
+  if (was === now) return;
+  tally(state, was, -1);
+  tally(state, now, 1);
+  state.journal.setNumber(state.calls.state, call, now);
+}
+
+function tally(state: State, which: number, change: number): void {
+  if (which === IN_FLIGHT) state.calls.inFlight += change;
+  else if (which === BACKING_OFF) state.count(F.backingOff, change);
+  else if (which === UNKNOWN) state.count(F.unknown, change);
+}
+
+/** The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked. */
+function isWorking(state: State): boolean {
+  const heldUp = state.word('providerWait') !== null || state.figure(F.backingOff) > 0 || state.figure(F.unknown) > 0;
+  return state.status() === 'running' && !isOver(state.word('status')) && (state.calls.inFlight > 0 || !heldUp);
+}
+
+/** After these nobody is at work, so what was done before them counts now or never. */
+const RESTS = new Set(['run.paused', 'run.waiting_on_user', 'run.completed', 'run.stopped', 'run.failed', 'run.canceled']);
+
+/** Working time passes between events; a takeover says how far it really went. Asked before the event is folded. */
+export function clock(state: State, event: StoredEvent, at: number, time: number): void {
+  const { events } = state;
+  if (event.actor !== undefined && event.actor.kind !== 'platform') state.wordAt = time;
+  const working = isWorking(state);
+  const recovered = event.type === 'run.recovered';
+  // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
+  const hearsay = working && !recovered && state.wordAt === time && !RESTS.has(event.type);
+  let running = events.running.get(at - 1);
+  if (working && !hearsay) {
+    const until = recovered ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
+    running += Math.max(0, until - countedUntil(state, at - 1));
+  }
+  events.running.put(at, running);
+  events.hearsay.put(at, hearsay ? 1 : 0);
+}
+
+function countedUntil(state: State, at: number): number {
+  let counted = at;
+  while (counted > 0 && state.events.hearsay.get(counted) === 1) counted--;
+  return state.events.time.get(counted);
+}

@@ -1,0 +1,135 @@
+// The fold of a tree run's own events: each arm records what its event says happened.
+
+import { running } from './fold-run';
+import { NONE } from './nodes';
+import type { ArtifactRow, StoredEvent } from './shapes';
+import type { State } from './state';
+import { CANCELED, COMPLETED, FAILED, NODE_STATUSES, numberOf, PLANNING, ROLES, WAITING } from './words';
+
+const NO_DOCUMENT = '00000000-0000-0000-0000-000000000000';
+
+export function foldTree(state: State, event: StoredEvent, time: number): void {
+  if (event.type === 'tree.run_started') return running(state, event);
+  if (event.type === 'tree.node_created') return created(state, event, time);
+  const { nodes, journal } = state;
+  const node = state.node(event);
+  if (node === NONE) return;
+  const { payload } = event;
+  switch (event.type) {
+    case 'tree.scratchpad_linked':
+      journal.setValue(nodes.pad, node, payload.scratchpadDocId === NO_DOCUMENT ? null : payload.scratchpadDocId);
+      if (nodes.parent.get(node) === NONE) state.say('workspaceDocument', payload.scratchpadDocId);
+      break;
+    case 'tree.scratchpad_updated':
+      journal.setValue(nodes.tail, node, payload.tailPreview);
+      break;
+    case 'tree.node_status':
+      journal.setNumber(nodes.status, node, numberOf(NODE_STATUSES, payload.status, nodes.status.get(node)));
+      journal.setNumber(nodes.role, node, numberOf(ROLES, payload.role, nodes.role.get(node)));
+      journal.setValue(nodes.message, node, payload.message ?? null);
+      break;
+    case 'tree.plan_created':
+      state.steps.planned(journal, node, payload);
+      nodes.restructured.add(node);
+      break;
+    case 'tree.step_status':
+      state.steps.setStatus(journal, node, payload.stepId, payload.status);
+      nodes.restructured.add(node);
+      break;
+    case 'tree.node_delegated':
+      delegated(state, node, payload);
+      break;
+    case 'tree.tool_call_result':
+      state.charges.add(journal, { ...NO_CHARGE, node });
+      break;
+    case 'tree.artifact_created':
+      registered(state, node, payload);
+      break;
+    case 'tree.replan_requested':
+      nextGeneration(state, node, nodes.generation.get(node) + 1);
+      break;
+    case 'tree.node_completed':
+      ended(state, node, COMPLETED, time);
+      journal.setValue(nodes.outcome, node, payload.outcome);
+      break;
+    case 'tree.node_failed':
+      ended(state, node, FAILED, time);
+      journal.setValue(nodes.error, node, payload.error);
+      journal.setNumber(nodes.retryable, node, payload.retryable ? 1 : 0);
+      break;
+    case 'tree.node_canceled':
+      ended(state, node, CANCELED, time);
+      journal.setValue(nodes.error, node, 'canceled by a person');
+      break;
+    case 'tree.node_reopened':
+      nextGeneration(state, node, payload.generation);
+      // A retried root begins anew; its status follows.
+      if (payload.causedBy !== nodes.id.get(node)) journal.setNumber(nodes.status, node, WAITING);
+      break;
+    case 'tree.node_paused':
+      journal.setNumber(nodes.paused, node, 1);
+      break;
+    case 'tree.node_resumed':
+      journal.setNumber(nodes.paused, node, 0);
+      break;
+    default:
+      return;
+  }
+  nodes.restated.add(node);
+}
+
+const NO_CHARGE = { model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false };
+
+function created(state: State, event: StoredEvent, time: number): void {
+  if (!event.nodeId || state.node(event) !== NONE) return;
+  const { payload } = event;
+  if (state.nodes.count === 0) state.say('workspaceDocument', NO_DOCUMENT);
+  state.nodes.add(state.journal, {
+    id: event.nodeId,
+    title: payload.title,
+    stepId: payload.stepId ?? null,
+    parent: state.nodes.number(event.parentNodeId),
+    retryOf: state.nodes.number(payload.retryOf),
+    depth: payload.depth,
+    band: payload.bandIndex,
+    step: payload.stepIndex,
+    status: PLANNING,
+    created: time,
+  });
+}
+
+function delegated(state: State, node: number, payload: StoredEvent['payload']): void {
+  const child = state.nodes.number(payload.childNodeId);
+  if (child === NONE) return;
+  state.steps.delegated(state.journal, node, payload.stepId, child);
+  state.nodes.restructured.add(node);
+}
+
+function registered(state: State, node: number, payload: StoredEvent['payload']): void {
+  const { nodes, journal } = state;
+  const artifact: ArtifactRow = {
+    artifact_id: payload.artifactId,
+    artifact_type: payload.artifactType,
+    document_id: payload.documentId ?? null,
+    label: payload.label ?? null,
+  };
+  journal.setNumber(nodes.artifacts, node, nodes.artifacts.get(node) + 1);
+  journal.setValue(state.artifacts, node, [...state.artifacts.get(node), artifact]);
+}
+
+function ended(state: State, node: number, status: number, time: number): void {
+  const { nodes, journal } = state;
+  journal.setNumber(nodes.status, node, status);
+  journal.setNumber(nodes.ended, node, time);
+  journal.setValue(nodes.error, node, null);
+  journal.setValue(nodes.outcome, node, null);
+}
+
+function nextGeneration(state: State, node: number, generation: number): void {
+  const { nodes, journal } = state;
+  journal.setNumber(nodes.generation, node, generation);
+  journal.setValue(nodes.outcome, node, null);
+  journal.setValue(nodes.error, node, null);
+  journal.setValue(nodes.message, node, null);
+  journal.setNumber(nodes.ended, node, NaN);
+}

@@ -1,0 +1,208 @@
+// The nodes of a tree run: columns, the links that make them a tree, and sums over subtrees that follow every change
+// by themselves, in whichever direction time moves. It knows nothing of events.
+
+import { Numbers, Values } from './columns';
+import type { Journal } from './journal';
+import { BLOCKED, FAILED, isTerminal, NODE_STATUSES, NOWHERE } from './words';
+
+export const NONE = -1;
+
+/** A status that keeps the counts: of the run by status, of each subtree by what matters when it is folded. */
+class Statuses extends Numbers {
+  constructor(private readonly nodes: Nodes) {
+    super(NOWHERE);
+  }
+
+  override put(at: number, value: number): void {
+    const was = this.get(at);
+    super.put(at, value);
+    this.nodes.moved(at, was, value);
+  }
+}
+
+export class Nodes {
+  readonly id = new Values<string>('');
+  readonly title = new Values<string>('');
+  readonly stepId = new Values<string | null>(null);
+  readonly message = new Values<string | null>(null);
+  readonly outcome = new Values<string | null>(null);
+  readonly error = new Values<string | null>(null);
+  readonly question = new Values<string | null>(null);
+  readonly pad = new Values<string | null>(null);
+  readonly tail = new Values<string | null>(null);
+
+  readonly status: Numbers = new Statuses(this);
+  readonly role = new Numbers();
+  readonly paused = new Numbers();
+  readonly retryable = new Numbers();
+  readonly generation = new Numbers(1);
+  readonly artifacts = new Numbers();
+  readonly inFlight = new Numbers();
+  readonly created = new Numbers();
+  readonly started = new Numbers(NaN);
+  readonly ended = new Numbers(NaN);
+
+  readonly parent = new Numbers(NONE);
+  readonly retryOf = new Numbers(NONE);
+  readonly depth = new Numbers();
+  readonly band = new Numbers();
+  readonly step = new Numbers();
+  /** Children in the order (band, step, creation), as a chain. */
+  readonly first = new Numbers(NONE);
+  readonly last = new Numbers(NONE);
+  readonly next = new Numbers(NONE);
+
+  /** Of the node and everything below it. */
+  readonly total = new Numbers();
+  readonly unfinished = new Numbers();
+  readonly failed = new Numbers();
+  readonly blocked = new Numbers();
+  readonly costMicros = new Numbers();
+  readonly tokensIn = new Numbers();
+  readonly tokensOut = new Numbers();
+  readonly modelCalls = new Numbers();
+  readonly toolCalls = new Numbers();
+
+  /** How many nodes stand where. */
+  readonly counts = new Int32Array(NODE_STATUSES.length);
+  /** Nodes whose place in the tree, or whose status, changed since someone last asked. */
+  restructured = new Set<number>();
+  restated = new Set<number>();
+
+  private postponed: Map<Numbers, Float64Array> | null = null;
+  private readonly numbers = new Map<string, number>();
+  private readonly size = new Numbers();
+
+  get count(): number {
+    return this.size.get(0);
+  }
+
+  /** The number of a node that exists at this point of time. */
+  number(id: string | null | undefined): number {
+    const found = id ? this.numbers.get(id) : undefined;
+    return found !== undefined && found < this.count ? found : NONE;
+  }
+
+  add(journal: Journal, node: NewNode): number {
+    const at = this.count;
+    this.numbers.set(node.id, at);
+    this.id.put(at, node.id);
+    this.title.put(at, node.title);
+    this.stepId.put(at, node.stepId);
+    this.parent.put(at, node.parent);
+    this.retryOf.put(at, node.retryOf);
+    this.depth.put(at, node.depth);
+    this.band.put(at, node.band);
+    this.step.put(at, node.step);
+    this.created.put(at, node.created);
+    journal.setNumber(this.size, 0, at + 1);
+    this.link(journal, at, node.parent);
+    journal.setNumber(this.status, at, node.status);
+    return at;
+  }
+
+  /** Every node of a snapshot at once, before anything was remembered. */
+  resize(count: number): void {
+    this.size.put(0, count);
+  }
+
+  know(id: string, at: number): void {
+    this.numbers.set(id, at);
+  }
+
+  link(journal: Journal | null, at: number, parent: number): void {
+    const set = (column: Numbers, where: number, value: number) =>
+      journal ? journal.setNumber(column, where, value) : column.put(where, value);
+    if (parent === NONE) return;
+    const last = this.last.get(parent);
+    if (last === NONE) {
+      set(this.first, parent, at);
+      set(this.last, parent, at);
+    } else if (!this.before(at, last)) {
+      set(this.next, last, at);
+      set(this.last, parent, at);
+    } else {
+      let previous = NONE;
+      let child = this.first.get(parent);
+      while (!this.before(at, child)) {
+        previous = child;
+        child = this.next.get(child);
+      }
+      set(this.next, at, child);
+      if (previous === NONE) set(this.first, parent, at);
+      else set(this.next, previous, at);
+    }
+  }
+
+  *children(at: number): Generator<number> {
+    for (let child = this.first.get(at); child !== NONE; child = this.next.get(child)) yield child;
+  }
+
+  /** Add to a node and to every subtree it is in. */
+  addUp(column: Numbers, at: number, amount: number): void {
+    if (amount === 0) return;
+    if (this.postponed !== null) return this.postpone(column, at, amount);
+    const { data: parents } = this.parent;
+    for (let node = at; node !== NONE; node = parents[node]) column.put(node, column.get(node) + amount);
+  }
+
+  /** Many changes at once: add them up in one pass at the end instead of climbing for each. */
+  inBulk(work: () => void): void {
+    this.postponed = new Map();
+    const before = this.count;
+    work();
+    const { postponed } = this;
+    this.postponed = null;
+    const { data: parents } = this.parent;
+    for (const [column, amounts] of postponed) {
+      for (let node = Math.max(before, this.count) - 1; node >= 0; node--) {
+        const amount = amounts[node];
+        if (amount === 0) continue;
+        column.put(node, column.get(node) + amount);
+        if (parents[node] !== NONE) amounts[parents[node]] += amount;
+      }
+    }
+  }
+
+  private postpone(column: Numbers, at: number, amount: number): void {
+    let amounts = this.postponed!.get(column);
+    if (amounts === undefined) this.postponed!.set(column, (amounts = new Float64Array(this.parent.data.length)));
+    amounts[at] += amount;
+  }
+
+  moved(at: number, was: number, now: number): void {
+    if (was !== NOWHERE) this.counts[was]--;
+    if (now !== NOWHERE) this.counts[now]++;
+    this.addUp(this.total, at, there(now) - there(was));
+    this.addUp(this.unfinished, at, works(now) - works(was));
+    this.addUp(this.failed, at, is(now, FAILED) - is(was, FAILED));
+    this.addUp(this.blocked, at, is(now, BLOCKED) - is(was, BLOCKED));
+    if (this.postponed !== null) return;
+    if (was === NOWHERE || now === NOWHERE) this.restructured.add(at);
+    else this.restated.add(at);
+  }
+
+  private before(a: number, b: number): boolean {
+    const band = this.band.get(a) - this.band.get(b);
+    if (band !== 0) return band < 0;
+    const step = this.step.get(a) - this.step.get(b);
+    return step !== 0 ? step < 0 : a < b;
+  }
+}
+
+export interface NewNode {
+  id: string;
+  title: string;
+  stepId: string | null;
+  parent: number;
+  retryOf: number;
+  depth: number;
+  band: number;
+  step: number;
+  status: number;
+  created: number;
+}
+
+const there = (status: number) => (status === NOWHERE ? 0 : 1);
+const works = (status: number) => (status !== NOWHERE && !isTerminal(status) ? 1 : 0);
+const is = (status: number, wanted: number) => (status === wanted ? 1 : 0);

@@ -1,0 +1,245 @@
+// One run as this page knows it: folds stored events as the server does, can go back to any moment it has seen, and
+// tells whoever listens once per frame that something changed. It reads nothing from the network.
+
+import { foldHomework } from './fold-homework';
+import { clock, foldRun } from './fold-run';
+import { foldTree } from './fold-tree';
+import { NONE } from './nodes';
+import * as read from './read';
+import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
+import { startFrom } from './snapshot';
+import { type Branch, State } from './state';
+
+export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
+
+export type Applied = 'applied' | 'known' | 'gap';
+
+/** What changed since listeners were last told. `moved`: time was travelled, everything may differ. */
+export interface Change {
+  moved: boolean;
+  restructured: ReadonlySet<number>;
+  restated: ReadonlySet<number>;
+}
+
+export type Listener = (change: Change) => void;
+
+export function createRun(snapshot?: Snapshot): Run {
+  return new Run(snapshot);
+}
+
+export class Run {
+  /** The earliest moment that can be shown. */
+  base = 0;
+  state = new State();
+  /** Counts every change: equal versions show equal things. */
+  version = 0;
+  /** Events that came while an earlier moment is shown. */
+  private waiting: StoredEvent[] = [];
+  private readonly listeners = new Set<Listener>();
+  private scheduled = false;
+  private moved = false;
+  private cachedRow: { version: number; row: RunRow | null } = { version: -1, row: null };
+
+  constructor(snapshot?: Snapshot) {
+    if (snapshot) this.startFrom(snapshot);
+  }
+
+  /** The moment that is shown. */
+  get at(): number {
+    return this.base + this.state.journal.at;
+  }
+
+  /** The newest moment that is known. */
+  get head(): number {
+    return this.base + this.state.journal.end + this.waiting.length;
+  }
+
+  get live(): boolean {
+    return this.at === this.head;
+  }
+
+  /** Begin again where a snapshot stands. */
+  startFrom(snapshot: Snapshot): void {
+    this.state = startFrom(snapshot);
+    this.base = snapshot.seq;
+    this.waiting = [];
+    this.jumped();
+  }
+
+  applyEvent(event: StoredEvent): Applied {
+    const expected = this.head + 1;
+    if (event.seq < expected) return 'known';
+    if (event.seq > expected) return 'gap';
+    if (this.state.journal.at < this.state.journal.end || this.waiting.length > 0) this.waiting.push(event);
+    else this.fold(event);
+    this.changed();
+    return 'applied';
+  }
+
+  /** Stops before the first gap: what comes after it has to be read again. */
+  applyEvents(events: Iterable<StoredEvent>): { applied: number; gap: boolean } {
+    let applied = 0;
+    for (const event of events) {
+      const result = this.applyEvent(event);
+      if (result === 'gap') return { applied, gap: true };
+      if (result === 'applied') applied++;
+    }
+    return { applied, gap: false };
+  }
+
+  /** Show an earlier moment, or a later one: nothing is executed, and nothing that comes in is lost. */
+  rewind(seq: number): void {
+    const known = this.base + this.state.journal.end;
+    if (seq >= this.head) return this.toLive();
+    const to = Math.max(this.base, seq);
+    if (to > known) {
+      this.moveTo(this.state.journal.end);
+      this.absorb(to - known);
+    } else {
+      this.moveTo(to - this.base);
+    }
+    this.jumped();
+  }
+
+  undo(steps = 1): void {
+    this.rewind(this.at - steps);
+  }
+
+  toLive(): void {
+    if (this.live) return;
+    this.moveTo(this.state.journal.end);
+    this.absorb(this.waiting.length);
+    this.jumped();
+  }
+
+  /** Take over the past that another run, folded from the first event, remembers. The moment shown stays. */
+  adopt(other: Run): void {
+    const [shown, live] = [this.at, this.live];
+    const newer = this.waiting.filter((event) => event.seq > other.head);
+    if (other.head < this.base + this.state.journal.end) throw new Error('the other run knows less than this one');
+    this.state = other.state;
+    this.base = other.base;
+    this.waiting = newer;
+    if (live) this.toLive();
+    else this.rewind(shown);
+    this.jumped();
+  }
+
+  row(): RunRow | null {
+    if (this.cachedRow.version !== this.version) this.cachedRow = { version: this.version, row: read.runRow(this.state, this.at) };
+    return this.cachedRow.row;
+  }
+
+  node(id: string): NodeRow | undefined {
+    const at = this.state.nodes.number(id);
+    return at === NONE ? undefined : read.nodeRow(this.state, at);
+  }
+
+  *nodes(): Generator<NodeRow> {
+    for (let at = 0; at < this.state.nodes.count; at++) yield read.nodeRow(this.state, at);
+  }
+
+  *edges(): Generator<{ parent: string; child: string }> {
+    const { nodes } = this.state;
+    for (let at = 0; at < nodes.count; at++) {
+      const parent = nodes.parent.get(at);
+      if (parent !== NONE) yield { parent: nodes.id.get(parent), child: nodes.id.get(at) };
+    }
+  }
+
+  active(): string[] {
+    return read.active(this.state).map((at) => this.state.nodes.id.get(at));
+  }
+
+  stats(): read.Stats {
+    return read.stats(this.state);
+  }
+
+  steps(id: string): StepRow[] {
+    return read.stepRows(this.state, this.state.nodes.number(id));
+  }
+
+  artifacts(id: string): readonly ArtifactRow[] {
+    const at = this.state.nodes.number(id);
+    return at === NONE ? [] : this.state.artifacts.get(at);
+  }
+
+  iterations(): readonly IterationRow[] {
+    return this.state.word('iterations');
+  }
+
+  /** Homework: the newest entries of the main pad, the branches, and the actions that repeat without progress. */
+  work(): { entries: readonly string[]; branches: readonly Branch[]; repeated: readonly string[] } {
+    return { entries: this.state.word('entries'), branches: this.state.word('branches'), repeated: this.state.word('repeated') };
+  }
+
+  messages(): readonly MessageRow[] {
+    return this.state.word('messages');
+  }
+
+  /** Calls whose outcome nobody knows: a person settles them. */
+  unknown(): read.UnknownCall[] {
+    return read.unknownCalls(this.state);
+  }
+
+  /** The moments of one node, oldest first: their events can be read again by seq. */
+  eventsOf(id: string): read.Moment[] {
+    return read.moments(this.state, this.base, this.at, this.state.nodes.number(id));
+  }
+
+  snapshot(): Snapshot | null {
+    return read.snapshot(this.state, this.at, this.head);
+  }
+
+  subscribe(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Tell the listeners now instead of with the next frame. */
+  flush(): void {
+    this.scheduled = false;
+    const { nodes } = this.state;
+    const change = { moved: this.moved, restructured: nodes.restructured, restated: nodes.restated };
+    this.moved = false;
+    nodes.restructured = new Set();
+    nodes.restated = new Set();
+    for (const listener of this.listeners) listener(change);
+  }
+
+  private fold(event: StoredEvent): void {
+    const { state } = this;
+    const time = Date.parse(event.timestamp);
+    const at = state.journal.end + 1;
+    clock(state, event, at, time);
+    state.events.type.put(at, Math.min(state.events.types.of(event.type), 255));
+    state.events.time.put(at, time);
+    if (event.type.startsWith('tree.')) foldTree(state, event, time);
+    else if (event.type.startsWith('homework.')) foldHomework(state, event);
+    else foldRun(state, event);
+    state.events.node.put(at, state.node(event));
+    state.journal.close();
+  }
+
+  private moveTo(step: number): void {
+    this.state.nodes.inBulk(() => this.state.journal.moveTo(step));
+  }
+
+  private absorb(count: number): void {
+    for (const event of this.waiting.splice(0, count)) this.fold(event);
+  }
+
+  private jumped(): void {
+    this.moved = true;
+    this.changed();
+  }
+
+  private changed(): void {
+    this.version++;
+    if (this.scheduled || this.listeners.size === 0) return;
+    this.scheduled = true;
+    // A page in the background gets no frames, and should still count what happened in its title.
+    if (typeof requestAnimationFrame === 'function' && !document.hidden) requestAnimationFrame(() => this.flush());
+    else setTimeout(() => this.flush(), 0);
+  }
+}

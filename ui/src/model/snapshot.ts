@@ -1,0 +1,139 @@
+// The state a snapshot describes. What a snapshot does not carry (the calls in flight, the texts of pads) is learned from
+// the events that follow, or from the whole log when someone wants to look back.
+
+import { addTo, micros, sumsOf } from './charges';
+import { NONE } from './nodes';
+import type { NodeColumns, Snapshot, StepColumns } from './shapes';
+import { F, State } from './state';
+import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './words';
+
+export function startFrom(snapshot: Snapshot): State {
+  const state = new State();
+  startRun(state, snapshot);
+  if (snapshot.nodes) startNodes(state, snapshot.nodes);
+  if (snapshot.nodes && snapshot.steps) startSteps(state, snapshot.nodes, snapshot.steps);
+  return state;
+}
+
+function startRun(state: State, { run, iterations }: Snapshot): void {
+  state.brief = {
+    id: run.id,
+    kind: run.kind,
+    objective: run.objective,
+    scope: run.scope,
+    projectIds: run.project_ids,
+    successCriteria: run.success_criteria,
+    model: run.model,
+    costKnown: run.metrics.cost_known,
+    warnings: run.warnings,
+    owner: run.owner,
+    workspaceProject: run.workspace_project_id,
+  };
+  state.createdAt = Date.parse(run.created_at);
+  // The pause hides what the run would be doing; what hides a pause is running.
+  state.start('status', run.status === 'paused' ? 'running' : run.status);
+  state.figures.put(F.paused, run.status === 'paused' ? 1 : 0);
+  state.start('stopReason', run.stop_reason);
+  state.start('stopDetail', run.stop_detail);
+  state.start('budgets', run.budgets);
+  state.start('questions', run.questions);
+  state.start('plan', run.plan);
+  state.start('report', run.report);
+  state.start('workspaceDocument', run.workspace_document_id);
+  state.start('iterations', iterations);
+  state.start('providerWait', run.activity === 'waiting: provider' ? {} : null);
+  state.start('phase', phaseIn(run.activity, run.status));
+  state.figures.put(F.planned, /using tools|executors? working/.test(run.activity) ? 1 : 0);
+  state.figures.put(F.executors, Number(/(\d+) executors? working/.exec(run.activity)?.[1] ?? 0));
+  state.calls.orphansBackingOff = run.activity.endsWith('(retrying)') ? 1 : 0;
+  state.figures.put(F.backingOff, state.calls.orphansBackingOff);
+  state.figures.put(F.iteration, run.iteration);
+  state.figures.put(F.started, timeOf(run.started_at));
+  state.figures.put(F.ended, timeOf(run.ended_at));
+  state.figures.put(F.noProgress, run.metrics.no_progress_streak);
+  state.events.time.put(0, Date.parse(run.updated_at));
+  state.events.running.put(0, run.metrics.running_ms);
+  startCharges(state, run.metrics);
+}
+
+function startCharges(state: State, metrics: Snapshot['run']['metrics']): void {
+  const { charges } = state;
+  addTo(charges.whole, sumsOf(metrics));
+  charges.tokensPresumed = metrics.tokens_presumed;
+  charges.presumedMicros = micros(metrics.cost_presumed_usd);
+  charges.toolCalls = metrics.tool_calls;
+  for (const [model, sums] of Object.entries(metrics.by_model)) charges.startFrom(model, sums);
+}
+
+function phaseIn(activity: string, status: string): 'starting' | 'iterating' | 'waiting' | 'reporting' | 'ended' {
+  if (status === 'completed' || status === 'stopped' || status === 'canceled') return 'ended';
+  if (status === 'waiting_on_user' || activity.includes('waiting for an answer')) return 'waiting';
+  if (activity.includes('writing the report')) return 'reporting';
+  return activity.includes('starting') || status === 'queued' ? 'starting' : 'iterating';
+}
+
+function startNodes(state: State, columns: NodeColumns): void {
+  const { nodes } = state;
+  const since = (ms: number | null) => (ms === null ? NaN : state.createdAt + ms);
+  nodes.resize(columns.count);
+  for (let at = 0; at < columns.count; at++) {
+    nodes.know(columns.id[at], at);
+    nodes.id.put(at, columns.id[at]);
+    nodes.title.put(at, columns.title[at]);
+    nodes.stepId.put(at, columns.step_id[at]);
+    nodes.message.put(at, columns.message[at]);
+    nodes.outcome.put(at, columns.outcome[at]);
+    nodes.error.put(at, columns.error[at]);
+    nodes.question.put(at, columns.question[at]);
+    nodes.parent.put(at, columns.parent[at] ?? NONE);
+    nodes.retryOf.put(at, columns.retry_of[at] ?? NONE);
+    nodes.depth.put(at, columns.depth[at]);
+    nodes.band.put(at, columns.band[at]);
+    nodes.step.put(at, columns.step[at]);
+    nodes.role.put(at, numberOf(ROLES, columns.role[at], 0));
+    nodes.paused.put(at, columns.paused[at] ? 1 : 0);
+    nodes.generation.put(at, columns.generation[at]);
+    nodes.artifacts.put(at, columns.artifacts[at]);
+    nodes.inFlight.put(at, columns.in_flight[at]);
+    nodes.created.put(at, since(columns.created_ms[at]));
+    nodes.started.put(at, since(columns.started_ms[at]));
+    nodes.ended.put(at, since(columns.ended_ms[at]));
+    nodes.costMicros.put(at, micros(columns.cost_usd[at]));
+    nodes.tokensIn.put(at, columns.tokens_in[at]);
+    nodes.tokensOut.put(at, columns.tokens_out[at]);
+    nodes.modelCalls.put(at, columns.llm_calls[at]);
+    nodes.toolCalls.put(at, columns.tool_calls[at]);
+    nodes.link(null, at, columns.parent[at] ?? NONE);
+    nodes.status.put(at, numberOf(NODE_STATUSES, columns.status[at], 0));
+    state.calls.inFlight += columns.in_flight[at];
+    state.calls.orphansInFlight += columns.in_flight[at];
+  }
+}
+
+/** A step that has a node is that node: its part of the plan is read off the children. */
+function startSteps(state: State, columns: NodeColumns, ghosts: StepColumns): void {
+  const { steps } = state;
+  const plans = new Map<number, number[]>();
+  const put = (node: number, step: number) => plans.set(node, [...(plans.get(node) ?? []), step]);
+  for (let at = 0; at < columns.count; at++) {
+    const [parent, id] = [columns.parent[at], columns.step_id[at]];
+    if (parent === null || id === null) continue;
+    const earlier = (plans.get(parent) ?? []).find((step) => steps.id.get(step) === id);
+    const step = earlier ?? steps.add(parent, id, columns.title[at], columns.band[at], columns.step[at], 0);
+    steps.child.put(step, at);
+    steps.status.put(step, numberOf(STEP_STATUSES, columns.status[at], numberOf(STEP_STATUSES, 'running', 0)));
+    if (earlier === undefined) put(parent, step);
+  }
+  for (let at = 0; at < ghosts.count; at++) {
+    const status = numberOf(STEP_STATUSES, ghosts.status[at], 0);
+    put(ghosts.node[at], steps.add(ghosts.node[at], ghosts.step_id[at], ghosts.title[at], ghosts.band[at], ghosts.step[at], status));
+  }
+  for (const [node, list] of plans) {
+    const order = (step: number) => steps.band.get(step) * 1e6 + steps.step.get(step);
+    steps.startWith(node, list.sort((a, b) => order(a) - order(b)));
+  }
+}
+
+function timeOf(at: string | null): number {
+  return at === null ? NaN : Date.parse(at);
+}

@@ -1,0 +1,60 @@
+// One node's own story: its events up to the moment that is shown, and what can be read from them.
+
+import { nodeEventsAfter } from '../../api/runs';
+import type { StoredEvent } from '../../model/run';
+import type { Session } from './session.svelte';
+
+const PAUSE_MS = 700;
+const PAGE = 500;
+
+export interface PlanVersion {
+  version: number;
+  summary: string | null;
+  bands: { index: number; goal?: string; steps: { id: string; title: string; reason?: string; success_criteria?: string[] }[] }[];
+}
+
+export class NodeStory {
+  private all = $state.raw<StoredEvent[]>([]);
+  error = $state.raw<unknown>(null);
+  loaded = $state(false);
+  readonly events = $derived.by(() => this.all.filter((event) => event.seq <= this.session.seen.at));
+  private readonly born = $derived(this.last('tree.node_created'));
+  readonly reason = $derived<string>(this.born?.payload.reason ?? '');
+  readonly criteria = $derived<string[]>(this.born?.payload.successCriteria ?? []);
+  readonly result = $derived(this.last('tree.node_result')?.payload.result ?? null);
+  readonly aggregated = $derived(this.last('tree.node_aggregated')?.payload ?? null);
+  readonly plans = $derived<PlanVersion[]>(this.events.filter((event) => event.type === 'tree.plan_created').map((event) => event.payload as PlanVersion));
+  readonly entries = $derived(this.events.filter((event) => event.type === 'tree.scratchpad_updated').map((event) => ({ seq: event.seq, at: event.timestamp, markdown: String(event.payload.markdown ?? event.payload.tailPreview ?? '') })).reverse());
+
+  constructor(
+    private readonly session: Session,
+    private readonly id: string,
+  ) {
+    // How much there is to know: it grows with the node's own log, not whenever the run moves.
+    const known = $derived((session.seen.version, session.run.eventsOf(id).length));
+    $effect(() => {
+      if (this.loaded && known <= this.events.length) return;
+      const timer = setTimeout(() => void this.read(), this.loaded ? PAUSE_MS : 0);
+      return () => clearTimeout(timer);
+    });
+  }
+
+  private last(type: string): StoredEvent | undefined {
+    return this.events.findLast((event) => event.type === type);
+  }
+
+  /** What came since the last reading; events never change. */
+  private async read(): Promise<void> {
+    try {
+      for (let full = true; full; ) {
+        const more = await nodeEventsAfter<StoredEvent>(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
+        this.all = [...this.all, ...more];
+        full = more.length === PAGE;
+      }
+      this.error = null;
+    } catch (error) {
+      this.error = error;
+    }
+    this.loaded = true;
+  }
+}

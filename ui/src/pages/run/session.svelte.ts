@@ -1,0 +1,77 @@
+// One open run: its events folded here, kept current by the tab's stream, and able to show any moment of the past.
+
+import { SvelteMap } from 'svelte/reactivity';
+import { Problem } from '../../api/http';
+import { eventsAfter, getRun, snapshot } from '../../api/runs';
+import type { Run } from '../../api/shapes';
+import { live } from '../../app/live.svelte';
+import { shelf } from '../../app/shelf.svelte';
+import { createFeed, loadHistory } from '../../model/feed';
+import { createRun, type Snapshot, type StoredEvent } from '../../model/run';
+import { watch } from '../../model/watch.svelte';
+import { createTree } from '../../tree/tree';
+
+/** A log this long is opened from a snapshot; its past is fetched when somebody wants to see it. */
+const WHOLE_LOG = 4_000;
+
+export class Session {
+  readonly run = createRun();
+  readonly seen = watch(this.run);
+  readonly tree = createTree(this.run);
+  readonly feed = createFeed(this.run, (after, limit) => eventsAfter<StoredEvent>(this.id, after, limit));
+  problem = $state.raw<Problem | null>(null);
+  opened = $state(false);
+  loadingPast = $state(false);
+  /** How much each call in flight has said so far. */
+  readonly speaking = new SvelteMap<string, number>();
+  /** The run as shown: folded here, or as the list knew it until then. */
+  readonly row = $derived.by(() => (this.opened ? (this.seen.row as Run | null) : null) ?? shelf.runs.get(this.id) ?? null);
+  private unfollow: (() => void) | null = null;
+  private closed = false;
+
+  constructor(readonly id: string) {
+    void this.open();
+  }
+
+  async open(): Promise<void> {
+    this.problem = null;
+    try {
+      const row = await getRun(this.id);
+      shelf.put(row);
+      if (row.last_seq > WHOLE_LOG) this.run.startFrom(await snapshot<Snapshot>(this.id));
+      else await this.feed.catchUp();
+    } catch (error) {
+      this.problem = error instanceof Problem ? error : new Problem(0, 'unexpected', String(error));
+      return;
+    }
+    this.opened = true;
+    if (this.closed) return;
+    this.unfollow = live.follow({
+      run: this.id,
+      head: () => this.run.head,
+      take: (event) => this.take(event as StoredEvent),
+      delta: (delta) => this.speaking.set(delta.effect, (this.speaking.get(delta.effect) ?? 0) + delta.text.length),
+    });
+  }
+
+  close(): void {
+    this.closed = true;
+    this.unfollow?.();
+    this.tree.destroy();
+  }
+
+  async loadPast(): Promise<void> {
+    if (this.loadingPast || this.run.base === 0) return;
+    this.loadingPast = true;
+    try {
+      await loadHistory(this.run, (after, limit) => eventsAfter<StoredEvent>(this.id, after, limit));
+    } finally {
+      this.loadingPast = false;
+    }
+  }
+
+  private take(event: StoredEvent): void {
+    if (event.type === 'effect.finished') this.speaking.delete(event.payload.effect);
+    this.feed.push(event);
+  }
+}

@@ -1,0 +1,135 @@
+// Numbers, times and states in words, the same everywhere on the page.
+
+import type { Metrics, Run, Status, TaskState } from '../api/shapes';
+
+export type Tone = 'active' | 'waiting' | 'blocked' | 'done' | 'failed' | 'canceled';
+
+export interface State {
+  tone: Tone;
+  /** A shape that says the same as the colour. */
+  mark: string;
+  words: string;
+}
+
+const RUN: Record<Status, State> = {
+  queued: { tone: 'waiting', mark: '○', words: 'queued' },
+  running: { tone: 'active', mark: '●', words: 'running' },
+  waiting_on_user: { tone: 'blocked', mark: '?', words: 'waiting on you' },
+  paused: { tone: 'waiting', mark: 'Ⅱ', words: 'paused' },
+  completed: { tone: 'done', mark: '✓', words: 'completed' },
+  stopped: { tone: 'canceled', mark: '■', words: 'stopped' },
+  canceled: { tone: 'canceled', mark: '⊘', words: 'canceled' },
+  failed: { tone: 'failed', mark: '✗', words: 'failed' },
+};
+
+const NODE: Record<string, State> = {
+  planning: { tone: 'active', mark: '◌', words: 'planning' },
+  delegating: { tone: 'active', mark: '◌', words: 'delegating' },
+  executing: { tone: 'active', mark: '●', words: 'executing' },
+  aggregating: { tone: 'active', mark: '●', words: 'aggregating' },
+  waiting: { tone: 'waiting', mark: '○', words: 'waiting' },
+  blocked: { tone: 'blocked', mark: '?', words: 'blocked' },
+  completed: { tone: 'done', mark: '✓', words: 'completed' },
+  failed: { tone: 'failed', mark: '✗', words: 'failed' },
+  canceled: { tone: 'canceled', mark: '⊘', words: 'canceled' },
+  superseded: { tone: 'canceled', mark: '↷', words: 'superseded' },
+};
+
+const STEP: Record<string, State> = {
+  pending: { tone: 'waiting', mark: '○', words: 'pending' },
+  doing: { tone: 'active', mark: '●', words: 'in progress' },
+  running: { tone: 'active', mark: '●', words: 'running' },
+  done: { tone: 'done', mark: '✓', words: 'done' },
+  completed: { tone: 'done', mark: '✓', words: 'completed' },
+  blocked: { tone: 'blocked', mark: '?', words: 'blocked' },
+  failed: { tone: 'failed', mark: '✗', words: 'failed' },
+  canceled: { tone: 'canceled', mark: '⊘', words: 'canceled' },
+  superseded: { tone: 'canceled', mark: '↷', words: 'superseded' },
+  skipped: { tone: 'canceled', mark: '–', words: 'skipped' },
+};
+
+const TASK: Record<TaskState, State> = {
+  todo: { tone: 'waiting', mark: '○', words: 'to do' },
+  in_progress: { tone: 'active', mark: '●', words: 'in progress' },
+  blocked: { tone: 'blocked', mark: '?', words: 'blocked' },
+  done: { tone: 'done', mark: '✓', words: 'done' },
+};
+
+const STOPPED: Record<string, string> = {
+  budget_cost: 'the cost limit was reached',
+  budget_tokens: 'the token limit was reached',
+  budget_wall_clock: 'the time limit was reached',
+  max_iterations: 'the iteration limit was reached',
+  max_steps: 'the step limit was reached',
+  no_progress: 'no progress',
+  provider_auth: 'the model provider refused the key',
+  provider_quota: 'the model provider’s quota is used up',
+  error: 'an error',
+};
+
+/** A state this page does not know yet is shown by its own name. */
+const unknown = (name: string): State => ({ tone: 'waiting', mark: '·', words: name.replaceAll('_', ' ') });
+
+export const runState = (status: Status): State => RUN[status] ?? unknown(status);
+export const nodeState = (status: string): State => NODE[status] ?? unknown(status);
+export const stepState = (status: string): State => STEP[status] ?? unknown(status);
+export const taskState = (state: TaskState): State => TASK[state] ?? unknown(state);
+export const stopWords = (reason: string): string => STOPPED[reason] ?? reason.replaceAll('_', ' ');
+
+export const ended = (status: Status): boolean => ['completed', 'stopped', 'canceled', 'failed'].includes(status);
+/** Stopped and failed runs can be taken up again. */
+export const canContinue = (run: Run): boolean => run.status === 'stopped' || run.status === 'failed';
+export const openQuestions = (run: Run): Run['questions'] =>
+  ended(run.status) ? [] : (run.questions ?? []).filter((question) => question.answer === null && question.answered_at === null);
+export const rehearses = (model: string): boolean => model.startsWith('rehearsal/');
+
+export function money(usd: number | null | undefined): string {
+  if (usd === null || usd === undefined) return '–';
+  if (usd === 0) return '$0.00';
+  return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
+}
+
+export function count(n: number | null | undefined): string {
+  if (n === null || n === undefined) return '–';
+  if (n < 1_000) return String(n);
+  if (n < 10_000) return `${(n / 1_000).toFixed(1)}k`;
+  return n < 1_000_000 ? `${Math.round(n / 1_000)}k` : `${(n / 1_000_000).toFixed(1)}M`;
+}
+
+export const plural = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`;
+
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1_000));
+  if (s < 60) return s === 0 && ms > 0 ? `${Math.round(ms)} ms` : `${s} s`;
+  if (s < 3_600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, '0')}s`;
+  if (s < 86_400) return `${Math.floor(s / 3_600)}h ${String(Math.floor((s % 3_600) / 60)).padStart(2, '0')}m`;
+  return `${Math.floor(s / 86_400)}d ${Math.floor((s % 86_400) / 3_600)}h`;
+}
+
+export function ago(then: string, now: number): string {
+  const s = Math.max(0, Math.round((now - Date.parse(then)) / 1_000));
+  if (s < 5) return 'just now';
+  if (s < 60) return `${s} s ago`;
+  if (s < 3_600) return `${Math.floor(s / 60)} min ago`;
+  if (s < 86_400) return `${Math.floor(s / 3_600)} h ago`;
+  if (s < 30 * 86_400) return plural(Math.floor(s / 86_400), 'day') + ' ago';
+  return new Date(then).toLocaleDateString();
+}
+
+/** How long until then, roughly. */
+export function within(then: string, now: number): string {
+  const s = Math.max(0, Math.round((Date.parse(then) - now) / 1_000));
+  if (s < 60) return `in ${s} s`;
+  if (s < 3_600) return `in ${Math.round(s / 60)} min`;
+  return s < 172_800 ? `in ${Math.round(s / 3_600)} h` : `in ${Math.round(s / 86_400)} days`;
+}
+
+export const clock = (at: string): string => new Date(at).toLocaleTimeString([], { hour12: false });
+export const moment = (at: string): string => new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
+export const tokens = (metrics: Metrics): number => metrics.tokens_in + metrics.tokens_out;
+
+/** The first line of an objective, short enough for a title. */
+export function headline(text: string, most = 90): string {
+  const line = text.trim().split('\n')[0]?.trim() ?? '';
+  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+}

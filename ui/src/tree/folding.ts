@@ -1,0 +1,282 @@
+// Which cards of a tree are shown. Finished subtrees fold into one card, a crowd of quiet siblings into a stub, and steps
+// that nobody has started are ghosts: so that what is being worked on stays on the screen. Nothing here has a position.
+
+import { NONE, type Nodes } from '../model/nodes';
+import type { State } from '../model/state';
+import { FAILED, isActive, isTerminal, BLOCKED, STEP_PENDING } from '../model/words';
+
+/** A card that is not a node: several quiet ones, or a planned step. */
+export interface Extra {
+  kind: 'stub' | 'ghost';
+  parent: number;
+  band: number;
+  step: number;
+  /** Stub: the nodes it stands for. */
+  nodes: number[];
+  /** Stub: how many planned steps it stands for beside them. */
+  planned: number;
+  title: string;
+  /** Where it is drawn; the layout's and the painter's. */
+  off: number;
+  cur: number;
+  seen: number;
+}
+
+export type Entry = number | Extra;
+
+const AUTO = 1;
+const SHUT = 2;
+const OPEN = 3;
+
+/** Small trees are shown whole: there is nothing to make room for. */
+export const ROOMY = 40;
+/** As many cards as are read without moving. */
+const EASY = 24;
+const QUIET_SHOWN = 4;
+export const FOLD_AFTER_MS = 1500;
+const NO_ENTRIES: readonly Entry[] = [];
+
+export class Folding {
+  private fold = new Uint8Array(64);
+  /** Bands whose stub someone opened, as `parent:band`. */
+  private readonly openBands = new Set<string>();
+  /** Folding waits a moment, so that a result can be seen arriving. */
+  private readonly due = new Map<number, number>();
+  private readonly shown: (readonly Entry[])[] = [];
+  private selected = NONE;
+
+  constructor(private state: State) {}
+
+  private get nodes(): Nodes {
+    return this.state.nodes;
+  }
+
+  startOver(state: State): void {
+    this.state = state;
+    this.due.clear();
+    this.shown.length = 0;
+  }
+
+  /** There are too many nodes to show them all. */
+  get crowded(): boolean {
+    return this.nodes.count > ROOMY;
+  }
+
+  isFolded(node: number): boolean {
+    const fold = this.fold[node];
+    return fold === SHUT || fold === AUTO;
+  }
+
+  /** What a node shows to its right, in order. */
+  entries(node: number): readonly Entry[] {
+    return this.shown[node] ?? NO_ENTRIES;
+  }
+
+  hasChildren(node: number): boolean {
+    return this.nodes.first.get(node) !== NONE;
+  }
+
+  /** Fold or unfold by hand; what someone opened is not folded again by itself. */
+  set(node: number, folded: boolean): void {
+    this.room(node);
+    this.fold[node] = folded ? SHUT : OPEN;
+  }
+
+  openBand(extra: Extra): void {
+    this.openBands.add(`${extra.parent}:${extra.band}`);
+  }
+
+  /** Open what hides a node. Returns the ancestors whose entries change. */
+  reveal(node: number): number[] {
+    const changed: number[] = [];
+    for (let at = this.nodes.parent.get(node), below = node; at !== NONE; below = at, at = this.nodes.parent.get(at)) {
+      const hidden = this.isFolded(at) || !this.entries(at).includes(below);
+      if (this.isFolded(at)) this.set(at, false);
+      if (hidden) changed.push(at);
+    }
+    return changed;
+  }
+
+  /** The selection is always shown; returns nodes whose entries may change. */
+  select(node: number): number[] {
+    const was = this.selected;
+    this.selected = node;
+    return [was, node].filter((at) => at !== NONE && at < this.nodes.count).flatMap((at) => {
+      const parent = this.nodes.parent.get(at);
+      return parent === NONE ? [] : [parent];
+    });
+  }
+
+  /** A node's subtree changed: note what should fold later, unfold at once what works again. Returns whether it unfolded. */
+  consider(node: number, now: number): boolean {
+    this.room(node);
+    if (this.nodes.unfinished.get(node) > 0) {
+      this.due.delete(node);
+      if (this.fold[node] !== AUTO) return false;
+      this.fold[node] = 0;
+      return true;
+    }
+    if (this.fold[node] === 0 && this.hasChildren(node) && this.nodes.parent.get(node) !== NONE && !this.due.has(node)) {
+      this.due.set(node, now + FOLD_AFTER_MS);
+    }
+    return false;
+  }
+
+  /** Fold what is due. Returns the nodes that folded. */
+  settle(now: number): number[] {
+    const folded: number[] = [];
+    if (!this.crowded) return folded;
+    for (const [node, when] of this.due) {
+      if (when > now) continue;
+      this.due.delete(node);
+      if (node >= this.nodes.count || this.fold[node] !== 0 || this.nodes.unfinished.get(node) > 0 || this.holdsSelection(node)) continue;
+      this.fold[node] = AUTO;
+      folded.push(node);
+    }
+    return folded;
+  }
+
+  get waits(): boolean {
+    return this.due.size > 0 && this.crowded;
+  }
+
+  /** Everything anew, at once: after a jump in time, or at first sight. */
+  settleAll(): void {
+    const { nodes } = this;
+    this.room(nodes.count);
+    this.due.clear();
+    for (let node = 0; node < nodes.count; node++) {
+      if (this.fold[node] === AUTO) this.fold[node] = 0;
+      const over = nodes.unfinished.get(node) === 0 && this.hasChildren(node) && nodes.parent.get(node) !== NONE;
+      if (over && this.fold[node] === 0 && this.crowded && !this.holdsSelection(node)) this.fold[node] = AUTO;
+    }
+    if (this.crowded && nodes.unfinished.get(0) === 0) this.openFromTheTop();
+  }
+
+  /** A run that is over has nothing to make room for: show as much of it as is easily seen, level by level. */
+  private openFromTheTop(): void {
+    let shown = 1;
+    let level = [0];
+    while (level.length > 0) {
+      const next: number[] = [];
+      for (const node of level) {
+        const children = [...this.nodes.children(node)];
+        if (shown + children.length > EASY) return;
+        if (this.fold[node] === AUTO) this.fold[node] = 0;
+        shown += children.length;
+        if (this.fold[node] !== SHUT) next.push(...children);
+      }
+      level = next;
+    }
+  }
+
+  /** Unfold everything above a depth, fold what is below it. */
+  toLevel(depth: number): void {
+    for (let node = 0; node < this.nodes.count; node++) {
+      if (this.hasChildren(node)) this.set(node, this.nodes.depth.get(node) >= depth);
+    }
+  }
+
+  /** Work out again what a node shows. Returns whether that changed. */
+  refresh(node: number): boolean {
+    const before = this.shown[node] ?? NO_ENTRIES;
+    const after = this.isFolded(node) ? NO_ENTRIES : this.arrange(node, before);
+    this.shown[node] = after;
+    return before.length !== after.length || after.some((entry, at) => entry !== before[at]);
+  }
+
+  /** At work, failed, blocked, selected or with children of its own: worth a card of its own. */
+  private isQuiet(node: number): boolean {
+    const { nodes } = this;
+    const status = nodes.status.get(node);
+    if (status === FAILED || status === BLOCKED || this.hasChildren(node) || node === this.selected) return false;
+    // One that stands in line for its first call is not at work yet.
+    return !isActive(status) || (Number.isNaN(nodes.started.get(node)) && nodes.inFlight.get(node) === 0);
+  }
+
+  private arrange(node: number, before: readonly Entry[]): readonly Entry[] {
+    const { nodes } = this;
+    const ghosts = this.ghosts(node, before);
+    if (nodes.first.get(node) === NONE && ghosts.length === 0) return NO_ENTRIES;
+    const entries: Entry[] = [];
+    let quiet: Entry[] = [];
+    let band = NONE;
+    let nextGhost = 0;
+    const endBand = () => {
+      this.crowd(node, band, entries, quiet, before);
+      quiet = [];
+    };
+    const put = (entry: Entry, itsBand: number, isQuiet: boolean) => {
+      if (itsBand !== band) {
+        if (band !== NONE) endBand();
+        band = itsBand;
+      }
+      entries.push(entry);
+      if (isQuiet) quiet.push(entry);
+    };
+    for (let child = nodes.first.get(node); child !== NONE; child = nodes.next.get(child)) {
+      const place = nodes.band.get(child) * 1e6 + nodes.step.get(child);
+      while (nextGhost < ghosts.length && placeOf(ghosts[nextGhost]) < place) put(ghosts[nextGhost], ghosts[nextGhost++].band, true);
+      put(child, nodes.band.get(child), this.isQuiet(child));
+    }
+    while (nextGhost < ghosts.length) put(ghosts[nextGhost], ghosts[nextGhost++].band, true);
+    endBand();
+    return entries;
+  }
+
+  /** The first few quiet cards of a band stay; the rest, and what is only planned, becomes one stub, unless someone opened it. */
+  private crowd(node: number, band: number, entries: Entry[], quiet: Entry[], before: readonly Entry[]): void {
+    if (!this.crowded || this.openBands.has(`${node}:${band}`)) return;
+    const nodes = quiet.filter((entry) => typeof entry === 'number');
+    const planned = quiet.length - nodes.length;
+    // A stub for one card would hide it for nothing.
+    const over = nodes.length > QUIET_SHOWN + 1 ? nodes.slice(QUIET_SHOWN) : [];
+    if (over.length === 0 && planned < 2) return;
+    const stub = known(before, 'stub', band, 0) ?? fresh('stub', node, band, 0);
+    stub.nodes = over;
+    stub.planned = planned;
+    const hidden = new Set(over);
+    const kept = entries.filter((entry) => (typeof entry === 'number' ? !hidden.has(entry) : entry.band !== band || entry.kind === 'stub'));
+    entries.length = 0;
+    entries.push(...kept, stub);
+  }
+
+  private ghosts(node: number, before: readonly Entry[]): Extra[] {
+    if (isTerminal(this.nodes.status.get(node))) return [];
+    const { steps } = this.state;
+    const planned = steps.plan(node).steps.filter((step) => steps.child.get(step) === NONE && steps.status.get(step) === STEP_PENDING);
+    const ghosts = planned.map((step) => {
+      const [band, place] = [steps.band.get(step), steps.step.get(step)];
+      const ghost = known(before, 'ghost', band, place) ?? fresh('ghost', node, band, place);
+      ghost.title = steps.title.get(step);
+      return ghost;
+    });
+    return ghosts.sort((a, b) => placeOf(a) - placeOf(b));
+  }
+
+  private holdsSelection(node: number): boolean {
+    for (let at = this.selected; at !== NONE && at < this.nodes.count; at = this.nodes.parent.get(at)) if (at === node) return this.selected !== node;
+    return false;
+  }
+
+  private room(node: number): void {
+    if (node < this.fold.length) return;
+    const wider = new Uint8Array(Math.max(this.fold.length * 2, node + 1));
+    wider.set(this.fold);
+    this.fold = wider;
+  }
+}
+
+
+function placeOf(extra: Extra): number {
+  return extra.band * 1e6 + extra.step;
+}
+
+/** The same extra as before, so that it keeps its place on the screen. */
+function known(before: readonly Entry[], kind: Extra['kind'], band: number, step: number): Extra | undefined {
+  return before.find((entry): entry is Extra => typeof entry !== 'number' && entry.kind === kind && entry.band === band && entry.step === step);
+}
+
+function fresh(kind: Extra['kind'], parent: number, band: number, step: number): Extra {
+  return { kind, parent, band, step, nodes: [], planned: 0, title: '', off: 0, cur: 0, seen: -1 };
+}

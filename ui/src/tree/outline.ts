@@ -1,0 +1,77 @@
+// The rows of the outline: every node that is not inside a folded one, with what a screen reader has to be told because most rows are
+// not there to be counted.
+
+import { NONE } from '../model/nodes';
+import type { Tree } from './tree';
+
+/** Parallel lists: ten thousand rows are rebuilt often. */
+export interface Rows {
+  node: number[];
+  /** Place among its siblings, from 1, and how many they are. */
+  place: number[];
+  siblings: number[];
+  /** Where each node's row is. */
+  at: Map<number, number>;
+}
+
+export function rowsOf(tree: Tree): Rows {
+  const { nodes, folding } = tree;
+  const rows: Rows = { node: [], place: [], siblings: [], at: new Map() };
+  if (nodes.count === 0) return rows;
+  const stack: number[] = [0, 1, 1];
+  while (stack.length > 0) {
+    const siblings = stack.pop()!;
+    const place = stack.pop()!;
+    const node = stack.pop()!;
+    rows.at.set(node, rows.node.length);
+    rows.node.push(node);
+    rows.place.push(place);
+    rows.siblings.push(siblings);
+    if (folding.isFolded(node)) continue;
+    const children = [...nodes.children(node)];
+    for (let at = children.length - 1; at >= 0; at--) stack.push(children[at], at + 1, children.length);
+  }
+  return rows;
+}
+
+/** The row a key leads to; `NONE` when the key is not one of the outline's own. */
+export function rowFor(tree: Tree, rows: Rows, at: number, pressed: string, page: number): number {
+  const last = rows.node.length - 1;
+  const node = rows.node[at];
+  switch (pressed) {
+    case 'ArrowDown':
+      return Math.min(last, at + 1);
+    case 'ArrowUp':
+      return Math.max(0, at - 1);
+    case 'PageDown':
+      return Math.min(last, at + page);
+    case 'PageUp':
+      return Math.max(0, at - page);
+    case 'Home':
+      return 0;
+    case 'End':
+      return last;
+    case 'ArrowRight': {
+      const open = tree.folding.hasChildren(node) && !tree.folding.isFolded(node);
+      return open ? at + 1 : NONE;
+    }
+    case 'ArrowLeft': {
+      const parent = tree.nodes.parent.get(node);
+      const open = tree.folding.hasChildren(node) && !tree.folding.isFolded(node);
+      return open || parent === NONE ? NONE : (rows.at.get(parent) ?? NONE);
+    }
+  }
+  return NONE;
+}
+
+/** The next row whose title begins with what was typed. */
+export function typedTo(tree: Tree, rows: Rows, at: number, typed: string): number {
+  const wanted = typed.toLowerCase();
+  // While typing on, the row it is at may still be the one.
+  const first = typed.length > 1 ? 0 : 1;
+  for (let step = first; step < rows.node.length + first; step++) {
+    const row = (at + step) % rows.node.length;
+    if (tree.nodes.title.get(rows.node[row]).toLowerCase().startsWith(wanted)) return row;
+  }
+  return NONE;
+}

@@ -1,0 +1,196 @@
+// Draws a scene on a canvas: edges, cards as near as the zoom allows, and what is only true for a moment: pulse, selection, search.
+
+import type { State } from '../model/state';
+import { moodOf } from '../model/words';
+import type { Camera } from './camera';
+import { Faces } from './faces';
+import type { Extra, Folding } from './folding';
+import { CARD_HEIGHT, CARD_WIDTH, COLUMN } from './measures';
+import type { Palette } from './palette';
+import { Prints } from './prints';
+import { detailAt, heightOf, type Placed, pulses, type Scene } from './scene';
+
+const RADIUS = 9;
+const PULSE_MS = 1600;
+
+export interface Look {
+  selected: number;
+  hovered: number;
+  /** Nodes a search found. */
+  found: ReadonlySet<number>;
+  /** The pulse stands still for those who asked for less motion. */
+  still: boolean;
+  /** Milliseconds, for the pulse; and the time of the run, for durations. */
+  tick: number;
+  now: number;
+}
+
+export class Painter {
+  private readonly faces: Faces;
+  private readonly prints: Prints;
+
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    private state: State,
+    folding: Folding,
+    private palette: Palette,
+  ) {
+    this.faces = new Faces(context, state, folding, palette);
+    this.prints = new Prints(this.faces);
+  }
+
+  startOver(state: State): void {
+    this.state = state;
+    this.faces.startOver(state);
+    this.prints.clear();
+  }
+
+  /** Nodes whose cards may look different now. */
+  doubt(nodes: Iterable<number>): void {
+    for (const node of nodes) this.prints.doubt(node);
+  }
+
+  /** Not everything that changed could be drawn in one frame. */
+  get late(): boolean {
+    return this.prints.late;
+  }
+
+  recolour(palette: Palette): void {
+    this.palette = this.faces.palette = palette;
+    this.prints.clear();
+  }
+
+  paint(scene: Scene, camera: Camera, ratio: number, look: Look): void {
+    const { context, palette } = this;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = palette.paper;
+    context.fillRect(0, 0, camera.width, camera.height);
+    const scale = ratio * camera.zoom;
+    const [left, top] = [ratio * camera.screenX(0), ratio * camera.screenY(0)];
+    context.setTransform(scale, 0, 0, scale, left, top);
+    this.paintEdges(scene, camera.zoom);
+    for (const bar of scene.bars) {
+      context.fillStyle = palette.mood[bar.mood];
+      context.fillRect(bar.x, bar.top, CARD_WIDTH, bar.bottom - bar.top);
+    }
+    const detail = detailAt(camera.zoom);
+    if (detail === 'card' || detail === 'pill') {
+      this.paintFaces(scene, detail === 'card', scale, left, top, look);
+    } else {
+      for (const placed of scene.cards) this.paintBlock(placed, camera.zoom);
+      this.paintNames(scene, camera, ratio, look);
+    }
+  }
+
+  private paintEdges(scene: Scene, zoom: number): void {
+    const { context, palette } = this;
+    context.lineWidth = Math.max(1.25, 1 / zoom);
+    context.strokeStyle = palette.lineStrong;
+    context.globalAlpha = 0.5;
+    this.strokeEdges(scene.edges, zoom);
+    if (scene.plannedEdges.length > 0) {
+      context.setLineDash([2, 4]);
+      this.strokeEdges(scene.plannedEdges, zoom);
+      context.setLineDash([]);
+    }
+    context.globalAlpha = 1;
+  }
+
+  private strokeEdges(edges: readonly number[], zoom: number): void {
+    const { context } = this;
+    const bend = (COLUMN - CARD_WIDTH) / 2;
+    context.beginPath();
+    for (let at = 0; at < edges.length; at += 4) {
+      const [x, y, toX, toY] = [edges[at], edges[at + 1], edges[at + 2], edges[at + 3]];
+      context.moveTo(x, y);
+      if (zoom < 0.12 || y === toY) context.lineTo(toX, toY);
+      else context.bezierCurveTo(x + bend, y, toX - bend, toY, toX, toY);
+    }
+    context.stroke();
+  }
+
+  private paintFaces(scene: Scene, near: boolean, scale: number, left: number, top: number, look: Look): void {
+    const { context } = this;
+    for (const placed of scene.cards) if (typeof placed.entry === 'number') this.paintMoment(placed, placed.entry, look);
+    if (this.prints.begin(scale, look.now)) {
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      for (const { entry, x, y } of scene.cards) {
+        this.prints.put(context, entry, near, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
+      }
+      return;
+    }
+    for (const { entry, x, y } of scene.cards) {
+      context.setTransform(scale, 0, 0, scale, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
+      this.faces.draw(context, entry, near, look.now);
+    }
+  }
+
+  /** What is true for a moment only, around the card. */
+  private paintMoment({ x, y }: Placed, node: number, look: Look): void {
+    const { palette } = this;
+    const found = look.found.has(node);
+    if (!look.still && pulses(this.state, node)) {
+      const phase = (look.tick % PULSE_MS) / PULSE_MS;
+      this.ring(x, y, 2 + phase * 7, palette.mood[moodOf(this.state.nodes.status.get(node))], 2, 0.5 * (1 - phase) ** 2);
+    }
+    if (node === look.selected) this.ring(x, y, 4, palette.accent, 3, 1);
+    else if (found) this.ring(x, y, 4, palette.accent, 1.5, 1);
+    else if (node === look.hovered) this.ring(x, y, 4, palette.lineStrong, 1.5, 1);
+  }
+
+  private ring(x: number, y: number, reach: number, colour: string, width: number, alpha: number): void {
+    const { context } = this;
+    context.globalAlpha = alpha;
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.beginPath();
+    context.roundRect(x - reach, y - CARD_HEIGHT / 2 - reach, CARD_WIDTH + 2 * reach, CARD_HEIGHT + 2 * reach, RADIUS + reach);
+    context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  private paintBlock({ entry, x, y }: Placed, zoom: number): void {
+    const height = Math.max(heightOf(entry), 1.5 / zoom);
+    this.context.fillStyle = this.colourOf(entry);
+    this.context.fillRect(x, y - height / 2, CARD_WIDTH, height);
+  }
+
+  private colourOf(entry: number | Extra): string {
+    return typeof entry === 'number' ? this.palette.mood[moodOf(this.state.nodes.status.get(entry))] : this.palette.line;
+  }
+
+  /** From afar only what someone looks for has a name, at a size that can be read. */
+  private paintNames(scene: Scene, camera: Camera, ratio: number, look: Look): void {
+    const { context, palette } = this;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = palette.fonts.line;
+    let lastBottom = -Infinity;
+    const named = scene.cards.filter(({ entry }) => typeof entry === 'number' && this.isNamed(entry, look));
+    for (const { entry, x, y } of named.sort((a, b) => a.y - b.y)) {
+      const node = entry as number;
+      const [left, middle] = [camera.screenX(x), camera.screenY(y)];
+      if (node === look.selected) this.frame(left, middle, camera.zoom);
+      if (middle - 7 < lastBottom) continue;
+      lastBottom = middle + 7;
+      const text = this.faces.name(node);
+      context.globalAlpha = 0.85;
+      context.fillStyle = palette.paper;
+      context.fillRect(left, middle - 7, context.measureText(text).width + 6, 14);
+      context.globalAlpha = 1;
+      context.fillStyle = this.colourOf(node);
+      context.fillText(text, left + 3, middle + 4);
+    }
+  }
+
+  private frame(left: number, middle: number, zoom: number): void {
+    const height = CARD_HEIGHT * zoom;
+    this.context.strokeStyle = this.palette.accent;
+    this.context.lineWidth = 2;
+    this.context.strokeRect(left - 2, middle - height / 2 - 2, CARD_WIDTH * zoom + 4, height + 4);
+  }
+
+  private isNamed(node: number, look: Look): boolean {
+    const mood = moodOf(this.state.nodes.status.get(node));
+    return node === look.selected || look.found.has(node) || mood === 'active' || mood === 'failed' || mood === 'blocked';
+  }
+}

@@ -1,0 +1,64 @@
+// The page's colours as the canvas needs them: the tokens of style/tokens.css, read once per theme.
+
+import { type Mood, MOODS } from '../model/words';
+
+/** Sizes are at zoom 1. */
+export interface Fonts {
+  title: string;
+  pill: string;
+  line: string;
+  badge: string;
+  band: string;
+}
+
+export interface Palette {
+  paper: string;
+  surface: string;
+  line: string;
+  lineStrong: string;
+  ink: string;
+  inkSoft: string;
+  accent: string;
+  mood: Record<Mood, string>;
+  soft: Record<Mood, string>;
+  fonts: Fonts;
+}
+
+export function readPalette(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const each = (suffix: string) => Object.fromEntries(MOODS.map((mood) => [mood, token(mood + suffix)])) as Record<Mood, string>;
+  return {
+    paper: token('paper'),
+    surface: token('surface'),
+    line: token('line'),
+    lineStrong: token('line-strong'),
+    ink: token('ink'),
+    inkSoft: token('ink-soft'),
+    accent: token('accent'),
+    mood: each(''),
+    soft: each('-soft'),
+    fonts: fontsOf(token('font') || 'sans-serif'),
+  };
+}
+
+function fontsOf(family: string): Fonts {
+  return {
+    title: `500 12.5px ${family}`,
+    pill: `600 18px ${family}`,
+    line: `11px ${family}`,
+    badge: `700 11px ${family}`,
+    band: `10px ${family}`,
+  };
+}
+
+/** Calls back whenever the colours may be others: the theme was switched here, or by the system. */
+export function onPaletteChange(listener: () => void): () => void {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  document.addEventListener('pleach:theme', listener);
+  dark.addEventListener('change', listener);
+  return () => {
+    document.removeEventListener('pleach:theme', listener);
+    dark.removeEventListener('change', listener);
+  };
+}

@@ -1,0 +1,314 @@
+// The tree of one run as people move in it: what is folded, selected, found and followed. Canvas and outline share it, so
+// there is one selection and one place to be. It draws nothing.
+
+import { NONE, type Nodes } from '../model/nodes';
+import type { Change, Run } from '../model/run';
+import { BLOCKED, FAILED, isActive } from '../model/words';
+import { Camera } from './camera';
+import { type Extra, Folding } from './folding';
+import { Follower } from './follow';
+import { Layout } from './layout';
+import { CARD_WIDTH, COLUMN } from './measures';
+import * as paths from './paths';
+
+export type Mode = 'follow' | 'free';
+export type Kind = 'match' | 'failed' | 'active' | 'blocked';
+
+const SETTLE_MS = 250;
+
+export function createTree(run: Run): Tree {
+  return new Tree(run);
+}
+
+export class Tree {
+  readonly folding: Folding;
+  readonly layout: Layout;
+  readonly camera = new Camera();
+  mode: Mode = 'follow';
+  /** Called when someone selects or opens a node here, not when the page does. */
+  onselect: ((id: string | null) => void) | null = null;
+  onopen: ((id: string) => void) | null = null;
+  /** Focuses the search box, where there is one. */
+  focusFind: () => void = () => {};
+  query = '';
+  found: ReadonlySet<number> = new Set();
+  /** Nodes that appeared since the canvas last drew. */
+  readonly sprouts: number[] = [];
+  /** Nodes whose cards may look different since then. */
+  readonly stale = new Set<number>();
+  readonly working = new Set<number>();
+  private readonly follower: Follower;
+  private chosen = NONE;
+  private chosenId: string | null = null;
+  private crowded = false;
+  private heading = NONE;
+  private readonly listeners = new Set<() => void>();
+  private readonly leave: () => void;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(readonly run: Run) {
+    this.folding = new Folding(run.state);
+    this.layout = new Layout(run.state, this.folding);
+    this.follower = new Follower(this);
+    this.leave = run.subscribe((change) => this.changed(change));
+    this.startOver();
+  }
+
+  get nodes(): Nodes {
+    return this.run.state.nodes;
+  }
+
+  get selected(): string | null {
+    return this.chosenId;
+  }
+
+  get selectedNode(): number {
+    return this.chosen;
+  }
+
+  destroy(): void {
+    this.leave();
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Select from outside: no callback. `reveal` opens the path to it and looks there. */
+  select(id: string | null, { reveal = false } = {}): void {
+    this.chosenId = id;
+    this.choose(this.nodes.number(id));
+    if (reveal && this.chosen !== NONE) this.reveal(this.chosen);
+    this.tell();
+  }
+
+  /** Selected by hand. */
+  pick(node: number, { look = false } = {}): void {
+    this.chosenId = node === NONE ? null : this.nodes.id.get(node);
+    this.choose(node);
+    if (look && node !== NONE) this.reveal(node);
+    this.onselect?.(this.chosenId);
+    this.tell();
+  }
+
+  open(node: number): void {
+    if (node === NONE) return;
+    if (node !== this.chosen) this.pick(node);
+    this.onopen?.(this.nodes.id.get(node));
+  }
+
+  toggle(id: string): void {
+    const node = this.nodes.number(id);
+    if (node !== NONE) this.fold(node, !this.folding.isFolded(node));
+  }
+
+  fold(node: number, folded: boolean): void {
+    if (!this.folding.hasChildren(node)) return;
+    this.folding.set(node, folded);
+    this.stale.add(node);
+    this.layout.touch(node);
+    this.layout.update();
+    if (!folded) this.sprouts.push(...this.folding.entries(node).filter((entry) => typeof entry === 'number'));
+    this.tell();
+  }
+
+  openStub(stub: Extra): void {
+    this.folding.openBand(stub);
+    this.layout.touch(stub.parent);
+    this.layout.update();
+    this.tell();
+  }
+
+  unfoldTo(level: number): void {
+    this.folding.toLevel(level);
+    for (let node = 0; node < this.nodes.count; node++) this.stale.add(node);
+    this.layout.touchAll();
+    this.layout.update();
+    this.tell();
+  }
+
+  /** Open what hides a node and bring it into view. */
+  reveal(node: number): void {
+    for (const ancestor of this.folding.reveal(node)) {
+      this.layout.touch(ancestor);
+      this.stale.add(ancestor);
+    }
+    this.layout.update();
+    this.mode = 'free';
+    const [x, y] = this.centre(node);
+    if (this.camera.centred(x, y, 0.8)) return;
+    this.heading = node;
+    this.camera.glideTo(x, y, Math.max(this.camera.zoom, 0.7));
+  }
+
+  /** The middle of a node's card where the layout wants it. */
+  centre(node: number): [number, number] {
+    let y = 0;
+    for (let at = node; this.nodes.parent.get(at) !== NONE; at = this.nodes.parent.get(at)) y += this.layout.off[at];
+    return [this.nodes.depth.get(node) * COLUMN + CARD_WIDTH / 2, y];
+  }
+
+  find(query: string): number {
+    this.query = query;
+    this.found = paths.matching(this.nodes, query);
+    this.tell();
+    return this.found.size;
+  }
+
+  next(kind: Kind, direction: 1 | -1 = 1): void {
+    const node = paths.next(this.nodes, this.chosen, direction, (at) => this.is(kind, at));
+    if (node !== NONE) this.pick(node, { look: true });
+  }
+
+  count(kind: Kind): number {
+    if (kind === 'match') return this.found.size;
+    if (kind === 'active') return [...this.working].filter((node) => this.nodes.status.get(node) !== BLOCKED).length;
+    const root = this.nodes.count > 0;
+    return root ? (kind === 'failed' ? this.nodes.failed : this.nodes.blocked).get(0) : 0;
+  }
+
+  follow(): void {
+    this.mode = 'follow';
+    this.follower.hurry();
+    this.tell();
+  }
+
+  free(): void {
+    if (this.mode === 'free') return;
+    this.mode = 'free';
+    this.tell();
+  }
+
+  fit(): void {
+    this.mode = 'free';
+    this.heading = NONE;
+    const view = this.camera.framing(this.bounds(), 1);
+    this.camera.glideTo(view.x, view.y, view.zoom);
+    this.tell();
+  }
+
+  /** The box around everything that is shown. */
+  bounds(): { left: number; top: number; right: number; bottom: number } {
+    if (this.nodes.count === 0) return { left: 0, right: CARD_WIDTH, top: -50, bottom: 50 };
+    const columns = this.layout.contourOf(0).top.length;
+    return { left: 0, right: (columns - 1) * COLUMN + CARD_WIDTH, top: this.layout.top[0], bottom: this.layout.bottom[0] };
+  }
+
+  /** Called by the canvas before it draws: follow what happens. */
+  step(now: number): void {
+    if (this.mode === 'follow') return this.follower.step(now);
+    // What we are going to may move while we are on the way.
+    if (!this.camera.gliding || this.heading >= this.nodes.count) this.heading = NONE;
+    if (this.heading !== NONE) this.camera.glideTo(...this.centre(this.heading));
+  }
+
+  key(event: KeyboardEvent): boolean {
+    return paths.key(this, event);
+  }
+
+  /** Where the eye should be when the tree is first seen. */
+  firstLook(): void {
+    const view = this.camera.framing(this.bounds(), 1);
+    if (view.zoom >= 0.35 || this.nodes.count === 0) this.camera.jumpTo(view.x, view.y, view.zoom);
+    else this.camera.jumpTo(this.camera.width * 0.5 - 40, 0, 0.8);
+    this.follower.hurry();
+  }
+
+  private is(kind: Kind, node: number): boolean {
+    if (kind === 'match') return this.found.has(node);
+    const status = this.nodes.status.get(node);
+    if (kind === 'active') return isActive(status);
+    return kind === 'failed' ? status === FAILED : status === BLOCKED;
+  }
+
+  private choose(node: number): void {
+    this.chosen = node;
+    for (const parent of this.folding.select(node)) this.layout.touch(parent);
+    this.layout.update();
+  }
+
+  private changed(change: Change): void {
+    if (change.moved) return this.startOver();
+    const now = performance.now();
+    if (this.folding.crowded !== this.crowded) this.layout.touchAll();
+    this.crowded = this.folding.crowded;
+    const climbed = new Set<number>();
+    for (const node of change.restructured) this.placed(node, now, climbed);
+    for (const node of change.restated) this.restated(node, now, climbed);
+    this.layout.update();
+    this.settleLater();
+    if (this.query !== '' && change.restructured.size > 0) this.found = paths.matching(this.nodes, this.query);
+    if (this.chosen === NONE && this.chosenId !== null) this.choose(this.nodes.number(this.chosenId));
+    this.tell();
+  }
+
+  private startOver(): void {
+    const { state } = this.run;
+    this.folding.startOver(state);
+    this.crowded = this.folding.crowded;
+    this.layout.startOver(state);
+    this.chosen = this.nodes.number(this.chosenId);
+    this.folding.select(this.chosen);
+    this.folding.settleAll();
+    this.layout.touchAll();
+    this.layout.update();
+    this.sprouts.length = 0;
+    this.working.clear();
+    for (let node = 0; node < this.nodes.count; node++) {
+      this.noteWork(node);
+      this.stale.add(node);
+    }
+    this.found = paths.matching(this.nodes, this.query);
+    this.tell();
+  }
+
+  /** A node is new, or its plan is. */
+  private placed(node: number, now: number, climbed: Set<number>): void {
+    this.sprouts.push(node);
+    this.restated(node, now, climbed);
+    // The first child takes its parent out of the quiet ones among its own siblings.
+    const parent = this.nodes.parent.get(node);
+    const above = parent === NONE ? NONE : this.nodes.parent.get(parent);
+    if (above !== NONE) this.layout.touch(above);
+  }
+
+  private restated(node: number, now: number, climbed: Set<number>): void {
+    this.noteWork(node);
+    this.layout.touch(node);
+    const parent = this.nodes.parent.get(node);
+    if (parent !== NONE) this.layout.touch(parent);
+    // Most of what changes at once has ancestors in common: each is looked at once.
+    for (let at = node; at !== NONE && !climbed.has(at); at = this.nodes.parent.get(at)) {
+      climbed.add(at);
+      this.stale.add(at);
+      if (this.folding.consider(at, now)) this.layout.touch(at);
+    }
+  }
+
+  private noteWork(node: number): void {
+    const status = this.nodes.status.get(node);
+    if (isActive(status) || status === BLOCKED) this.working.add(node);
+    else this.working.delete(node);
+  }
+
+  private settleLater(): void {
+    if (this.timer !== null || !this.folding.waits) return;
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      const folded = this.folding.settle(performance.now());
+      for (const node of folded) {
+        this.layout.touch(node);
+        this.stale.add(node);
+      }
+      this.layout.update();
+      if (folded.length > 0) this.tell();
+      this.settleLater();
+    }, SETTLE_MS);
+  }
+
+  private tell(): void {
+    for (const listener of this.listeners) listener();
+  }
+}

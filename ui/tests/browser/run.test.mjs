@@ -1,0 +1,140 @@
+// A run in the page, on the real binary: start it, watch it grow, answer it, raise its limits, control its parts.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { closeBrowser, openHouse } from './house.mjs';
+import { ask, execute, page as written, plan, together } from './parts.mjs';
+
+after(closeBrowser);
+
+/** The titles on the canvas, as the page drew them. */
+const drawn = (page) => page.evaluate(() => Object.keys(window.__tree?.boxes() ?? {}).length);
+
+async function startFromPage(page, objective, more = async () => {}) {
+  await page.getByRole('button', { name: 'New run' }).first().click();
+  await page.getByLabel('Objective').fill(objective);
+  await more();
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.waitForURL(/\/runs\//);
+  return new URL(page.url()).pathname.split('/')[2];
+}
+
+test('t10 a run started from the page grows within a second of planning', async () => {
+  let planned = 0;
+  const house = await openHouse(({ role, title }) => {
+    if (role === 'tree_planner') {
+      planned = Date.now() + 500;
+      return { wait: 500, answer: plan('three sides', ['North', 'East', 'South']) };
+    }
+    return role === 'tree_executor' ? { wait: 300, answer: written(title, `# ${title}`) } : together(title, `# ${title}`);
+  });
+  const page = await house.page();
+  await startFromPage(page, 'Look at it from three sides');
+  await page.waitForFunction(() => Object.keys(window.__tree?.boxes() ?? {}).length >= 4, undefined, { polling: 20 });
+  assert.ok(Date.now() - planned < 1_000, `the children were drawn ${Date.now() - planned} ms after the plan was there`);
+  await page.getByText('completed', { exact: true }).first().waitFor();
+  assert.ok((await drawn(page)) >= 1);
+  await house.close();
+});
+
+test('h10 a question is answered in the page and the run goes on', async () => {
+  const house = await openHouse(({ role, title, prompt }) => {
+    if (role === 'tree_planner') return prompt.includes('the coldest one') ? execute() : ask('Which winter?', ['an average one', 'the coldest one']);
+    return written(title, '# The coldest winter');
+  });
+  const page = await house.page();
+  const id = await startFromPage(page, 'Size the heater');
+  await page.getByRole('button', { name: 'the coldest one' }).waitFor();
+  assert.match(await page.title(), /Waiting on you/);
+  await page.getByRole('button', { name: 'the coldest one' }).click();
+  await page.getByText('completed', { exact: true }).first().waitFor();
+  const run = await house.api('GET', `/api/runs/${id}`);
+  assert.equal(run.questions[0].answer, 'the coldest one');
+  await house.close();
+});
+
+test('h10 a question is answered from the list, without opening the run', async () => {
+  const house = await openHouse(({ role, title, prompt }) => (role === 'tree_planner' ? (prompt.includes('"yes, all of it"') ? execute() : ask('All of it?')) : written(title, 'done')));
+  const page = await house.page();
+  await house.api('POST', '/api/runs', { kind: 'tree', objective: 'Tidy up' });
+  await page.getByRole('button', { name: 'Answer' }).click();
+  await page.getByLabel('Your answer').fill('yes, all of it');
+  await page.keyboard.press('Enter');
+  await page.getByText('completed', { exact: true }).waitFor();
+  await house.close();
+});
+
+test('h10 a limit is raised and the run continues', async () => {
+  const house = await openHouse(({ role, nth }) => {
+    if (role === 'homework_report') return { title: 'So far', summary: 'Some pages.', findings: [], not_done: [] };
+    return {
+      progress_summary: `round ${nth}`, plan: { steps: [{ id: 's1', title: 'Write pages', status: 'doing', owner: 'planner' }] },
+      tool_calls: [{ tool: 'create_document', arguments: { title: `Page ${nth}`, content: `text ${nth}` }, purpose: 'write' }], executor_tasks: [], remaining_work: [`page ${nth + 1}`],
+      completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'high',
+    };
+  });
+  const page = await house.page();
+  const id = await startFromPage(page, 'Write pages until told otherwise', async () => {
+    await page.getByText('Homework', { exact: true }).click();
+    await page.getByText('Each limit').click();
+    await page.getByRole('spinbutton', { name: 'Iterations' }).fill('2');
+  });
+  await page.getByText('Stopped: the iteration limit was reached').waitFor();
+  await page.getByRole('button', { name: 'Raise limits and continue' }).click();
+  await page.getByLabel(/New limit: Iterations/).fill('4');
+  await page.getByRole('button', { name: 'Save and continue' }).click();
+  await page.getByRole('heading', { name: 'Iteration 4' }).waitFor();
+  await page.getByText('Stopped: the iteration limit was reached').waitFor();
+  const run = await house.api('GET', `/api/runs/${id}`);
+  assert.deepEqual([run.status, run.iteration, run.budgets.max_iterations], ['stopped', 4, 4]);
+  await house.close();
+});
+
+test('t11 a node shows its step, its scratchpad and its documents', async () => {
+  const house = await openHouse(({ role, title }) => {
+    if (role === 'tree_planner') return plan('two sides', ['Left', 'Right']);
+    return role === 'tree_executor' ? written(title, `# ${title}\n\nEverything about the ${title} side.`) : together('Both', '# Both sides');
+  });
+  const page = await house.page();
+  const id = await startFromPage(page, 'Two sides of a coin');
+  await page.getByText('completed', { exact: true }).first().waitFor();
+  await page.getByRole('tab', { name: 'Outline' }).click();
+  await page.getByRole('treeitem', { name: /Left/ }).click();
+  const panel = page.getByRole('complementary', { name: 'Node' });
+  await panel.getByText('says what was found').waitFor();
+  assert.match(page.url(), /node=/);
+  await panel.getByRole('tab', { name: 'Scratchpad' }).click();
+  await panel.getByText('Left is written.').first().waitFor();
+  await panel.getByRole('tab', { name: /Docs/ }).click();
+  await panel.getByText('Everything about the Left side.').waitFor();
+  await panel.getByRole('link', { name: 'Open' }).click();
+  await page.getByRole('heading', { name: 'Left', level: 1 }).waitFor();
+  await page.goto(`${house.url}/runs/${id}?view=report`);
+  await page.getByRole('heading', { name: 'Both' }).first().waitFor();
+  await house.close();
+});
+
+test('b1 a subtree is canceled and retried while its sibling goes on', async () => {
+  let free;
+  const held = new Promise((resolve) => (free = resolve));
+  const house = await openHouse(({ role, title, nth }) => {
+    if (role === 'tree_planner') return plan('two', ['Quick', 'Stuck', 'Slow']);
+    if (role === 'tree_executor') return { wait: title === 'Slow' || (title === 'Stuck' && nth === 1) ? held : 50, answer: written(title, title) };
+    return together('All', 'all');
+  });
+  const page = await house.page();
+  const id = await startFromPage(page, 'One of them hangs');
+  await page.getByRole('tab', { name: 'Outline' }).click();
+  await page.getByRole('treeitem', { name: /Stuck.*executing/ }).click();
+  const panel = page.getByRole('complementary', { name: 'Node' });
+  await panel.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel it' }).click();
+  await panel.getByText('canceled', { exact: true }).waitFor();
+  await panel.getByRole('button', { name: 'Retry' }).click();
+  await page.getByRole('treeitem', { name: /Stuck.*done/ }).waitFor();
+  free();
+  await page.getByText('completed', { exact: true }).first().waitFor();
+  const events = (await house.api('GET', `/api/runs/${id}/events?limit=1000`)).items;
+  assert.equal(events.filter((event) => event.type === 'tree.node_created' && event.payload.retryOf).length, 1);
+  await house.close();
+});

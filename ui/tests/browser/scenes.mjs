@@ -1,0 +1,80 @@
+// A small company of runs in every state, for pictures: what a person would find after a morning of work.
+
+import { ask, execute, page, plan, together } from './parts.mjs';
+
+const long = (topic) => `# ${topic}
+
+${topic} was looked at from three sides: what it costs, what it needs, and what can go wrong.
+
+## In short
+
+- The first winter decides: **insulation** comes before any heater.
+- A fan heater is cheap to buy and dear to run; a heat pump is the other way round.
+- Whatever is chosen, a *thermometer with an alarm* pays for itself.
+
+| option | price | per year | risk |
+|---|---:|---:|---|
+| Fan heater | $60 | $240 | power cut |
+| Gas | $180 | $160 | fumes, refills |
+| Heat pump | $900 | $70 | frost below −15 °C |
+
+## What was measured
+
+1. Heat loss of a 6 m² house with single glass: about 450 W at 0 °C.
+2. The same with bubble wrap: about 280 W.
+
+> The numbers come from the data sheet, not from the house itself.
+
+\`\`\`
+loss = area × U × ΔT
+\`\`\`
+`;
+
+const BRANCHES = {
+  'Fan heater': ['Running cost', 'Safety near water', 'Noise'],
+  'Paraffin and gas': ['Fuel price over ten years', 'Ventilation', 'Refills'],
+  'Heat pump': ['Sizing', 'Winter efficiency', 'Installation', 'Grants'],
+};
+
+/** Answers for the objective it is asked about; `hold` keeps some calls open so that a picture shows them working. */
+export function company(hold) {
+  const failed = new Set();
+  return async ({ role, title, nth, prompt }) => {
+    if (role.startsWith('homework')) return homework(role, nth, prompt);
+    if (role === 'tree_planner') {
+      if (title in BRANCHES) return title === 'Heat pump' && nth === 1 ? { wait: 300, answer: ask('Which winter should the sizing assume?', ['An average one', 'The coldest in ten years'], 'An average one') } : { wait: 400, answer: plan(`Three sides of ${title}`, BRANCHES[title]) };
+      if (/greenhouse/.test(title)) return { wait: 500, answer: plan('One branch per way to heat, then a comparison, then the recommendation', Object.keys(BRANCHES).map((name) => ({ title: name, leaf: false })), ['Compare the three'], ['Write the recommendation']) };
+      if (/tide/.test(title)) return { wait: 300, answer: plan('Two notes and a synthesis', ['How tides are made', 'Reading a tide table']) };
+      return { wait: 200, answer: execute() };
+    }
+    if (role === 'tree_executor') {
+      if (title === 'Noise' && !failed.has(title)) {
+        failed.add(title);
+        return { wait: 300, status: 400, answer: 'the measurement file is not readable' };
+      }
+      if (['Ventilation', 'Refills', 'Compare the three'].includes(title)) await hold;
+      return { wait: 500, answer: page(title, long(title), `${title}: written up with a table and its sources.`) };
+    }
+    return { wait: 400, answer: together(title, long(title), title === 'Fan heater' ? ['Noise was not measured'] : []) };
+  };
+}
+
+function homework(role, nth, prompt) {
+  if (role === 'homework_report') return { title: 'What was found', summary: 'Two pages were written before the limit was reached.', findings: ['The archive has no index'], not_done: ['The third vendor'] };
+  if (role === 'homework_executor') return { thought: 'write it down', tool_calls: [], done: true, summary: 'A page on the archive is there.', result_snippet: 'The archive has no index.' };
+  const steps = [{ id: 's1', title: 'Find the price lists', status: nth > 1 ? 'done' : 'doing', owner: 'planner' }, { id: 's2', title: 'Compare like with like', status: 'pending', owner: 'executor' }, { id: 's3', title: 'Write the recommendation', status: 'pending', owner: 'planner' }];
+  const base = { progress_summary: 'The price lists are being collected.', plan: { steps }, tool_calls: [], executor_tasks: [], remaining_work: [`compare, round ${nth}`], completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'medium' };
+  const search = { tool: 'search_documents', arguments: { query: 'pricing page' }, purpose: 'find the pricing page' };
+  const write = { tool: 'create_document', arguments: { title: `Price list ${nth}`, content: `# Price list ${nth}\n\n- basic: $${9 + nth}\n- team: $${29 + nth}` }, purpose: 'keep what was found' };
+  if (/circles/.test(prompt)) return { wait: nth > 4 ? 3_000_000 : 200, answer: nth === 1 ? { ...base, tool_calls: [write] } : { ...base, remaining_work: ['search the pricing page again'], tool_calls: [search] } };
+  if (/currency/.test(prompt)) return { wait: 200, answer: nth === 1 ? { ...base, tool_calls: [write], executor_tasks: [{ branch_id: 'vendor-a', step_id: 's2', title: 'Read the archive of vendor A', objective: 'Find last year’s prices', tools: [] }] } : { ...base, needs_user_input: true, blocking_questions: ['Which currency should the totals use?'], next_action_hint: 'ask_user' } };
+  return { wait: 150, answer: { ...base, tool_calls: [write] } };
+}
+
+export const RUNS = [
+  { kind: 'tree', objective: 'Explain how to read a tide table to somebody who walks on mud flats' },
+  { kind: 'homework', objective: 'Collect the price lists of three vendors', budgets: { max_iterations: 2 } },
+  { kind: 'homework', objective: 'Compare vendor pricing for a team of ten, in one currency', success_criteria: ['Every price has a source'] },
+  { kind: 'homework', objective: 'Find the pricing page of a vendor that sends everybody in circles', budgets: { no_progress_limit: 6, repeat_limit: 5 } },
+  { kind: 'tree', objective: 'Compare three ways to heat a small greenhouse through the winter and recommend one', success_criteria: ['Every option has a yearly cost', 'The recommendation names its risks'] },
+];

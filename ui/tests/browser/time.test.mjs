@@ -1,0 +1,103 @@
+// Time: any moment of a run can be shown, and no moment is lost when the connection or the server goes away.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { closeBrowser, openHouse } from './house.mjs';
+import { page as written, plan, together } from './parts.mjs';
+
+after(closeBrowser);
+
+const play = ({ role, title }) => {
+  if (role === 'tree_planner') return { wait: 100, answer: /^Part/.test(title) ? plan('smaller', ['One', 'Two']) : plan('parts', [{ title: 'Part A', leaf: false }, { title: 'Part B', leaf: false }], ['Sum']) };
+  return role === 'tree_executor' ? { wait: 150, answer: written(title, `# ${title}`) } : { wait: 100, answer: together(title, `# ${title}`) };
+};
+
+const finished = async (house, id) => {
+  for (;;) {
+    const run = await house.api('GET', `/api/runs/${id}`);
+    if (run.ended_at) return run;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+
+/** What the outline shows, row by row, with everything unfolded. */
+const outline = async (page) => {
+  await page.getByRole('treeitem').first().waitFor();
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press('9');
+  return page.getByRole('treeitem').evaluateAll((rows) => rows.map((row) => `${row.getAttribute('aria-level')} ${row.querySelector('.text').textContent} ${row.children[1].textContent.replace(/^\W+/, '').trim()}`));
+};
+
+/** The same from a snapshot: nodes in the order of their plans. */
+const WORDS = { completed: 'done', aggregating: 'joining' };
+const told = ({ nodes }) => {
+  const under = (parent) => [...nodes.id.keys()].filter((at) => nodes.parent[at] === parent).sort((a, b) => nodes.band[a] - nodes.band[b] || nodes.step[a] - nodes.step[b] || a - b);
+  const walk = (at) => [`${nodes.depth[at] + 1} ${nodes.title[at]} ${WORDS[nodes.status[at]] ?? nodes.status[at]}`, ...under(at).flatMap(walk)];
+  return under(null).flatMap(walk);
+};
+
+const slider = (page) => page.getByRole('slider', { name: 'Moment of the run' });
+
+test('t12 the page at any moment shows what the snapshot of that moment says', async () => {
+  const house = await openHouse(play);
+  const page = await house.page();
+  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
+  const run = await finished(house, id);
+  await page.goto(`${house.url}/runs/${id}?view=outline`);
+  for (const share of [0.15, 0.3, 0.5, 0.7, 0.9, 1]) {
+    const seq = Math.round(run.last_seq * share);
+    await page.goto(`${house.url}/runs/${id}?view=outline&at=${seq}`);
+    const snapshot = await house.api('GET', `/api/runs/${id}/snapshot?at=${seq}`);
+    await page.waitForFunction((at) => document.querySelector('[role=slider]')?.getAttribute('aria-valuenow') === String(at), seq);
+    assert.deepEqual(await outline(page), told(snapshot), `nodes at event ${seq}`);
+    const cost = page.getByRole('group', { name: /^Cost:/ });
+    assert.match(await cost.getAttribute('aria-label'), new RegExp(`^Cost: \\$${snapshot.run.metrics.cost_usd < 0.01 && snapshot.run.metrics.cost_usd > 0 ? snapshot.run.metrics.cost_usd.toFixed(4) : snapshot.run.metrics.cost_usd.toFixed(2)} `), `cost at event ${seq}`);
+  }
+  await house.close();
+});
+
+test('t12 the slider moves by keyboard, one event at a time', async () => {
+  const house = await openHouse(play);
+  const page = await house.page();
+  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
+  const run = await finished(house, id);
+  await page.goto(`${house.url}/runs/${id}`);
+  await slider(page).waitFor();
+  await page.keyboard.press('[');
+  await page.keyboard.press('[');
+  await page.waitForURL(new RegExp(`at=${run.last_seq - 2}`));
+  await page.keyboard.press('.');
+  await page.waitForURL((url) => !url.searchParams.has('at'));
+  await house.close();
+});
+
+test('t12 looking back executes nothing and offers no command', async () => {
+  const house = await openHouse(play);
+  const page = await house.page();
+  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
+  const run = await finished(house, id);
+  const calls = house.model.calls.length;
+  await page.goto(`${house.url}/runs/${id}?at=${Math.round(run.last_seq / 2)}`);
+  await page.getByText('Looking back executes nothing').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Pause' }).first().isDisabled(), true);
+  await page.getByRole('button', { name: 'Back to live' }).first().click();
+  await page.getByText('completed', { exact: true }).first().waitFor();
+  assert.equal(house.model.calls.length, calls);
+  await house.close();
+});
+
+test('t14 the server is killed and the page resumes without a missing event', async () => {
+  const house = await openHouse(play);
+  const page = await house.page();
+  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
+  await page.goto(`${house.url}/runs/${id}?view=outline`);
+  await page.getByRole('treeitem', { name: /Part A/ }).waitFor();
+  await house.kill();
+  await page.getByText('Connection lost').waitFor();
+  await house.start();
+  const run = await finished(house, id);
+  await page.getByText('Connection lost').waitFor({ state: 'detached' });
+  await page.waitForFunction((last) => document.querySelector('[role=slider]')?.getAttribute('aria-valuemax') === String(last), run.last_seq);
+  assert.deepEqual(await outline(page), told(await house.api('GET', `/api/runs/${id}/snapshot`)));
+  await house.close();
+});

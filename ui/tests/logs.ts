@@ -1,0 +1,27 @@
+// Logs recorded from the real binary (tests/record.mjs): events line by line, then what the server said of them.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import type { RunRow, Snapshot, StoredEvent } from '../src/model/run';
+
+const FOLDER = new URL('./logs/', import.meta.url);
+
+export interface Recorded {
+  name: string;
+  events: StoredEvent[];
+  /** The run object after the last event. */
+  row: RunRow & { head?: string };
+  /** What `/snapshot?at=` said of some moments. */
+  snapshots: Snapshot[];
+}
+
+export const recorded: Recorded[] = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.jsonl'))
+  .map((file) => {
+    const lines = readFileSync(new URL(file, FOLDER), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+    return {
+      name: file.replace('.jsonl', ''),
+      events: lines.filter((line) => line.type),
+      row: lines.find((line) => line.id),
+      snapshots: lines.filter((line) => line.nodes !== undefined),
+    };
+  });

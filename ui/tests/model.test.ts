@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { createRun, type RunRow, type StoredEvent } from '../src/model/run';
+import { recorded } from './logs';
+
+const folded = (events: StoredEvent[]) => {
+  const run = createRun();
+  expect(run.applyEvents(events)).toEqual({ applied: events.length, gap: false });
+  return run;
+};
+const withoutHead = ({ head: _, ...row }: RunRow & { head?: string }) => row;
+
+describe.each(recorded)('the log $name', ({ events, row, snapshots }) => {
+  it('folds to the run object the server ends with', () => {
+    expect(folded(events).row()).toEqual(withoutHead(row));
+  });
+
+  it('shows at every recorded moment what the server showed then', () => {
+    const run = folded(events);
+    for (const snapshot of snapshots) {
+      run.rewind(snapshot.seq);
+      expect(run.snapshot()).toEqual({ ...snapshot, last_seq: events.length, run: withoutHead(snapshot.run) });
+    }
+  });
+
+  it('rewinds to any moment as if nothing had come after it, and forward again', () => {
+    const run = folded(events);
+    const end = run.snapshot();
+    const step = Math.max(1, Math.floor(events.length / 40));
+    for (let seq = events.length; seq > 0; seq -= step) {
+      run.rewind(seq);
+      const fresh = folded(events.slice(0, seq)).snapshot();
+      expect(run.snapshot()).toEqual({ ...fresh, last_seq: events.length });
+    }
+    run.rewind(0);
+    expect(run.row()?.status).toBe('queued');
+    expect(run.stats().nodes).toBe(0);
+    run.toLive();
+    expect(run.snapshot()).toEqual(end);
+  });
+
+  it('continues from a snapshot of any moment as if it had seen everything before', () => {
+    const whole = folded(events);
+    const end = whole.snapshot();
+    for (let seq = 1; seq <= events.length; seq += 7) {
+      whole.rewind(seq);
+      const from = whole.snapshot()!;
+      const run = createRun(from);
+      expect(run.snapshot()).toEqual({ ...from, last_seq: seq });
+      run.applyEvents(events.slice(seq));
+      expect(run.snapshot()?.nodes).toEqual(end?.nodes);
+      expect(run.row()?.metrics.cost_usd).toBe(end?.run.metrics.cost_usd);
+    }
+  });
+});
+
+describe('a run', () => {
+  const { events } = recorded.find((log) => log.name.includes('tree'))!;
+
+  it('ignores what it has, names a gap, and passes over types it does not know', () => {
+    const run = createRun();
+    expect(run.applyEvent(events[0])).toBe('applied');
+    expect(run.applyEvent(events[0])).toBe('known');
+    expect(run.applyEvent(events[2])).toBe('gap');
+    const before = run.snapshot();
+    expect(run.applyEvent({ ...events[1], type: 'tree.invented_tomorrow', payload: { a: [1] } })).toBe('applied');
+    expect(run.head).toBe(2);
+    expect(run.snapshot()?.nodes).toEqual(before?.nodes);
+  });
+
+  it('loses nothing that arrives while an earlier moment is shown', () => {
+    const run = folded(events.slice(0, 40));
+    run.rewind(10);
+    run.applyEvents(events.slice(40, 60));
+    expect([run.at, run.head, run.live]).toEqual([10, 60, false]);
+    run.rewind(50);
+    expect(run.snapshot()?.nodes).toEqual(folded(events.slice(0, 50)).snapshot()?.nodes);
+    run.applyEvents(events.slice(60));
+    run.toLive();
+    expect(run.snapshot()).toEqual(folded(events).snapshot());
+  });
+
+  it('tells listeners once for many events', async () => {
+    const run = createRun();
+    let told = 0;
+    run.subscribe(() => told++);
+    run.applyEvents(events);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(told).toBe(1);
+  });
+});
