@@ -5,6 +5,7 @@
 
 pub mod model;
 pub mod notify;
+pub mod pages;
 pub mod performer;
 pub mod rehearsal;
 pub mod tools;

@@ -2,6 +2,7 @@
 //! Failures are data here; attempts, backoff and money belong to the driver.
 
 use crate::model::{Gateway, OnDelta};
+use crate::pages;
 use crate::tools::Registry;
 use crate::whispers::Whispers;
 use async_trait::async_trait;
@@ -89,7 +90,11 @@ impl EffectsPerformer {
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         let store: &dyn Store = &*self.library;
-        match self.registry.call(store, run, call, effect).await {
+        let outcome = match pages::is_errand_tool(call) {
+            true => pages::perform(store, &self.registry, run, call, effect).await,
+            false => self.registry.call(store, run, call, effect).await,
+        };
+        match outcome {
             Ok(outcome) => Outcome::Tool(outcome),
             Err(error) => Outcome::Away(error.to_string()),
         }

@@ -118,5 +118,6 @@ pub fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId)
         owner,
         workspace_project_id: ProjectId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002)),
         warnings: Vec::new(),
+        agent: None,
     }
 }
