@@ -158,6 +158,7 @@ impl House {
             owner: self.owner,
             workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
             warnings: Vec::new(),
+            agent: None,
         }
     }
 
