@@ -7,7 +7,7 @@ use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
 use effects::tools::Registry;
-use engine::effect::{Class, ToolSpec};
+use engine::effect::ToolSpec;
 use engine::model::{ModelSpec, Models};
 use runtime::live::Live;
 use runtime::ports::{Performer, Store};
@@ -100,14 +100,7 @@ impl Catalogue {
 
     /// Every tool with the schema of its arguments.
     pub fn described_tools(&self) -> Vec<Value> {
-        let described = |action: &effects::tools::Action| {
-            let class = match action.class {
-                Class::ReadOnly => "read-only",
-                Class::Idempotent => "idempotent",
-                Class::Once => "once",
-            };
-            json!({"name": action.name, "description": action.description, "class": class, "read": action.is_read(), "schema": action.schema()})
-        };
+        let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": action.class_name(), "read": action.is_read(), "schema": action.schema()});
         Registry::builtin().list().iter().map(described).collect()
     }
 

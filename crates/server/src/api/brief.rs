@@ -3,14 +3,16 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::shape::{Shape, form, id, list, named, one_of, text, up_to, words};
-use super::{House, records};
+use super::shape::{Shape, form, id, list, named, one_of, text, up_to, whole, words};
+use super::{House, agents, records};
 use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
-use engine::facts::run::Queued;
+use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ProjectId, RunId};
 use engine::model::Models;
 use engine::run::{Criterion, Kind, ScopeKind};
+use engine::task::MOST_STEPS;
+use runtime::agents::AgentRecord;
 use serde::{Deserialize, Serialize};
 
 /// Said here for clients; the engine is who refuses.
@@ -43,6 +45,11 @@ pub struct NewRun {
     /// By profile; `model` beats it.
     #[serde(default)]
     pub models: ModelNames,
+    /// Of a task: who is sent, by handle or id, and how many steps they may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
 }
 
 pub fn shape() -> Shape {
@@ -60,6 +67,8 @@ pub fn shape() -> Shape {
                 ("budgets", records::budgets()),
                 ("model", text()),
                 ("models", names),
+                ("agent", text()),
+                ("max_steps", whole(1, MOST_STEPS.into())),
             ],
         ),
     )
@@ -70,8 +79,16 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
     let success_criteria = criteria(new.success_criteria)?;
     let project_ids = projects(house, caller, &new.project_ids).await?;
     let scope = scope(new.scope, project_ids.len())?;
-    let tools = house.catalogue.tools(&new.tools).map_err(|why| Problem::invalid("unknown_tool", why))?;
-    let names = new.model.map_or(new.models, |all| ModelNames {
+    let agent = sent(house, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
+    let tools = match kind {
+        // What a subagent may do is looked up when it does it.
+        Kind::Task => Vec::new(),
+        Kind::Homework | Kind::Tree => {
+            house.catalogue.tools(&new.tools).map_err(|why| Problem::invalid("unknown_tool", why))?
+        }
+    };
+    let theirs = agent.as_ref().and_then(|agent| agent.model.clone());
+    let names = new.model.or(theirs).map_or(new.models, |all| ModelNames {
         fast: Some(all.clone()),
         balanced: Some(all.clone()),
         powerful: Some(all),
@@ -89,11 +106,45 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         models,
         owner: caller.id(),
         warnings,
+        agent: agent.map(|agent| Agent {
+            id: agent.id,
+            handle: agent.handle,
+            identity: agent.identity,
+            max_steps: new.max_steps,
+        }),
     };
     match engine::run::check_brief(&brief) {
         Ok(()) => Ok(brief),
         Err(refusal) => Err(Problem::invalid(refusal.slug, refusal.message)),
     }
+}
+
+/// The subagent a task is given to: one of the caller's own.
+async fn sent(
+    house: &House,
+    caller: &Caller,
+    kind: Kind,
+    agent: &Option<String>,
+    max_steps: Option<u32>,
+    projects: &[ProjectId],
+) -> Result<Option<AgentRecord>, Problem> {
+    let refused = |slug: &str, why: String| Err(Problem::invalid(slug, why));
+    if kind != Kind::Task {
+        return match agent.is_some() || max_steps.is_some() {
+            true => refused("bad_agent", format!("agent and max_steps are for tasks; this run is a {}", kind.name())),
+            false => Ok(None),
+        };
+    }
+    let Some(name) = agent else {
+        return refused("agent_required", "a task is given to a subagent: name one with agent (--agent HANDLE)".into());
+    };
+    if let Some(steps) = max_steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
+        return refused("bad_max_steps", format!("max_steps is {steps}; it must be 1 to {MOST_STEPS}"));
+    }
+    if !projects.is_empty() {
+        return refused("bad_scope", "a task works in the projects of its subagent; leave project_ids out".into());
+    }
+    agents::owned(house, caller, name).await.map(Some)
 }
 
 /// Where no price is known money cannot be counted, so tokens are.
@@ -167,6 +218,6 @@ mod tests {
 
     #[test]
     fn another_kind_is_refused_with_those_that_exist() {
-        assert_eq!(unknown_kind("forest"), "kind forest is not available in this version; kinds: homework, tree");
+        assert_eq!(unknown_kind("forest"), "kind forest is not available in this version; kinds: homework, tree, task");
     }
 }

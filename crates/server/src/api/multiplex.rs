@@ -92,6 +92,7 @@ impl Cursor {
 pub struct Multiplex {
     house: Arc<House>,
     reader: ActorId,
+    scope: Scope,
     tails: Vec<Tail>,
     cursor: Cursor,
     stirs: Option<Receiver<RunId>>,
@@ -140,6 +141,7 @@ impl Multiplex {
         };
         Ok(Multiplex {
             reader: caller.id(),
+            scope: caller.scope(),
             house,
             tails,
             cursor,
@@ -240,7 +242,7 @@ impl Multiplex {
     }
 
     async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
-        Ok(match self.house.store.run(&Scope::Actor(self.reader), run).await? {
+        Ok(match self.house.store.run(&self.scope, run).await? {
             Some(row) => {
                 self.shown.insert(run);
                 serde_json::to_string(&row).ok().map(|json| ("run", json))

@@ -37,7 +37,7 @@ pub fn run() -> Shape {
                 ("ended_at", nullable(time())),
                 ("last_seq", count()),
             ],
-            [("root_node_id", id())],
+            [("root_node_id", id()), ("agent", text()), ("agent_id", id()), ("max_steps", count())],
         ),
     )
 }

@@ -57,6 +57,8 @@ pub struct Route {
     pub gives: Vec<(u16, Body)>,
     /// Costs more than an answer: see `door::Guard`.
     paced: bool,
+    /// See `door::Guard`.
+    for_agents: bool,
     refuses: BTreeSet<u16>,
     handler: MethodRouter<Arc<House>>,
 }
@@ -116,6 +118,7 @@ impl Route {
             takes: None,
             gives: Vec::new(),
             paced: false,
+            for_agents: false,
             refuses: BTreeSet::new(),
             handler: on(filter, handler),
         }
@@ -159,6 +162,12 @@ impl Route {
         self
     }
 
+    /// Subagents may ask for this change; the handler judges what they were granted.
+    pub fn for_agents(mut self) -> Route {
+        self.for_agents = true;
+        self
+    }
+
     /// Problems beyond those that follow from the route itself.
     pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
         self.refuses.extend(statuses);
@@ -196,7 +205,13 @@ impl Route {
 /// The routes, behind a door: who a request comes from is settled before its handler sees it.
 pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<House>> {
     routes.into_iter().fold(Router::new(), |router, route| {
-        let guard = door::Guard { house: house.clone(), door, access: route.access, paced: route.paced };
+        let guard = door::Guard {
+            house: house.clone(),
+            door,
+            access: route.access,
+            paced: route.paced,
+            for_agents: route.for_agents,
+        };
         router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, door::admit)))
     })
 }

@@ -3,7 +3,7 @@
 
 use super::House;
 use super::caller::Caller;
-use engine::ids::{ActorId, RunId};
+use engine::ids::RunId;
 use engine::workspace::Scope;
 use runtime::live::{Commit, Listener};
 use runtime::ports::{Store, StoreError};
@@ -22,7 +22,7 @@ pub struct Tail {
     sights: Arc<Sights>,
     listener: Listener,
     /// Whose eyes it is for.
-    pub reader: ActorId,
+    pub reader: Scope,
     checked: Instant,
     pub run: RunId,
     /// Everything up to here was handed out.
@@ -52,7 +52,7 @@ impl Tail {
             store: house.store.clone(),
             sights: house.sights.clone(),
             listener: house.live.listen(run),
-            reader: reader.id(),
+            reader: reader.scope(),
             checked: Instant::now(),
             run,
             after,
@@ -122,7 +122,7 @@ impl Tail {
         if self.checked.elapsed() < CHECK_EVERY {
             return Ok(true);
         }
-        let seen = self.sights.sees(self.store.as_ref(), self.reader, self.run).await?;
+        let seen = self.sights.sees(self.store.as_ref(), &self.reader, self.run).await?;
         self.checked = Instant::now();
         Ok(seen)
     }
@@ -130,24 +130,25 @@ impl Tail {
 
 /// Who was lately found to see which run: a thousand streams of one person ask once.
 #[derive(Default)]
-pub struct Sights(Mutex<HashMap<(ActorId, RunId), Instant>>);
+pub struct Sights(Mutex<HashMap<(Scope, RunId), Instant>>);
 
 impl Sights {
     const MOST: usize = 10_000;
 
-    async fn sees(&self, store: &dyn Store, actor: ActorId, run: RunId) -> Result<bool, StoreError> {
+    async fn sees(&self, store: &dyn Store, reader: &Scope, run: RunId) -> Result<bool, StoreError> {
+        let key = (reader.clone(), run);
         let lately = |at: &Instant| at.elapsed() < CHECK_EVERY / 4;
-        if self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(actor, run)).is_some_and(lately) {
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).is_some_and(lately) {
             return Ok(true);
         }
-        let seen = store.run(&Scope::Actor(actor), run).await?.is_some();
+        let seen = store.run(reader, run).await?.is_some();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= Sights::MOST {
             known.retain(|_, at| lately(at));
         }
         match seen {
-            true => known.insert((actor, run), Instant::now()),
-            false => known.remove(&(actor, run)),
+            true => known.insert(key, Instant::now()),
+            false => known.remove(&key),
         };
         Ok(seen)
     }

@@ -5,11 +5,13 @@
 mod home;
 
 mod access;
+mod agents;
 mod client;
 mod limits;
 mod matrix;
 mod once;
 mod page;
+mod pages;
 mod peers;
 mod people;
 mod problems;

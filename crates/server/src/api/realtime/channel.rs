@@ -90,7 +90,7 @@ impl Channel {
     pub async fn renew(&mut self, house: &House, caller: Caller) -> Answer<()> {
         caller.run(house, self.tail.run).await?;
         self.over = caller.revoked();
-        self.tail.reader = caller.id();
+        self.tail.reader = caller.scope();
         Ok(())
     }
 
