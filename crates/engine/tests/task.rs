@@ -234,3 +234,41 @@ fn a_task_killed_after_any_commit_ends_as_it_would_have() {
         assert!(Run::fold(&play.events).is_some());
     }
 }
+
+#[test]
+fn the_view_of_a_task_is_its_fold() {
+    let steps = vec![navigate("/projects/1"), json!({ "action": "error", "message": "no" })];
+    let (mut play, _) = sent(errand(None), steps, remember("learned"));
+    play.go();
+    play::view::check(&play.events);
+    let mut view = engine::view::View::born(&play.events[0]).expect("a view");
+    play.events[1..].iter().for_each(|event| view.apply(event));
+    let shown: Vec<u32> = view.steps().expect("steps").iter().map(|row| row.step).collect();
+    assert_eq!(shown, [0, 1, 2]);
+}
+
+#[test]
+fn a_scratchpad_that_moved_meanwhile_is_left_alone() {
+    // Given a task whose scratchpad somebody writes while its agent looks back
+    let (mut play, _) = sent(errand(None), vec![done()], remember("mine"));
+    play.deny("write_scratchpad", "the scratchpad was changed meanwhile");
+    play.go();
+    // Then the outcome stands and says so, and nothing was written
+    assert_eq!((play.run.shared.status(), written(&play).len()), (Status::Completed, 0));
+    assert_eq!((count(&play, "task.reflected"), count(&play, "task.scratchpad_update_failed")), (1, 1));
+}
+
+#[test]
+fn the_reflection_request_is_golden() {
+    let steps = vec![
+        navigate("/projects/1"),
+        json!({ "action": "execute", "action_name": "create_document", "params": { "title": "Hours" } }),
+        done(),
+    ];
+    let (mut play, asked) = sent(errand(None), steps, remember("keep the hours in one document"));
+    play.go();
+    for (role, name) in [(Role::AgentStep, "agent_step_request.txt"), (Role::AgentReflection, "reflection_request.txt")] {
+        let (_, last) = asked.borrow().iter().rfind(|(known, _)| *known == role).cloned().expect("a request");
+        play::golden_text(name, &play.whole_text(&last));
+    }
+}

@@ -64,6 +64,8 @@ pub struct Play {
     pub batches: Vec<Batch>,
     /// What every answer costs.
     pub usage: Usage,
+    /// Tools that are refused, with why.
+    denied: HashMap<String, String>,
     script: Script,
 }
 
@@ -78,6 +80,7 @@ impl Play {
             blobs: HashMap::new(),
             batches: Vec::new(),
             usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            denied: HashMap::new(),
             script: Box::new(script),
         };
         play.commit();
@@ -139,7 +142,12 @@ impl Play {
     /// A built-in tool, done at once.
     pub fn perform(&mut self, effect: &EffectId) {
         let job = self.run.inline_job(effect, self.now).expect("the work");
-        self.run.outcome(effect, 1, Outcome::Tool(tool(&job)), None, self.now);
+        let denied = match &job.work {
+            Work::Tool(call) => self.denied.get(&call.tool).cloned(),
+            Work::Model(_) => None,
+        };
+        let outcome = denied.map_or_else(|| tool(&job), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
+        self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
     }
 
@@ -173,6 +181,10 @@ impl Play {
     }
 
     /// A request as the model reads it.
+    pub fn deny(&mut self, tool: &str, why: &str) {
+        self.denied.insert(tool.into(), why.into());
+    }
+
     pub fn whole_text(&self, job: &Job) -> String {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
         let messages = call.request.render(|hash| self.blobs.get(&hash).cloned()).expect("every part is stored");
@@ -264,6 +276,16 @@ pub fn plan(summary: &str) -> Value {
 
 pub fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+/// A text as it is known to be; BLESS=1 writes it anew.
+pub fn golden_text(name: &str, text: &str) {
+    let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&golden, text).expect("written");
+    }
+    let kept = std::fs::read_to_string(golden).unwrap_or_default();
+    assert_eq!(kept, text, "run with BLESS=1 after reading the difference");
 }
 
 /// The log of a run that an earlier version wrote, as the present one reads it: whole, understood, unbroken. Where there

@@ -175,10 +175,10 @@ impl NewAgent {
     /// The record with what is named changed; nothing beyond what there is can be granted.
     fn applied(self, mut agent: AgentRecord) -> Answer<AgentRecord> {
         if let Some(name) = self.name {
-            agent.name = bounded("name", name, MAX_NAME)?;
+            agent.name = bounded(name, MAX_NAME).map_err(|why| Problem::invalid("bad_name", why))?;
         }
         if let Some(identity) = self.identity {
-            agent.identity = bounded("identity", identity, MAX_IDENTITY)?;
+            agent.identity = bounded(identity, MAX_IDENTITY).map_err(|why| Problem::invalid("bad_identity", why))?;
         }
         if let Some(mut actions) = self.actions {
             actions.sort();
@@ -192,12 +192,9 @@ impl NewAgent {
     }
 }
 
-fn bounded(what: &str, text: String, most: usize) -> Answer<String> {
+fn bounded(text: String, most: usize) -> Result<String, String> {
     match text.chars().count() {
-        characters if characters > most => Err(Problem::invalid(
-            format!("bad_{what}"),
-            format!("the {what} has {characters} characters; {most} is the most"),
-        )),
+        characters if characters > most => Err(format!("it has {characters} characters; {most} is the most")),
         _ => Ok(text),
     }
 }

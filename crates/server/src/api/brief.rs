@@ -128,21 +128,20 @@ async fn sent(
     max_steps: Option<u32>,
     projects: &[ProjectId],
 ) -> Result<Option<AgentRecord>, Problem> {
-    let refused = |slug: &str, why: String| Err(Problem::invalid(slug, why));
     if kind != Kind::Task {
         return match agent.is_some() || max_steps.is_some() {
-            true => refused("bad_agent", format!("agent and max_steps are for tasks; this run is a {}", kind.name())),
+            true => Err(Problem::invalid("bad_agent", format!("agent and max_steps are for tasks, not for a {}", kind.name()))),
             false => Ok(None),
         };
     }
     let Some(name) = agent else {
-        return refused("agent_required", "a task is given to a subagent: name one with agent (--agent HANDLE)".into());
+        return Err(Problem::invalid("agent_required", "a task is given to a subagent: name one with agent (--agent HANDLE)"));
     };
     if let Some(steps) = max_steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
-        return refused("bad_max_steps", format!("max_steps is {steps}; it must be 1 to {MOST_STEPS}"));
+        return Err(Problem::invalid("bad_max_steps", format!("max_steps is {steps}; it must be 1 to {MOST_STEPS}")));
     }
     if !projects.is_empty() {
-        return refused("bad_scope", "a task works in the projects of its subagent; leave project_ids out".into());
+        return Err(Problem::invalid("bad_scope", "a task works in the projects of its subagent; leave project_ids out"));
     }
     agents::owned(house, caller, name).await.map(Some)
 }

@@ -124,17 +124,12 @@ fn shown(page: Page, headers: &HeaderMap) -> Response {
         return (status, Json(page.json())).into_response();
     }
     let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
-    let slug = match page.status {
-        403 => "action_forbidden",
-        404 => "page_not_found",
-        _ => "action_refused",
+    let error = error.unwrap_or_default();
+    let problem = match page.status {
+        403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
+        404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
+        404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
+        _ => Problem::invalid("action_refused", error),
     };
-    let mut response = Problem::new(status, slug, error.unwrap_or_default()).into_response();
-    if page.status == 404 && !page.offers.is_empty() {
-        let names: Vec<&str> = page.offers.iter().map(|offer| offer.name).collect();
-        let mut body = json!({"type": "action_not_found", "title": "Not Found", "status": 404, "detail": error});
-        body["actions"] = json!(names);
-        response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
-    }
-    response
+    problem.into_response()
 }

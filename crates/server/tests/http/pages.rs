@@ -59,10 +59,8 @@ fn a3_update_scratchpad_is_listed_described_executed_and_refused_to_people() {
     let unknown = server.get(agent, "/whoami/actions/fly").is(404).text;
     assert!(unknown.contains("update_scratchpad"), "{unknown}");
     let unknown = server.get(&agent.with("accept", "application/json"), "/whoami/actions/fly").is(404);
-    assert_eq!(
-        (unknown.slug().as_str(), &unknown.json()["actions"][0]),
-        ("action_not_found", &json!("update_scratchpad"))
-    );
+    assert_eq!(unknown.slug(), "action_not_found");
+    assert!(unknown.json()["detail"].as_str().is_some_and(|words| words.contains("update_scratchpad")));
 }
 
 #[test]
