@@ -55,6 +55,9 @@ export interface Run {
   report: Report | null;
   model: string;
   warnings: string[];
+  /** Who a task was given to, and how far they may go. */
+  agent?: string;
+  max_steps?: number;
   created_at: string;
   started_at: string | null;
   updated_at: string;

@@ -76,6 +76,8 @@ export interface RunRow {
   report: unknown;
   model: string;
   warnings: string[];
+  agent?: string;
+  max_steps?: number;
   owner: string;
   created_at: string;
   started_at: string | null;
