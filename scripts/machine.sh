@@ -69,6 +69,13 @@ need_node() {
   has npm || die "npm is missing" "It comes with Node: https://nodejs.org; ./test --quick does without."
 }
 
+# What ui/package-lock.json names; not again while it is the same.
+need_page_packages() {
+  cmp -s ui/package-lock.json ui/node_modules/.lock && return
+  (cd ui && npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.lock) ||
+    die "the web page's packages could not be installed" "Run \`npm ci\` in ui/ to see why."
+}
+
 # For the tests that look at the page as people do.
 need_browser() {
   [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || install_packages "a browser" chromium

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-const HOW: &str = "build it with `npm install && npm run build` in ui/";
+const HOW: &str = "build it with `npm ci && npm run build` in ui/";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=PLEACH_UI_DIST");

@@ -40,6 +40,14 @@ export function rewind(): void {
   run.toLive();
 }
 
+/** Everything that a replay needs on the page, at the middle of the run. */
+export async function replay(): Promise<void> {
+  const { run, show } = window.bench;
+  show(run, 'replay');
+  run.rewind(run.base + Math.floor((run.head - run.base) / 2));
+  for (let frame = 0; frame < 10; frame++) await new Promise(requestAnimationFrame);
+}
+
 /** An empty canvas of the same size, cleared every frame: what any drawing at all costs here. */
 export async function blank(seconds: number): Promise<{ frames: number }> {
   const canvas = document.createElement('canvas');

@@ -1,5 +1,5 @@
 // The tree without the rest of the page: for screenshots of a recorded or generated log, and for measuring what a frame costs.
-// ?log=URL of a recorded log | ?nodes=N of a generated one; ?part=0.5 shows that much of it, ?until=N so many nodes;
+// ?log=URL of a recorded log | ?nodes=N of a generated one; ?part=0.5 shows that much of it, ?until=N so many nodes, ?left=N all but so many events;
 // ?view=tree|outline|both|replay, or none until the harness asks for one.
 
 import { mount, unmount } from 'svelte';
@@ -47,7 +47,8 @@ declare global {
 
 /** How much of the log is there before anything is looked at. */
 function shownOf(all: StoredEvent[]): number {
-  const until = asked.get('until');
+  const [until, left] = [asked.get('until'), asked.get('left')];
+  if (left !== null) return Math.max(0, all.length - Number(left));
   if (until === null) return Math.floor(all.length * Number(asked.get('part') ?? 1));
   let nodes = 0;
   return all.findIndex((event) => event.type === 'tree.node_created' && ++nodes === Number(until)) + 1;

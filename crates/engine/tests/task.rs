@@ -267,7 +267,8 @@ fn the_reflection_request_is_golden() {
     ];
     let (mut play, asked) = sent(errand(None), steps, remember("keep the hours in one document"));
     play.go();
-    for (role, name) in [(Role::AgentStep, "agent_step_request.txt"), (Role::AgentReflection, "reflection_request.txt")] {
+    for (role, name) in [(Role::AgentStep, "agent_step_request.txt"), (Role::AgentReflection, "reflection_request.txt")]
+    {
         let (_, last) = asked.borrow().iter().rfind(|(known, _)| *known == role).cloned().expect("a request");
         play::golden_text(name, &play.whole_text(&last));
     }

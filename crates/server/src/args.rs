@@ -164,12 +164,12 @@ pub struct Follow {
 #[derive(Clone, Debug, Default, Args)]
 pub struct Limits {
     /// Dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<Usd>,
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
     /// Minutes of running time
-    #[arg(long, value_name = "N", value_parser = minutes)]
+    #[arg(long, value_name = "N", value_parser = minutes, allow_negative_numbers = true)]
     pub max_minutes: Option<i64>,
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
@@ -426,6 +426,8 @@ pub struct PruneArgs {
 
 fn age(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "an age such as 90d, 12h or 30m".to_owned();
+    // Longer than anything has been running.
+    const LONGEST_DAYS: u64 = 36_500;
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let count: u64 = text[..split].parse().map_err(|_| wrong())?;
     let seconds = match &text[split..] {
@@ -435,7 +437,8 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
         "s" => 1,
         _ => return Err(wrong()),
     };
-    count.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
+    let age = count.checked_mul(seconds).filter(|seconds| *seconds <= LONGEST_DAYS * 86_400);
+    age.map(std::time::Duration::from_secs).ok_or_else(|| format!("an age of at most {LONGEST_DAYS}d"))
 }
 
 #[derive(Debug, Subcommand)]

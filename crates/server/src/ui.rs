@@ -11,10 +11,12 @@ static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 const HELP: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Pleach</title>\
     <h1>This binary was built without its web page</h1>\
-    <p>Build the page with <code>npm install &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
+    <p>Build the page with <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
     The API and the command line work without it.</p></html>";
 /// The built files' names carry a hash of their content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
+/// A file that is worth packing lies beside its packed self.
+const PACKED: &str = ".gz";
 
 /// The answer for an address that no route of the API has; `None` when the page has nothing there either.
 pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response<Body>> {
@@ -22,12 +24,16 @@ pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Respons
         return None;
     }
     let path = uri.path().trim_start_matches('/');
-    let found = FILES.binary_search_by_key(&path, |(name, _)| name).ok().and_then(|at| FILES.get(at));
-    match found {
-        Some((name, bytes)) if *name != "index.html" => Some(file(name, bytes)),
+    match find(path) {
+        Some(bytes) if path != "index.html" && !path.ends_with(PACKED) => Some(file(path, bytes, headers)),
         _ if is_place(path, headers) => Some(page(headers)),
         _ => None,
     }
+}
+
+fn find(path: &str) -> Option<&'static [u8]> {
+    let at = FILES.binary_search_by_key(&path, |(name, _)| name).ok()?;
+    FILES.get(at).map(|(_, bytes)| *bytes)
 }
 
 /// Places inside the page all get the page; it finds its way by the address. Files that are not there, and programs that
@@ -40,9 +46,48 @@ fn is_place(path: &str, headers: &HeaderMap) -> bool {
 }
 
 fn page(headers: &HeaderMap) -> Response<Body> {
-    let bytes = FILES.iter().find(|(name, _)| *name == "index.html").map_or(HELP.as_bytes(), |(_, bytes)| bytes);
+    let bytes = find("index.html").unwrap_or(HELP.as_bytes());
     static TAG: OnceLock<String> = OnceLock::new();
     let tag = TAG.get_or_init(|| format!("\"{}\"", Hash::of(&[bytes])));
+    let mut response = unless_known(headers, tag, bytes);
+    put(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
+    put(&mut response, header::CACHE_CONTROL, "no-cache");
+    response
+}
+
+/// Its name is its tag: it carries a hash of what is in it.
+fn file(name: &str, bytes: &'static [u8], headers: &HeaderMap) -> Response<Body> {
+    let packed = find(&format!("{name}{PACKED}"));
+    let (body, unpack) = match packed.filter(|_| takes_gzip(headers)) {
+        Some(packed) => (packed, true),
+        None => (bytes, false),
+    };
+    let tag = format!("\"{name}{}\"", if unpack { PACKED } else { "" });
+    let mut response = unless_known(headers, &tag, body);
+    put(&mut response, header::CONTENT_TYPE, content_type(name));
+    put(&mut response, header::CACHE_CONTROL, if name.starts_with("assets/") { FOREVER } else { "no-cache" });
+    if packed.is_some() {
+        put(&mut response, header::VARY, "accept-encoding");
+    }
+    if unpack {
+        put(&mut response, header::CONTENT_ENCODING, "gzip");
+    }
+    response
+}
+
+/// Named, and not refused by a quality of nought.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let mut codings = named.flat_map(|value| value.split(','));
+    codings.any(|coding| {
+        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = quality.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse() == Ok(0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
+
+/// Nothing when they say that they have it.
+fn unless_known(headers: &HeaderMap, tag: &str, bytes: &'static [u8]) -> Response<Body> {
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == tag.as_bytes());
     let mut response = match known {
         true => Response::new(Body::empty()),
@@ -51,18 +96,9 @@ fn page(headers: &HeaderMap) -> Response<Body> {
     if known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
-    put(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
-    put(&mut response, header::CACHE_CONTROL, "no-cache");
     if let Ok(tag) = HeaderValue::from_str(tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
-    response
-}
-
-fn file(name: &str, bytes: &'static [u8]) -> Response<Body> {
-    let mut response = Response::new(Body::from(bytes));
-    put(&mut response, header::CONTENT_TYPE, content_type(name));
-    put(&mut response, header::CACHE_CONTROL, if name.starts_with("assets/") { FOREVER } else { "no-cache" });
     response
 }
 
@@ -98,6 +134,16 @@ mod tests {
         assert_eq!(status("/runs/01a1", "application/json"), None);
         assert_eq!(status("/api/nothing", "text/html"), None);
         assert_eq!(status("/assets/gone-1234.js", "text/html"), None);
+        assert_eq!(status("/assets/gone-1234.js.gz", "*/*"), None);
         assert_eq!(answer(&Method::POST, &"/".parse().unwrap(), &HeaderMap::new()).map(|_| ()), None);
+    }
+
+    #[test]
+    fn a_packed_file_goes_only_to_those_who_can_unpack_it() {
+        let takes = |value: &'static str| {
+            takes_gzip(&HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(value))]))
+        };
+        assert!(takes("gzip") && takes("br, gzip;q=0.5") && takes("GZIP"));
+        assert!(!takes("br") && !takes("gzip;q=0") && !takes("identity") && !takes_gzip(&HeaderMap::new()));
     }
 }

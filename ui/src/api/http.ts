@@ -85,3 +85,9 @@ export function at(path: string, query: Record<string, string | number | boolean
   const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]));
   return pairs.length === 0 ? path : `${path}?${search}`;
 }
+
+/** A part of a list, and where the next part starts. */
+export interface Page<T> {
+  items: T[];
+  next_cursor: string | null;
+}

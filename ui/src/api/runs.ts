@@ -1,7 +1,7 @@
 // Runs: look, start, tell.
 
-import { at, get, post, send } from './http';
-import type { BudgetPatch, Iteration, Kind, Page, Run, Status, Workspace } from './shapes';
+import { at, get, post, send, type Page } from './http';
+import type { Budgets, Iteration, Kind, NewRun, Run, Status, Workspace } from './shapes';
 
 export interface RunQuery {
   q?: string;
@@ -9,21 +9,6 @@ export interface RunQuery {
   kind?: Kind;
   cursor?: string;
   limit?: number;
-}
-
-export interface NewRun {
-  /** Chosen here, so that asking twice makes one run. */
-  id?: string;
-  kind: Kind;
-  objective: string;
-  scope?: Run['scope'];
-  project_ids?: string[];
-  success_criteria?: string[];
-  tools?: string[];
-  budgets?: BudgetPatch;
-  model?: string;
-  agent?: string;
-  max_steps?: number;
 }
 
 const of = (id: string, rest = ''): string => `/api/runs/${encodeURIComponent(id)}${rest}`;
@@ -36,8 +21,8 @@ export const deleteRun = (id: string): Promise<void> => send('DELETE', of(id));
 export const pauseRun = (id: string): Promise<Run> => post(of(id, '/pause'));
 export const resumeRun = (id: string): Promise<Run> => post(of(id, '/resume'));
 export const cancelRun = (id: string): Promise<Run> => post(of(id, '/cancel'));
-export const setBudgets = (id: string, budgets: BudgetPatch): Promise<Run> => send('PATCH', of(id, '/budgets'), budgets);
-export const continueRun = (id: string, budgets: BudgetPatch, message?: string): Promise<Run> =>
+export const setBudgets = (id: string, budgets: Budgets): Promise<Run> => send('PATCH', of(id, '/budgets'), budgets);
+export const continueRun = (id: string, budgets: Budgets, message?: string): Promise<Run> =>
   post(of(id, '/continue'), message === undefined ? { budgets } : { budgets, message });
 export const answer = (id: string, question: string, text: string): Promise<Run> =>
   post(of(id, '/respond'), { answers: [{ question_id: question, text }] });

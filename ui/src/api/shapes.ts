@@ -1,68 +1,196 @@
-// What the server answers: the objects of the HTTP API, field by field as they are sent.
+// What the server takes and gives, made from the shapes it publishes at /openapi.json. Not to be edited:
+// `BLESS=1 cargo test -p server page_types` writes it anew.
 
-import type { Metrics, Question } from '../model/shapes';
+export interface Actor {
+  created_at: string;
+  handle: string;
+  id: string;
+  kind: 'person' | 'subagent';
+  name: string;
+}
 
-// Parts of the run object that the live projection keeps too.
-export type { Metrics, Question };
-
-export type Kind = 'homework' | 'tree' | 'task';
-export type Status = 'queued' | 'running' | 'waiting_on_user' | 'paused' | 'completed' | 'stopped' | 'canceled' | 'failed';
+export interface Artifact {
+  artifact_type: 'document' | 'json' | 'summary' | 'other';
+  content: unknown;
+  created_at: string;
+  document_id: string | null;
+  id: string;
+  is_primary: boolean;
+  json_payload: unknown;
+  label: string;
+  node_id: string;
+  run_id: string;
+}
 
 export interface Budgets {
+  max_bands?: number;
+  max_cost_usd?: number;
+  max_depth?: number;
+  max_iterations?: number;
+  max_nodes?: number;
+  max_parallel?: number;
+  max_replans?: number;
+  max_steps_per_band?: number;
+  max_tokens?: number;
+  max_wall_ms?: number;
+  no_progress_limit?: number;
+  repeat_limit?: number;
+}
+
+export interface Delivery {
+  attempts: number;
+  created_at: string;
+  delivered_at: string | null;
+  due: string;
+  id: string;
+  kind: string;
+  last_error: string | null;
+  last_status: number | null;
+  run_id: string | null;
+  seq: number | null;
+  state: 'due' | 'delivered' | 'failed';
+  webhook_id: string;
+}
+
+export interface Document {
+  content: string;
+  created_at: string;
+  id: string;
+  project_id: string;
+  props: Record<string, unknown>;
+  title: string;
+  type_key: string;
+  updated_at: string;
+  version: number;
+}
+
+export interface Edge {
+  created_at: string;
+  dst: string;
+  id: string;
+  project_id: string;
+  props: Record<string, unknown>;
+  rel: string;
+  src: string;
+}
+
+export interface Entry {
+  created_at: string;
+  document_id: string;
+  key: string;
+  markdown: string;
+  position: number;
+  run_id: string | null;
+  seq: number | null;
+}
+
+export interface Envelope {
+  artifactIds: string[];
+  documentIds: string[];
+  jsonPayload?: unknown;
+  kind: 'json' | 'document' | 'hybrid';
+  primaryArtifactId?: string;
+  scratchpadDocId?: string;
+  scratchpadTail?: string;
+  successAssessment?: { met: boolean; notes?: string; };
+  summary: string;
+}
+
+export interface Event {
+  actor?: { id?: string; kind: string; };
+  hash: string;
+  nodeId?: string;
+  parentNodeId?: string;
+  payload: Record<string, unknown>;
+  runId: string;
+  seq: number;
+  timestamp: string;
+  type: string;
+}
+
+export interface Hit {
+  excerpt: string;
+  id: string;
+  kind: 'document' | 'task' | 'project';
+  project_id: string;
+  title: string;
+}
+
+export interface Holder {
+  drives: 'nothing' | 'some' | 'all';
+  pid: number;
+  url?: string | null;
+  version: string;
+}
+
+export interface Iteration {
+  artifacts: Made | null;
+  ended_at: string | null;
+  iteration: number;
+  metrics: Metrics | null;
+  progress: boolean;
+  run_id: string;
+  started_at: string;
+  status: 'running' | 'completed';
+  summary: string;
+}
+
+export type Kind = 'homework' | 'tree';
+
+export interface Limits {
+  max_bands: number;
   max_cost_usd: number | null;
+  max_depth: number;
+  max_iterations: number;
+  max_nodes: number;
+  max_parallel: number;
+  max_replans: number;
+  max_steps_per_band: number;
   max_tokens: number | null;
   max_wall_ms: number | null;
-  max_iterations: number;
-  max_depth: number;
-  max_nodes: number;
-  max_bands: number;
-  max_steps_per_band: number;
-  max_replans: number;
-  max_parallel: number;
   no_progress_limit: number;
   repeat_limit: number;
 }
-export type Limit = keyof Budgets;
-export type BudgetPatch = Partial<Record<Limit, number>>;
 
-export interface PlanStep {
-  id: string;
-  title: string;
-  status: string;
-  owner?: string;
-  iteration_last_touched?: number;
+export interface Made {
+  created_documents: Named[];
+  created_edges: Named[];
+  created_tasks: Named[];
+  updated_documents: Named[];
+  updated_tasks: Named[];
 }
 
-export interface Run {
-  id: string;
-  kind: Kind;
-  objective: string;
-  scope: 'global' | 'project' | 'multi_project';
-  project_ids: string[];
-  status: Status;
-  activity: string;
-  stop_reason: string | null;
-  stop_detail: string | null;
-  iteration: number;
-  budgets: Budgets;
-  metrics: Metrics;
-  plan: { version: number; steps: PlanStep[] } | null;
-  success_criteria: { id: string; text: string }[];
-  questions: Question[];
-  root_node_id?: string | null;
-  workspace_document_id: string | null;
-  workspace_project_id: string;
-  report: Report | null;
+export interface Metrics {
+  by_model: Record<string, ModelMetrics>;
+  cost_known: boolean;
+  cost_presumed_usd: number;
+  cost_usd: number;
+  llm_calls: number;
+  no_progress_streak: number;
+  running_ms: number;
+  tokens_cached: number;
+  tokens_in: number;
+  tokens_out: number;
+  tokens_presumed: number;
+  tool_calls: number;
+}
+
+export interface Model {
+  context_window: number;
+  max_output: number;
   model: string;
-  warnings: string[];
-  /** Who a task was given to, and how far they may go. */
-  agent?: string;
-  max_steps?: number;
-  created_at: string;
-  started_at: string | null;
-  updated_at: string;
-  ended_at: string | null;
-  last_seq: number;
+  name: string;
+  price?: Record<string, unknown>;
+  profiles: ('fast' | 'balanced' | 'powerful')[];
+  provider: string;
+}
+
+export interface ModelMetrics {
+  cost_usd: number;
+  llm_calls: number;
+  tokens_cached: number;
+  tokens_in: number;
+  tokens_out: number;
 }
 
 export interface Named {
@@ -70,118 +198,304 @@ export interface Named {
   title: string;
 }
 
-export interface Artifacts {
-  created_documents: Named[];
-  updated_documents: Named[];
-  created_tasks: Named[];
-  updated_tasks: Named[];
-  created_edges: Named[];
+export interface NewRun {
+  budgets?: Budgets;
+  id?: string;
+  kind: Kind;
+  model?: string;
+  models?: { balanced?: string; fast?: string; powerful?: string; };
+  objective: string;
+  project_ids?: string[];
+  scope?: Scope;
+  success_criteria?: string[];
+  tools?: string[];
 }
 
-export interface Report {
+export interface NewWebhook {
+  created_at: string;
+  disabled_reason: string | null;
+  id: string;
+  kinds: ('question' | 'waiting' | 'completed' | 'stopped' | 'failed' | 'canceled')[];
+  secret?: string;
+  template: 'standard' | 'slack' | 'discord' | 'ntfy';
+  url: string;
+}
+
+export interface Node {
+  band_index: number;
+  created_at: string;
+  depth: number;
+  ended_at: string | null;
+  error: string | null;
+  generation: number;
+  id: string;
+  message: string | null;
+  metrics: Metrics;
+  ordinal: number;
+  outcome: Outcome | null;
+  own_metrics: Metrics;
+  parent_node_id: string | null;
+  paused: boolean;
+  reason: string;
+  result: Envelope | null;
+  retry_of: string | null;
+  retryable: boolean;
+  role_state: Role;
+  run_id: string;
+  scratchpad_doc_id: string;
+  scratchpad_tail: string;
+  started_at: string | null;
+  status: NodeStatus;
+  step_id: string | null;
+  step_index: number;
+  success_criteria: string[];
   title: string;
-  summary: string;
-  findings: string[];
-  not_done: string[];
-  prose_by?: string;
-  status: string;
-  stop_reason: string | null;
-  stop_detail?: string | null;
-  evidence?: { criterion: string | null; text: string; verified: boolean }[];
-  /** What it made, `doc:<id>` or `task:<id>`. */
-  artifacts?: { ref: string; title: string }[];
-  /** A tree's own envelope: the first document is the main result. */
-  result?: { documentIds?: string[] } | null;
+  updated_at: string;
 }
 
-export interface Page<T> {
-  items: T[];
-  next_cursor: string | null;
+export interface NodeColumns {
+  artifacts: number[];
+  band: number[];
+  cost_usd: number[];
+  count: number;
+  created_ms: number[];
+  depth: number[];
+  ended_ms: (number | null)[];
+  error: (string | null)[];
+  generation: number[];
+  id: string[];
+  in_flight: number[];
+  llm_calls: number[];
+  message: (string | null)[];
+  outcome: (Outcome | null)[];
+  parent: (number | null)[];
+  paused: boolean[];
+  question: (string | null)[];
+  retry_of: (number | null)[];
+  role: Role[];
+  started_ms: (number | null)[];
+  status: NodeStatus[];
+  step: number[];
+  step_id: (string | null)[];
+  title: string[];
+  tokens_in: number[];
+  tokens_out: number[];
+  tool_calls: number[];
+}
+
+export type NodeStatus = 'planning' | 'delegating' | 'executing' | 'waiting' | 'aggregating' | 'blocked' | 'completed' | 'failed' | 'canceled' | 'superseded';
+
+export interface Notification {
+  at: string;
+  body: string;
+  id: string;
+  kind: 'question' | 'waiting' | 'completed' | 'stopped' | 'failed' | 'canceled';
+  owner: string;
+  question_id: string | null;
+  read_at: string | null;
+  run_id: string;
+  seq: number;
+  title: string;
+}
+
+export type Outcome = 'success' | 'partial' | 'no_op';
+
+export interface Plan {
+  steps: PlanStep[];
+  version: number;
+}
+
+export interface PlanStep {
+  id: string;
+  iteration_last_touched: number;
+  owner: Role;
+  status: 'pending' | 'doing' | 'done' | 'blocked';
+  title: string;
+}
+
+export interface PlanVersion {
+  created_at: string;
+  id: string;
+  node_id: string;
+  plan_json: unknown;
+  run_id: string;
+  version: number;
+}
+
+export interface Problem {
+  detail: string;
+  status: number;
+  title: string;
+  type: string;
 }
 
 export interface Project {
+  created_at: string;
+  description: string;
   id: string;
   title: string;
-  description: string;
-  version: number;
-  created_at: string;
   updated_at: string;
+  version: number;
 }
 
-export interface Doc {
+export interface Question {
+  answer: string | null;
+  answered_at: string | null;
+  asked_at: string;
+  deadline_at: string | null;
+  default: string | null;
+  id: string;
+  node_id?: string;
+  options: string[];
+  text: string;
+}
+
+export interface Report {
+  artifacts: { ref: string; title: string; }[];
+  evidence: ({ claimed?: boolean | null; criterion: string; notes?: string | null; text: string; verified?: unknown; })[];
+  findings: string[];
+  iterations?: number;
+  left_out?: number;
+  metrics: Metrics;
+  models: string[];
+  nodes?: Record<string, number>;
+  not_done: string[];
+  objective: string;
+  plan?: Plan;
+  prose_by: 'model' | 'platform';
+  questions: Question[];
+  result?: Envelope | null;
+  status: string;
+  stop_detail: string;
+  stop_reason: string;
+  summary: string;
+  title: string;
+  what_changed?: Made;
+}
+
+export type Role = 'planner' | 'executor';
+
+export interface Run {
+  activity: string;
+  budgets: Limits;
+  created_at: string;
+  ended_at: string | null;
+  head: string;
+  id: string;
+  iteration: number;
+  kind: Kind;
+  last_seq: number;
+  metrics: Metrics;
+  model: string;
+  objective: string;
+  owner: string;
+  plan: Plan | null;
+  project_ids: string[];
+  questions: Question[];
+  report: Report | null;
+  root_node_id?: string;
+  scope: Scope;
+  started_at: string | null;
+  status: Status;
+  stop_detail: string | null;
+  stop_reason: StopReason | null;
+  success_criteria: { id: string; text: string; }[];
+  updated_at: string;
+  warnings: string[];
+  workspace_document_id: string | null;
+  workspace_project_id: string;
+}
+
+export type Scope = 'global' | 'project' | 'multi_project';
+
+export interface Session {
+  actor: Actor;
+  expires_at: string | null;
+  scopes: ('read' | 'run' | 'admin')[];
+}
+
+export interface Snapshot {
+  at: string;
+  iterations: Iteration[];
+  last_seq: number;
+  nodes: NodeColumns | null;
+  run: Run;
+  seq: number;
+  steps: StepColumns | null;
+}
+
+export type Status = 'queued' | 'running' | 'waiting_on_user' | 'paused' | 'completed' | 'stopped' | 'canceled' | 'failed';
+
+export interface StepColumns {
+  band: number[];
+  count: number;
+  node: number[];
+  status: StepStatus[];
+  step: number[];
+  step_id: string[];
+  title: string[];
+}
+
+export type StepStatus = 'pending' | 'running' | 'completed' | 'failed' | 'canceled' | 'superseded' | 'skipped';
+
+export type StopReason = 'completed' | 'budget_cost' | 'budget_tokens' | 'budget_wall_clock' | 'max_iterations' | 'max_steps' | 'no_progress' | 'user_input' | 'canceled' | 'provider_auth' | 'provider_quota' | 'error';
+
+export interface Task {
+  created_at: string;
+  description: string;
   id: string;
   project_id: string;
-  title: string;
-  type_key: string;
-  content: string;
   props: Record<string, unknown>;
-  version: number;
-  created_at: string;
-  updated_at: string;
-}
-
-export interface DocVersion {
-  version: number;
+  state: TaskState;
   title: string;
-  content: string;
-  run_id: string | null;
-  seq: number | null;
-  at: string;
-}
-
-export interface Entry {
-  document_id: string;
-  position: number;
-  key: string;
-  markdown: string;
-  run_id: string | null;
-  seq: number | null;
-  created_at: string;
+  updated_at: string;
+  version: number;
 }
 
 export type TaskState = 'todo' | 'in_progress' | 'blocked' | 'done';
 
-export interface Task {
-  id: string;
-  project_id: string;
-  title: string;
-  description: string;
-  state: TaskState;
-  props: Record<string, unknown>;
-  version: number;
+export interface Token {
+  actor_id: string;
   created_at: string;
-  updated_at: string;
+  expires_at: string | null;
+  id: string;
+  kind: 'token' | 'session' | 'code';
+  name: string;
+  prefix: string;
+  revoked_at: string | null;
+  scopes: ('read' | 'run' | 'admin')[];
+  used_at: string | null;
 }
 
-export interface Edge {
+export interface Tool {
+  class: 'read-only' | 'idempotent' | 'once';
+  description: string;
+  name: string;
+  read: boolean;
+  schema: Record<string, unknown>;
+}
+
+export interface Version {
+  at: string;
+  content: string;
+  run_id: string | null;
+  seq: number | null;
+  title: string;
+  version: number;
+}
+
+export interface Webhook {
+  created_at: string;
+  disabled_reason: string | null;
   id: string;
-  src: string;
-  dst: string;
-  rel: string;
+  kinds: ('question' | 'waiting' | 'completed' | 'stopped' | 'failed' | 'canceled')[];
+  template: 'standard' | 'slack' | 'discord' | 'ntfy';
+  url: string;
 }
 
 export interface Workspace {
-  workspace_document_id: string | null;
-  documents: Doc[];
-  tasks: Task[];
+  documents: Document[];
   edges: Edge[];
-}
-
-export interface Iteration {
-  iteration: number;
-  status: string;
-  summary: string;
-  progress: boolean;
-  metrics: Partial<Metrics>;
-  artifacts: Partial<Artifacts>;
-  started_at: string;
-  ended_at: string | null;
-}
-
-export interface Hit {
-  kind: 'document' | 'task' | 'project';
-  id: string;
-  project_id: string;
-  title: string;
-  excerpt: string;
+  tasks: Task[];
+  workspace_document_id: string | null;
 }

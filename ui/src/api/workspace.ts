@@ -1,15 +1,11 @@
 // Projects, documents, tasks: what runs and people made.
 
-import { at, get, post, send } from './http';
-import type { Doc, DocVersion, Entry, Hit, Project, Task, TaskState } from './shapes';
+import { at, get, post, send, type Page } from './http';
+import type { Document as Doc, Entry, Hit, Project, Task, TaskState, Version } from './shapes';
 
 const doc = (id: string, rest = ''): string => `/api/documents/${encodeURIComponent(id)}${rest}`;
 
-/** Lists come bare or as pages, depending on the route's age; both are read. */
-async function list<T>(path: string): Promise<T[]> {
-  const answer = await get<T[] | { items: T[] }>(path);
-  return Array.isArray(answer) ? answer : answer.items;
-}
+const list = <T>(path: string): Promise<T[]> => get<Page<T>>(path).then((page) => page.items);
 
 export const projects = (): Promise<Project[]> => list('/api/projects');
 export const project = (id: string): Promise<Project> => get(`/api/projects/${encodeURIComponent(id)}`);
@@ -17,7 +13,7 @@ export const createProject = (title: string, description: string): Promise<Proje
 export const documents = (query: { project_id?: string; type_key?: string; run_id?: string; limit?: number }): Promise<Doc[]> =>
   list(at('/api/documents', query));
 export const document = (id: string): Promise<Doc> => get(doc(id));
-export const versions = (id: string): Promise<DocVersion[]> => list(doc(id, '/versions'));
+export const versions = (id: string): Promise<Version[]> => list(doc(id, '/versions'));
 export const entries = (id: string, before?: number, limit = 20): Promise<Entry[]> => list(at(doc(id, '/entries'), { before, limit }));
 export const createDocument = (body: { title: string; content: string; project_id: string }): Promise<Doc> => post('/api/documents', body);
 export const saveDocument = (id: string, version: number, change: { title?: string; content?: string }): Promise<Doc> =>

@@ -1,7 +1,7 @@
 // What the tab says while it is not looked at: title, favicon, and a desktop notification for those who asked for them.
 
 import { headline, plural } from '../parts/words';
-import type { Notice } from './live.svelte';
+import type { Notification as Notice } from '../api/shapes';
 import { router } from './router.svelte';
 import { shelf } from './shelf.svelte';
 

@@ -1,20 +1,19 @@
 // Notifications that were stored for this person, newest first.
 
-import { at, get, post, Problem } from '../api/http';
-import type { Page } from '../api/shapes';
-import type { Notice } from './live.svelte';
+import { at, get, post, Problem, type Page } from '../api/http';
+import type { Notification } from '../api/shapes';
 
 const MOST = 200;
 
 class Inbox {
-  notices = $state.raw<Notice[]>([]);
+  notices = $state.raw<Notification[]>([]);
   loaded = $state(false);
   problem = $state.raw<Problem | null>(null);
   unread = $derived(this.notices.filter((notice) => !notice.read_at).length);
 
   async load(): Promise<void> {
     try {
-      this.notices = (await get<Page<Notice>>(at('/api/notifications', { limit: MOST }))).items;
+      this.notices = (await get<Page<Notification>>(at('/api/notifications', { limit: MOST }))).items;
       this.loaded = true;
       this.problem = null;
     } catch (error) {
@@ -22,7 +21,7 @@ class Inbox {
     }
   }
 
-  take(notice: Notice): void {
+  take(notice: Notification): void {
     const known = this.notices.some((other) => other.run_id === notice.run_id && other.seq === notice.seq);
     if (!known) this.notices = [notice, ...this.notices].slice(0, MOST);
   }

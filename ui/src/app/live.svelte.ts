@@ -1,19 +1,8 @@
 // The one stream of this tab. Whoever follows a run says how far it has read, so a broken connection resumes at exactly the next event.
 
 import { ask, Problem } from '../api/http';
-import type { Run } from '../api/shapes';
+import type { Notification, Run } from '../api/shapes';
 import { readStream, type Message } from '../api/sse';
-
-export interface Notice {
-  run_id: string;
-  seq: number;
-  kind: string;
-  title: string;
-  body: string;
-  question_id: string | null;
-  at: string;
-  read_at?: string | null;
-}
 
 export interface Delta {
   run_id: string;
@@ -40,7 +29,7 @@ class Live {
   asOf = $state(Date.now());
   onrun: (run: Run) => void = () => {};
   ongone: (id: string) => void = () => {};
-  onnotice: (notice: Notice) => void = () => {};
+  onnotice: (notice: Notification) => void = () => {};
   /** After every connection: what has no cursor of its own is read again. */
   onconnect: () => void = () => {};
 
@@ -132,7 +121,7 @@ class Live {
       case 'run_deleted':
         return this.ongone(String(data.id));
       case 'notification':
-        return this.onnotice(data as unknown as Notice);
+        return this.onnotice(data as unknown as Notification);
       case 'delta':
         for (const follower of this.followers) if (follower.run === data.run_id) follower.delta?.(data as unknown as Delta);
         return;

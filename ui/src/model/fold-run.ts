@@ -2,6 +2,7 @@
 
 import { micros } from './charges';
 import { NONE } from './nodes';
+import type { Status, StopReason } from '../api/shapes';
 import type { Question, StoredEvent } from './shapes';
 import { BACKING_OFF, F, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
 
@@ -147,7 +148,7 @@ function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
   return old < 0 ? list : list.toSpliced(old, 1);
 }
 
-function ended(state: State, status: string, reason: string, detail: string | undefined, event: StoredEvent): void {
+function ended(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
   state.say('status', status);
   state.mark(F.paused, 0);
   state.say('stopReason', reason);

@@ -1,6 +1,7 @@
 // The nodes of a tree run: columns, the links that make them a tree, and sums over subtrees that follow every change
 // by themselves, in whichever direction time moves. It knows nothing of events.
 
+import type { Outcome } from '../api/shapes';
 import { Numbers, Values } from './columns';
 import type { Journal } from './journal';
 import { BLOCKED, FAILED, isTerminal, NODE_STATUSES, NOWHERE } from './words';
@@ -25,7 +26,7 @@ export class Nodes {
   readonly title = new Values<string>('');
   readonly stepId = new Values<string | null>(null);
   readonly message = new Values<string | null>(null);
-  readonly outcome = new Values<string | null>(null);
+  readonly outcome = new Values<Outcome | null>(null);
   readonly error = new Values<string | null>(null);
   readonly question = new Values<string | null>(null);
   readonly pad = new Values<string | null>(null);

@@ -3,9 +3,10 @@
 import { metricsOf } from './charges';
 
 import { NONE } from './nodes';
+import type { NodeStatus } from '../api/shapes';
 import type { Metrics, NodeColumns, NodeRow, RunRow, Snapshot, StepColumns, StepRow } from './shapes';
 import { F, type State, UNKNOWN } from './state';
-import { isActive, isTerminal, NODE_STATUSES, type NodeStatus, ROLES, STEP_STATUSES } from './words';
+import { isActive, isTerminal, NODE_STATUSES, ROLES, STEP_STATUSES } from './words';
 
 export interface Stats {
   nodes: number;

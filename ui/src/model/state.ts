@@ -5,7 +5,8 @@ import { Charges } from './charges';
 import { Names, Numbers, Series, Values } from './columns';
 import { Journal } from './journal';
 import { Nodes } from './nodes';
-import type { ArtifactRow, IterationRow, MessageRow, PlanStep, Question, StoredEvent } from './shapes';
+import type { Kind, Limits, Plan, Report, Scope, Status, StopReason } from '../api/shapes';
+import type { ArtifactRow, IterationRow, MessageRow, Question, StoredEvent } from './shapes';
 import { Steps } from './steps';
 
 /** Numbers of the run itself, by place in one column. */
@@ -24,13 +25,13 @@ export const F = {
 
 /** Values of the run itself. */
 export interface Words {
-  status: string;
-  stopReason: string | null;
+  status: Status;
+  stopReason: StopReason | null;
   stopDetail: string | null;
-  budgets: Record<string, number | null>;
+  budgets: Limits;
   questions: readonly Question[];
-  plan: { version: number; steps: PlanStep[] } | null;
-  report: unknown;
+  plan: Plan | null;
+  report: Report | null;
   providerWait: unknown;
   workspaceDocument: string | null;
   iterations: readonly IterationRow[];
@@ -86,7 +87,8 @@ const INITIAL: Words = {
   status: 'queued',
   stopReason: null,
   stopDetail: null,
-  budgets: {},
+  // A log's first event sets them all; before it there is no run to limit.
+  budgets: {} as Limits,
   questions: [],
   plan: null,
   report: null,
@@ -154,7 +156,7 @@ export class State {
   }
 
   /** The status people see: the pause is a flag beside what the run would be doing. */
-  status(): string {
+  status(): Status {
     const status = this.word('status');
     return this.figure(F.paused) && !isOver(status) ? 'paused' : status;
   }
@@ -162,9 +164,9 @@ export class State {
 
 export interface Brief {
   id: string;
-  kind: string;
+  kind: Kind;
   objective: string;
-  scope: string;
+  scope: Scope;
   projectIds: string[];
   successCriteria: { id: string; text: string }[];
   model: string;

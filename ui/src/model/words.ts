@@ -1,5 +1,7 @@
 // The fixed words of the protocol as small numbers, and what they mean to someone who looks.
 
+import type { NodeStatus, Outcome, Role, StepStatus } from '../api/shapes';
+
 export const NODE_STATUSES = [
   'planning',
   'delegating',
@@ -11,8 +13,7 @@ export const NODE_STATUSES = [
   'failed',
   'canceled',
   'superseded',
-] as const;
-export type NodeStatus = (typeof NODE_STATUSES)[number];
+] as const satisfies readonly NodeStatus[];
 
 /** A node that is not there (yet, or any more). */
 export const NOWHERE = 255;
@@ -59,15 +60,21 @@ export function isTentative(status: number): boolean {
   return status <= 1;
 }
 
-export const ROLES = ['planner', 'executor'] as const;
-export type Role = (typeof ROLES)[number];
+export const ROLES = ['planner', 'executor'] as const satisfies readonly Role[];
 
-export const STEP_STATUSES = ['pending', 'running', 'completed', 'failed', 'canceled', 'superseded', 'skipped'] as const;
-export type StepStatus = (typeof STEP_STATUSES)[number];
+export const STEP_STATUSES = ['pending', 'running', 'completed', 'failed', 'canceled', 'superseded', 'skipped'] as const satisfies readonly StepStatus[];
 export const STEP_PENDING = 0;
 export const STEP_COMPLETED = 2;
 
-export const OUTCOMES = ['success', 'partial', 'no_op'] as const;
+export const OUTCOMES = ['success', 'partial', 'no_op'] as const satisfies readonly Outcome[];
+
+/** Words the server has and these lists lack: there must be none. */
+export type Forgotten =
+  | Exclude<NodeStatus, (typeof NODE_STATUSES)[number]>
+  | Exclude<Role, (typeof ROLES)[number]>
+  | Exclude<StepStatus, (typeof STEP_STATUSES)[number]>
+  | Exclude<Outcome, (typeof OUTCOMES)[number]>;
+export const FORGOTTEN: Forgotten[] extends never[] ? 'none' : never = 'none';
 
 /** The number of a word in its list; the given number for a word this page does not know. */
 export function numberOf(list: readonly string[], word: unknown, unknown: number): number {

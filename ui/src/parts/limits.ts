@@ -1,7 +1,9 @@
 // The limits of a run: what each means, how much of it is used, and presets for people who do not want to think about twelve numbers.
 
-import type { Budgets, Kind, Limit, Run } from '../api/shapes';
+import type { Kind, Limits, Run } from '../api/shapes';
 import { count, duration, money, tokens } from './words';
+
+export type Limit = keyof Limits;
 
 export interface LimitWords {
   key: Limit;
@@ -16,7 +18,7 @@ export interface LimitWords {
   kinds: Kind[];
 }
 
-const ALL: Kind[] = ['homework', 'tree', 'task'];
+const ALL: Kind[] = ['homework', 'tree'];
 const whole = { scale: 1, unit: '', step: '1', show: (value: number) => String(value) };
 
 export const LIMITS: LimitWords[] = [
@@ -38,7 +40,7 @@ export const limitsOf = (kind: Kind): LimitWords[] => LIMITS.filter((limit) => l
 
 export type Preset = 'small' | 'normal' | 'large';
 
-export const PRESETS: Record<Preset, { words: string; budgets: Budgets }> = {
+export const PRESETS: Record<Preset, { words: string; budgets: Limits }> = {
   small: {
     words: 'up to $0.50 and 10 minutes',
     budgets: { max_cost_usd: 0.5, max_tokens: null, max_wall_ms: 600_000, max_iterations: 6, max_depth: 2, max_nodes: 12, max_bands: 2, max_steps_per_band: 3, max_replans: 1, max_parallel: 2, no_progress_limit: 3, repeat_limit: 2 },

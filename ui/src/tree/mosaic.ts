@@ -10,21 +10,32 @@ const LARGEST = 12;
 const SMALLEST = 2;
 const BLOCK_GAP = 3;
 
+/** A colour as it lies in the memory of a picture. */
+type Pixel = number;
+
 export class Mosaic {
   size = LARGEST;
   private perRow = 1;
+  private readonly picture: ImageData;
+  private readonly pixels: Uint32Array;
+  private colours = new Map<string, Pixel>();
   private x = new Float32Array(0);
   private y = new Float32Array(0);
   private count = 0;
 
   constructor(
     private readonly context: CanvasRenderingContext2D,
-    private width: number,
-    private height: number,
-  ) {}
+    private readonly width: number,
+    private readonly height: number,
+    /** Pixels of the screen for one of these. */
+    private readonly ratio: number,
+  ) {
+    this.picture = context.createImageData(width * ratio, height * ratio);
+    this.pixels = new Uint32Array(this.picture.data.buffer);
+  }
 
-  resize(width: number, height: number): void {
-    [this.width, this.height] = [width, height];
+  recolour(): void {
+    this.colours.clear();
   }
 
   /** Give every node its square: the largest squares with which all blocks fit. */
@@ -47,22 +58,41 @@ export class Mosaic {
     }
   }
 
-  paint(nodes: Nodes, palette: Palette, selected: number): void {
-    this.context.fillStyle = palette.surface;
-    this.context.fillRect(0, 0, this.width, this.height);
+  /** Squares are set in memory and shown at once: ten thousand of them cost what a few strokes on the canvas would. */
+  paint(nodes: Nodes, palette: Palette): void {
+    this.pixels.fill(this.pixel(palette.surface));
     for (let node = 0; node < Math.min(this.count, nodes.count); node++) this.square(nodes, palette, node);
-    if (selected === NONE || selected >= this.count) return;
-    this.context.strokeStyle = palette.ink;
-    this.context.lineWidth = 2;
-    this.context.strokeRect(this.x[selected] - 1, this.y[selected] - 1, this.size + 1, this.size + 1);
   }
 
   /** One node changed what it does. */
   square(nodes: Nodes, palette: Palette, node: number): void {
     if (node >= this.count || node >= nodes.count) return;
-    const gap = this.size > 4 ? 1 : 0;
-    this.context.fillStyle = palette.mood[moodOf(nodes.status.get(node))];
-    this.context.fillRect(this.x[node], this.y[node], this.size - gap, this.size - gap);
+    const { ratio, pixels } = this;
+    const colour = this.pixel(palette.mood[moodOf(nodes.status.get(node))]);
+    const size = (this.size - (this.size > 4 ? 1 : 0)) * ratio;
+    const row = this.width * ratio;
+    const start = this.y[node] * ratio * row + this.x[node] * ratio;
+    if (this.y[node] + this.size > this.height) return;
+    for (let line = 0; line < size; line++) pixels.fill(colour, start + line * row, start + line * row + size);
+  }
+
+  show(palette: Palette, selected: number): void {
+    this.context.putImageData(this.picture, 0, 0);
+    if (selected === NONE || selected >= this.count) return;
+    const { context, ratio } = this;
+    context.strokeStyle = palette.ink;
+    context.lineWidth = 2 * ratio;
+    context.strokeRect((this.x[selected] - 1) * ratio, (this.y[selected] - 1) * ratio, (this.size + 1) * ratio, (this.size + 1) * ratio);
+  }
+
+  private pixel(colour: string): Pixel {
+    const known = this.colours.get(colour);
+    if (known !== undefined) return known;
+    this.context.fillStyle = colour;
+    this.context.fillRect(0, 0, 1, 1);
+    const [pixel] = new Uint32Array(this.context.getImageData(0, 0, 1, 1).data.buffer);
+    this.colours.set(colour, pixel);
+    return pixel;
   }
 
   at(x: number, y: number): number {

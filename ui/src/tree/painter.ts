@@ -5,13 +5,15 @@ import { moodOf } from '../model/words';
 import type { Camera } from './camera';
 import { Faces } from './faces';
 import type { Extra, Folding } from './folding';
-import { CARD_HEIGHT, CARD_WIDTH, COLUMN } from './measures';
+import { CARD_HEIGHT, CARD_WIDTH } from './measures';
 import type { Palette } from './palette';
 import { Prints } from './prints';
 import { detailAt, heightOf, type Placed, pulses, type Scene } from './scene';
 
 const RADIUS = 9;
 const PULSE_MS = 1600;
+/** How round an edge turns. */
+const TURN = 8;
 
 export interface Look {
   selected: number;
@@ -85,26 +87,45 @@ export class Painter {
   private paintEdges(scene: Scene, zoom: number): void {
     const { context, palette } = this;
     context.lineWidth = Math.max(1.25, 1 / zoom);
-    context.strokeStyle = palette.lineStrong;
-    context.globalAlpha = 0.5;
-    this.strokeEdges(scene.edges, zoom);
-    if (scene.plannedEdges.length > 0) {
-      context.setLineDash([2, 4]);
-      this.strokeEdges(scene.plannedEdges, zoom);
-      context.setLineDash([]);
-    }
-    context.globalAlpha = 1;
+    context.strokeStyle = context.fillStyle = palette.branch;
+    this.paintBranches(scene.edges, context.lineWidth);
+    if (scene.plannedEdges.length === 0) return;
+    context.setLineDash([2, 4]);
+    this.strokeBranches(scene.plannedEdges);
+    context.setLineDash([]);
   }
 
-  private strokeEdges(edges: readonly number[], zoom: number): void {
+  /** Straight pieces are filled and only the corners stroked: long curves are the dearest lines there are. */
+  private paintBranches(edges: readonly number[], width: number): void {
     const { context } = this;
-    const bend = (COLUMN - CARD_WIDTH) / 2;
+    const half = width / 2;
     context.beginPath();
     for (let at = 0; at < edges.length; at += 4) {
       const [x, y, toX, toY] = [edges[at], edges[at + 1], edges[at + 2], edges[at + 3]];
-      context.moveTo(x, y);
-      if (zoom < 0.12 || y === toY) context.lineTo(toX, toY);
-      else context.bezierCurveTo(x + bend, y, toX - bend, toY, toX, toY);
+      const middle = (x + toX) / 2;
+      const turn = Math.min(TURN, Math.abs(toY - y) / 2);
+      const way = Math.sign(toY - y) * turn;
+      context.fillRect(x, y - half, middle - turn - x, width);
+      context.fillRect(middle + turn, toY - half, toX - middle - turn, width);
+      if (turn === 0) continue;
+      context.fillRect(middle - half, Math.min(y, toY) + turn, width, Math.abs(toY - y) - 2 * turn);
+      context.moveTo(middle - turn, y);
+      context.quadraticCurveTo(middle, y, middle, y + way);
+      context.moveTo(middle, toY - way);
+      context.quadraticCurveTo(middle, toY, middle + turn, toY);
+    }
+    context.stroke();
+  }
+
+  private strokeBranches(edges: readonly number[]): void {
+    const { context } = this;
+    context.beginPath();
+    for (let at = 0; at < edges.length; at += 4) {
+      const middle = (edges[at] + edges[at + 2]) / 2;
+      context.moveTo(edges[at], edges[at + 1]);
+      context.lineTo(middle, edges[at + 1]);
+      context.lineTo(middle, edges[at + 3]);
+      context.lineTo(edges[at + 2], edges[at + 3]);
     }
     context.stroke();
   }
@@ -112,16 +133,10 @@ export class Painter {
   private paintFaces(scene: Scene, near: boolean, scale: number, left: number, top: number, look: Look): void {
     const { context } = this;
     for (const placed of scene.cards) if (typeof placed.entry === 'number') this.paintMoment(placed, placed.entry, look);
-    if (this.prints.begin(scale, look.now)) {
-      context.setTransform(1, 0, 0, 1, 0, 0);
-      for (const { entry, x, y } of scene.cards) {
-        this.prints.put(context, entry, near, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
-      }
-      return;
-    }
+    this.prints.begin(scale, near, look.now);
+    context.setTransform(1, 0, 0, 1, 0, 0);
     for (const { entry, x, y } of scene.cards) {
-      context.setTransform(scale, 0, 0, scale, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
-      this.faces.draw(context, entry, near, look.now);
+      this.prints.put(context, entry, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
     }
   }
 

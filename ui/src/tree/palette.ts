@@ -16,6 +16,8 @@ export interface Palette {
   surface: string;
   line: string;
   lineStrong: string;
+  /** Between parent and child. */
+  branch: string;
   ink: string;
   inkSoft: string;
   accent: string;
@@ -33,6 +35,7 @@ export function readPalette(element: Element): Palette {
     surface: token('surface'),
     line: token('line'),
     lineStrong: token('line-strong'),
+    branch: token('branch'),
     ink: token('ink'),
     inkSoft: token('ink-soft'),
     accent: token('accent'),

@@ -1,5 +1,5 @@
 // Finished pictures of faces. Writing is the dearest thing a canvas does; a face that has not changed is copied instead of drawn again.
-// A print belongs to one zoom: while the zoom changes, faces are drawn directly.
+// While the zoom changes, pictures made for another zoom are stretched; when it stays they are made anew, a few in each frame.
 
 import type { Faces } from './faces';
 import { PILE } from './faces';
@@ -10,41 +10,48 @@ import { CARD_HEIGHT, CARD_WIDTH } from './measures';
 const EDGE = 2;
 const MOST = 240;
 /** Changed faces made anew in one frame; the others are a few frames late, which nobody sees. */
-const RENEWED = 3;
+const RENEWED = 2;
+/** Faces seen for the first time that get a picture in one frame; the others are drawn directly until their turn comes. */
+const MADE = 6;
+/** A picture stretched further than this is worse than a late one. */
+const STRETCH = 1.7;
 
 interface Print {
   key: string;
   /** The second in which the key was last looked at: durations change. */
   second: number;
   picture: ImageBitmap;
+  /** The zoom it was made for. */
+  scale: number;
   used: number;
 }
 
 export class Prints {
   private readonly prints = new Map<Entry, Print>();
   private scale = 0;
+  private near = true;
+  private settled = false;
   private turn = 0;
   private second = 0;
   private renewed = 0;
+  private made = 0;
   private readonly table = new OffscreenCanvas(1, 1);
 
   constructor(private readonly faces: Faces) {}
 
-  /** A new frame. Returns whether prints of this scale are worth making: only when it stays. */
-  begin(scale: number, now: number): boolean {
+  begin(scale: number, near: boolean, now: number): void {
     this.turn++;
-    this.renewed = 0;
+    this.renewed = this.made = 0;
     this.second = Math.floor(now / 1000);
+    this.settled = scale === this.scale;
     if (this.prints.size > MOST) this.forgetUnused();
-    if (scale === this.scale) return true;
-    this.clear();
-    this.scale = scale;
-    return false;
+    if (near !== this.near) this.clear();
+    [this.scale, this.near] = [scale, near];
   }
 
-  /** Some faces are older than what they show. */
+  /** Some faces are older than what they show, or have no picture yet. */
   get late(): boolean {
-    return this.renewed >= RENEWED;
+    return !this.settled || this.renewed >= RENEWED || this.made >= MADE;
   }
 
   clear(): void {
@@ -59,33 +66,53 @@ export class Prints {
   }
 
   /** Put the face of a card at a point of the screen, in device pixels. */
-  put(context: CanvasRenderingContext2D, entry: Entry, near: boolean, now: number, x: number, y: number): void {
+  put(context: CanvasRenderingContext2D, entry: Entry, now: number, x: number, y: number): void {
     let print = this.prints.get(entry);
-    if (print === undefined || print.second !== this.second || typeof entry !== 'number') print = this.renew(entry, print, near, now);
+    if (print === undefined || print.second !== this.second || typeof entry !== 'number' || this.isWorn(print)) print = this.renew(entry, print, now);
+    if (print === undefined) return this.drawDirectly(context, entry, now, x, y);
     print.used = this.turn;
+    const [left, top] = [x - EDGE * this.scale, y - EDGE * this.scale];
+    const stretch = this.scale / print.scale;
     // Whole pixels: a picture between them would be blurred, and cost more.
-    context.drawImage(print.picture, Math.round(x - EDGE * this.scale), Math.round(y - EDGE * this.scale));
+    if (stretch === 1) context.drawImage(print.picture, Math.round(left), Math.round(top));
+    else context.drawImage(print.picture, left, top, print.picture.width * stretch, print.picture.height * stretch);
   }
 
-  private renew(entry: Entry, print: Print | undefined, near: boolean, now: number): Print {
-    const key = this.faces.key(entry, near, now);
-    if (print !== undefined && print.key === key) print.second = this.second;
-    if (print !== undefined && (print.key === key || this.renewed >= RENEWED)) return print;
-    if (print !== undefined) this.renewed++;
-    print?.picture.close();
-    const fresh = { key, second: this.second, picture: this.make(entry, near, now), used: this.turn };
+  private isWorn(print: Print): boolean {
+    const stretch = this.scale / print.scale;
+    return this.settled ? stretch !== 1 : stretch > STRETCH || stretch < 1 / STRETCH;
+  }
+
+  private renew(entry: Entry, print: Print | undefined, now: number): Print | undefined {
+    if (print === undefined && this.made >= MADE) return undefined;
+    const key = this.faces.key(entry, this.near, now);
+    if (print !== undefined) {
+      if (print.key === key) print.second = this.second;
+      if ((print.key === key && !this.isWorn(print)) || this.renewed >= RENEWED) return print;
+      this.renewed++;
+      print.picture.close();
+    } else {
+      this.made++;
+    }
+    const fresh = { key, second: this.second, picture: this.make(entry, now), scale: this.scale, used: this.turn };
     this.prints.set(entry, fresh);
     return fresh;
   }
 
-  private make(entry: Entry, near: boolean, now: number): ImageBitmap {
+  private make(entry: Entry, now: number): ImageBitmap {
     const { table, scale } = this;
     table.width = Math.ceil((CARD_WIDTH + 2 * EDGE + PILE) * scale);
     table.height = Math.ceil((CARD_HEIGHT + 2 * EDGE + PILE) * scale);
     const context = table.getContext('2d')!;
     context.setTransform(scale, 0, 0, scale, EDGE * scale, EDGE * scale);
-    this.faces.draw(context, entry, near, now);
+    this.faces.draw(context, entry, this.near, now);
     return table.transferToImageBitmap();
+  }
+
+  private drawDirectly(context: CanvasRenderingContext2D, entry: Entry, now: number, x: number, y: number): void {
+    context.setTransform(this.scale, 0, 0, this.scale, x, y);
+    this.faces.draw(context, entry, this.near, now);
+    context.setTransform(1, 0, 0, 1, 0, 0);
   }
 
   private forgetUnused(): void {

@@ -98,12 +98,15 @@ export class Scene {
   }
 
   private children(node: number, x: number, y: number, view: Box, stack: number[], ys: number[]): void {
-    const right = x + CARD_WIDTH;
+    const beside = x + COLUMN >= view.left;
+    // Of those that go out of the picture the nearest stands for all: they would cover each other.
+    let [above, below] = [-Infinity, Infinity];
     for (const entry of this.folding.entries(node)) {
       const isNode = typeof entry === 'number';
       const itsY = y + (isNode ? this.motion.offset(entry) : this.motion.offsetOf(entry));
-      const seen = Math.max(y, itsY) >= view.top && Math.min(y, itsY) <= view.bottom && x + COLUMN >= view.left;
-      if (seen) (isNode || entry.kind === 'stub' ? this.edges : this.plannedEdges).push(right, y, x + COLUMN, itsY);
+      if (itsY < view.top) above = Math.max(above, itsY);
+      else if (itsY > view.bottom) below = Math.min(below, itsY);
+      else if (beside) (isNode || entry.kind === 'stub' ? this.edges : this.plannedEdges).push(x + CARD_WIDTH, y, x + COLUMN, itsY);
       if (isNode) {
         stack.push(entry);
         ys.push(itsY);
@@ -111,6 +114,8 @@ export class Scene {
         this.cards.push({ entry, x: x + COLUMN, y: itsY });
       }
     }
+    if (beside && y >= view.top && above > -Infinity) this.edges.push(x + CARD_WIDTH, y, x + COLUMN, above);
+    if (beside && y <= view.bottom && below < Infinity) this.edges.push(x + CARD_WIDTH, y, x + COLUMN, below);
   }
 
   private bar(node: number, x: number, y: number, thin: number): void {

@@ -117,14 +117,30 @@ impl Gateway {
 
     /// The model to use when nobody chose one: the only one there is, or an error that names three.
     pub async fn only_model(&self, provider: &str) -> Result<String, ConfigError> {
-        let kind = self.providers().find(|(name, _)| *name == provider).map(|(_, kind)| kind);
-        let listed = self.list_models(provider).await.unwrap_or_default();
+        let Some((_, kind)) = self.providers().find(|(name, _)| *name == provider) else {
+            let known: Vec<String> =
+                self.providers().map(|(name, kind)| format!("{name}/{}", examples(kind)[0])).collect();
+            return Err(ConfigError(format!(
+                "{provider:?} names no provider that is set up; a model is provider/model, e.g. {}",
+                known.join(", ")
+            )));
+        };
+        let listed = match self.list_models(provider).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                return Err(ConfigError(format!(
+                    "provider {provider:?} does not say which models it has: {}; name one, e.g. {provider}/{}",
+                    error.message,
+                    examples(kind)[0]
+                )));
+            }
+        };
         if let [only] = &listed[..] {
             return Ok(only.clone());
         }
         let mut named: Vec<String> = listed.into_iter().take(3).collect();
         if named.is_empty() {
-            named = kind.map(examples).into_iter().flatten().map(str::to_owned).collect();
+            named = examples(kind).map(str::to_owned).to_vec();
         }
         let choices: Vec<String> = named.iter().map(|model| format!("{provider}/{model}")).collect();
         Err(ConfigError(format!(

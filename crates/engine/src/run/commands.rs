@@ -23,6 +23,11 @@ pub enum Command {
         question: Option<QuestionId>,
         text: String,
     },
+    /// Several answers and limits, all of them or none.
+    Respond {
+        answers: Vec<Reply>,
+        budgets: BudgetPatch,
+    },
     Say {
         text: String,
         node: Option<NodeId>,
@@ -49,6 +54,13 @@ pub enum Command {
     },
 }
 
+/// Without a question: the only open one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    pub question: Option<QuestionId>,
+    pub text: String,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeOrder {
@@ -73,7 +85,10 @@ impl Run {
     /// Decide a command: facts in the draft, or a refusal and no change.
     pub fn command(&mut self, command: Command, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match command {
-            Command::Answer { question, text } => self.answer(question, text, actor, now),
+            Command::Answer { question, text } => {
+                self.respond(vec![Reply { question, text }], &BudgetPatch::default(), actor, now)
+            }
+            Command::Respond { answers, budgets } => self.respond(answers, &budgets, actor, now),
             Command::Say { text, node, lane } => self.say(text, node, lane, actor, now),
             Command::Pause => self.pause(actor, now),
             Command::Resume => self.resume(actor, now),
@@ -85,43 +100,64 @@ impl Run {
         }
     }
 
-    fn answer(
+    /// Everything is looked at before anything is recorded. Limits first, so that an answer finds the room it was given.
+    fn respond(
         &mut self,
-        question: Option<QuestionId>,
-        text: String,
+        answers: Vec<Reply>,
+        budgets: &BudgetPatch,
         actor: Actor,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        if text.trim().is_empty() {
-            return refuse("empty_answer", "the answer is empty; the question stays open");
+        let mut meant: Vec<(QuestionId, String)> = Vec::new();
+        for reply in answers {
+            let question = self.question_of(&reply)?;
+            if meant.iter().any(|(known, _)| *known == question) {
+                return refuse(
+                    "answered_twice",
+                    format!("question {question} is answered twice; nothing was recorded"),
+                );
+            }
+            meant.push((question, reply.text));
         }
-        let open: Vec<QuestionId> = self.shared.open_questions().map(|question| question.id).collect();
-        let question_id = match (question, open.as_slice()) {
-            (Some(id), _) => id,
-            (None, [only]) => *only,
-            (None, []) => return refuse("no_open_question", format!("run {} has no open question", self.shared.id)),
-            (None, _) => return refuse("several_questions", self.list_questions()),
-        };
-        let Some(known) = self.shared.questions.iter().find(|known| known.id == question_id) else {
-            return refuse("unknown_question", format!("run {} has no question {question_id}", self.shared.id));
-        };
-        if let Some(answer) = &known.answer {
-            return refuse("already_answered", format!("question {question_id} was already answered: {answer}"));
-        }
-        if self.shared.status().is_terminal() {
-            return refuse(
-                "run_ended",
-                format!(
-                    "run {} is {}; its question can no longer be answered",
-                    self.shared.id,
-                    self.shared.status().name()
-                ),
-            );
+        if *budgets != BudgetPatch::default() {
+            self.set_budgets(budgets, actor, now)?;
         }
         let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
-        self.emit(Answered { question_id, text, by }, actor, now);
+        for (question_id, text) in meant {
+            self.emit(Answered { question_id, text, by }, actor, now);
+        }
         self.resume_if_answered(now);
         Ok(())
+    }
+
+    /// The open question that a reply is for.
+    fn question_of(&self, reply: &Reply) -> Result<QuestionId, Refusal> {
+        let shared = &self.shared;
+        if reply.text.trim().is_empty() {
+            return refuse("empty_answer", "the answer is empty; the question stays open");
+        }
+        if let Some(asked) = reply.question {
+            let Some(known) = shared.questions.iter().find(|known| known.id == asked) else {
+                return refuse("question_not_found", format!("run {} has no question {asked}", shared.id));
+            };
+            if let Some(answer) = &known.answer {
+                return refuse("already_answered", format!("question {asked} was already answered: {answer}"));
+            }
+        }
+        if shared.status().is_terminal() {
+            let status = shared.status().name();
+            return refuse(
+                "run_ended",
+                format!("run {} is {status}; its questions can no longer be answered", shared.id),
+            );
+        }
+        let mut open = shared.open_questions();
+        match (reply.question, open.next(), open.next()) {
+            (Some(asked), _, _) => Ok(asked),
+            (None, Some(only), None) => Ok(only.id),
+            (None, None, _) => refuse("no_open_question", format!("run {} has no open question", shared.id)),
+            (None, Some(_), Some(_)) => refuse("several_questions", self.list_questions()),
+        }
     }
 
     fn list_questions(&self) -> String {
@@ -325,17 +361,18 @@ impl Run {
         let shared = &self.shared;
         let id = shared.id;
         let least = least_call(&shared.brief.models);
-        if shared.status() == Status::Stopped && self.iteration() >= budgets.max_iterations {
+        let used = self.iteration();
+        if shared.status() == Status::Stopped && used >= budgets.max_iterations {
             return Some(format!(
-                "run {id} has used its {} iterations: raise --max-iterations above {}",
+                "run {id} has used {used} iterations and max_iterations is {}: pleach extend {id} --max-iterations {}",
                 budgets.max_iterations,
-                self.iteration()
+                used + 1
             ));
         }
         if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
-            let minutes = shared.metrics.running_ms / 60_000 + 1;
+            let minutes = shared.metrics.running_ms / 60_000 + 2;
             return Some(format!(
-                "run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}",
+                "run {id} has worked for {} ms and max_wall_ms is {}: pleach extend {id} --max-minutes {minutes}",
                 shared.metrics.running_ms,
                 budgets.max_wall_ms.unwrap_or_default()
             ));
@@ -346,7 +383,7 @@ impl Run {
                 let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
                 let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
                 Some(format!(
-                    "run {id} has spent {} and {} tokens; one more call and the report need --max-cost {:.4} and --max-tokens {tokens} at least",
+                    "run {id} has spent {} and {} tokens; one more call and the report need more: pleach extend {id} --max-cost {:.4} --max-tokens {tokens}",
                     shared.ledger.spent.cost_usd,
                     shared.ledger.spent.tokens,
                     cost.dollars()
@@ -370,9 +407,10 @@ impl Run {
                 self.proceed(now);
                 Ok(())
             }
-            _ => {
-                refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id))
-            }
+            _ => refuse(
+                "effect_not_found",
+                format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id),
+            ),
         }
     }
 
@@ -397,7 +435,7 @@ pub(crate) fn no_such_node<T>(shared: &Shared, node: NodeId) -> Result<T, Refusa
         Kind::Tree => format!("run {} has no node {node}", shared.id),
         kind => format!("run {} is a {} run and has no node {node}", shared.id, kind.name()),
     };
-    refuse("no_such_node", why)
+    refuse("node_not_found", why)
 }
 
 fn actor_id(actor: Actor) -> Option<ActorId> {

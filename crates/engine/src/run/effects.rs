@@ -20,11 +20,16 @@ impl Run {
     /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
     /// `last_seen` is when that driver was last known alive.
     pub fn take_over(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
-        if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
-            self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
-        }
+        self.find_abandoned(last_seen, now);
         if self.shared.is_moving() {
             self.decide(Input::Proceed, now);
+        }
+    }
+
+    /// Nobody has driven it since `last_seen`: what was in flight is lost, and no working time passed since.
+    pub fn find_abandoned(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
+        if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
+            self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
         }
     }
 

@@ -12,7 +12,7 @@ mod flight;
 mod shared;
 mod terms;
 
-pub use commands::{Command, LONGEST_OBJECTIVE, NodeOrder, Refusal, check_brief};
+pub use commands::{Command, LONGEST_OBJECTIVE, NodeOrder, Refusal, Reply, check_brief};
 pub(crate) use commands::{least_call, no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};

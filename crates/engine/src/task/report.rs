@@ -4,6 +4,7 @@ use super::answer::Action;
 use super::state::State;
 use crate::facts::run::{Canceled, Completed, Failed, ReportCreated, Stopped};
 use crate::run::{Facts, Shared, Status, StopReason, headline};
+use crate::workspace::Named;
 use serde_json::{Value, json};
 
 impl State {
@@ -20,6 +21,14 @@ impl State {
         }
     }
 
+    /// What the errand made or changed, as reports cite it.
+    fn refs(&self) -> Vec<Value> {
+        let documents = self.made.created_documents.iter().chain(&self.made.updated_documents);
+        let tasks = self.made.created_tasks.iter().chain(&self.made.updated_tasks);
+        let cited = |kind: &str, named: &Named| json!({ "ref": format!("{kind}:{}", named.id), "title": named.title });
+        documents.map(|named| cited("doc", named)).chain(tasks.map(|named| cited("task", named))).collect()
+    }
+
     pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str) -> Value {
         let said = |action: Action| {
             let last = self.steps.last().filter(|taken| taken.action == action);
@@ -30,6 +39,9 @@ impl State {
             "title": headline(&shared.brief.objective),
             "summary": said(Action::Done).or_else(|| said(Action::Error)).unwrap_or_else(|| detail.to_owned()),
             "findings": [],
+            "evidence": [],
+            "artifacts": self.refs(),
+            "questions": shared.questions,
             "not_done": not_done,
             "prose_by": "platform",
             "objective": shared.brief.objective,

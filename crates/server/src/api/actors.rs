@@ -4,7 +4,7 @@ use super::caller::{Asked, Caller, Sent};
 use super::problems::Problem;
 use super::route::Access::{Admin, Read};
 use super::route::Route;
-use super::shape::{count, flag, form, list as list_of, nullable, one_of, open, page, record, text, whole};
+use super::shape::{count, flag, form, list as list_of, named, nullable, one_of, open, page, record, text, whole};
 use super::{Answer, House, Page, records, runs};
 use axum::Json;
 use axum::extract::State;
@@ -19,26 +19,32 @@ use std::sync::Arc;
 const MAX_PAGE: usize = 200;
 
 pub fn routes() -> Vec<Route> {
-    let model = record(
-        [
-            ("name", text()),
-            ("provider", text()),
-            ("model", text()),
-            ("context_window", count()),
-            ("max_output", count()),
-            ("profiles", list_of(one_of(["fast", "balanced", "powerful"]))),
-        ],
-        [("price", open())],
+    let model = named(
+        "Model",
+        record(
+            [
+                ("name", text()),
+                ("provider", text()),
+                ("model", text()),
+                ("context_window", count()),
+                ("max_output", count()),
+                ("profiles", list_of(one_of(["fast", "balanced", "powerful"]))),
+            ],
+            [("price", open())],
+        ),
     );
-    let tool = record(
-        [
-            ("name", text()),
-            ("description", text()),
-            ("class", one_of(["read-only", "idempotent", "once"])),
-            ("read", flag()),
-            ("schema", open()),
-        ],
-        [],
+    let tool = named(
+        "Tool",
+        record(
+            [
+                ("name", text()),
+                ("description", text()),
+                ("class", one_of(["read-only", "idempotent", "once"])),
+                ("read", flag()),
+                ("schema", open()),
+            ],
+            [],
+        ),
     );
     vec![
         Route::get("/api/actors", Read, "Yourself and those you share a project with; everybody for an admin", list)

@@ -4,7 +4,7 @@ use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, list as list_of, named, nullable, open, page, record, text, time, whole};
+use super::shape::{Shape, count, form, id, list as list_of, named, nullable, one_of, page, record, text, time, whole};
 use super::version::{Edited, stale, write};
 use super::{Answer, House, Page, actors, projects, records, runs};
 use axum::Json;
@@ -60,6 +60,8 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn shape() -> Shape {
+    let size =
+        record([("version", count()), ("characters", count()), ("limit", count()), ("at", nullable(time()))], []);
     named(
         "Agent",
         record(
@@ -73,7 +75,7 @@ fn shape() -> Shape {
                 ("projects", list_of(records::project())),
                 ("model", nullable(text())),
                 ("version", count()),
-                ("scratchpad", open()),
+                ("scratchpad", size),
                 ("created_at", time()),
                 ("updated_at", time()),
             ],
@@ -83,6 +85,7 @@ fn shape() -> Shape {
 }
 
 fn pad_shape() -> Shape {
+    let author = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
     named(
         "Scratchpad",
         record(
@@ -95,7 +98,7 @@ fn pad_shape() -> Shape {
                 ("step", nullable(count())),
                 ("at", nullable(time())),
             ],
-            [("actor", open()), ("seq", nullable(count()))],
+            [("actor", author), ("seq", nullable(count()))],
         ),
     )
 }

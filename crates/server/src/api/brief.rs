@@ -3,7 +3,7 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::shape::{Shape, form, id, list, named, one_of, text, up_to, whole, words};
+use super::shape::{Shape, form, id, list, named, text, up_to, whole, words};
 use super::{House, agents, records};
 use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
@@ -57,10 +57,10 @@ pub fn shape() -> Shape {
     named(
         "NewRun",
         form(
-            [("kind", one_of(Kind::ALL.iter().map(|kind| kind.name()))), ("objective", words(MAX_OBJECTIVE))],
+            [("kind", records::kind()), ("objective", words(MAX_OBJECTIVE))],
             [
                 ("id", id()),
-                ("scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name()))),
+                ("scope", records::scope()),
                 ("project_ids", list(id())),
                 ("success_criteria", up_to(MAX_CRITERIA, words(MAX_CRITERION))),
                 ("tools", list(text())),
@@ -93,7 +93,11 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         balanced: Some(all.clone()),
         powerful: Some(all),
     });
-    let (models, warnings) = house.catalogue.models(&names).await.map_err(|why| Problem::invalid("bad_model", why))?;
+    let (models, warnings) = house
+        .catalogue
+        .models(&names)
+        .await
+        .map_err(|why| Problem::invalid("bad_model", format!("{why}\nNo run was made.")))?;
     let brief = Queued {
         kind,
         objective: new.objective.trim().to_owned(),
@@ -130,18 +134,27 @@ async fn sent(
 ) -> Result<Option<AgentRecord>, Problem> {
     if kind != Kind::Task {
         return match agent.is_some() || max_steps.is_some() {
-            true => Err(Problem::invalid("bad_agent", format!("agent and max_steps are for tasks, not for a {}", kind.name()))),
+            true => Err(Problem::invalid(
+                "bad_agent",
+                format!("agent and max_steps are for tasks, not for a {}", kind.name()),
+            )),
             false => Ok(None),
         };
     }
     let Some(name) = agent else {
-        return Err(Problem::invalid("agent_required", "a task is given to a subagent: name one with agent (--agent HANDLE)"));
+        return Err(Problem::invalid(
+            "agent_required",
+            "a task is given to a subagent: name one with agent (--agent HANDLE)",
+        ));
     };
     if let Some(steps) = max_steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
         return Err(Problem::invalid("bad_max_steps", format!("max_steps is {steps}; it must be 1 to {MOST_STEPS}")));
     }
     if !projects.is_empty() {
-        return Err(Problem::invalid("bad_scope", "a task works in the projects of its subagent; leave project_ids out"));
+        return Err(Problem::invalid(
+            "bad_scope",
+            "a task works in the projects of its subagent; leave project_ids out",
+        ));
     }
     agents::owned(house, caller, name).await.map(Some)
 }

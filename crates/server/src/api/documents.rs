@@ -5,7 +5,7 @@ use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, anything, count, form, id, nullable, open, page, record, text, time, whole, words};
+use super::shape::{Shape, count, form, id, named, nullable, open, page, record, text, time, whole, words};
 use super::version::{Expected, Versioned, write};
 use super::{Answer, House, Page, records, runs};
 use axum::Json;
@@ -66,31 +66,37 @@ fn type_key() -> Shape {
 }
 
 fn entry() -> Shape {
-    record(
-        [
-            ("document_id", id()),
-            ("position", count()),
-            ("key", text()),
-            ("markdown", text()),
-            ("run_id", nullable(id())),
-            ("seq", nullable(count())),
-            ("created_at", time()),
-        ],
-        [],
+    named(
+        "Entry",
+        record(
+            [
+                ("document_id", id()),
+                ("position", count()),
+                ("key", text()),
+                ("markdown", text()),
+                ("run_id", nullable(id())),
+                ("seq", nullable(count())),
+                ("created_at", time()),
+            ],
+            [],
+        ),
     )
 }
 
 fn version_shape() -> Shape {
-    record(
-        [
-            ("version", count()),
-            ("title", text()),
-            ("content", text()),
-            ("run_id", nullable(id())),
-            ("seq", anything()),
-            ("at", time()),
-        ],
-        [],
+    named(
+        "Version",
+        record(
+            [
+                ("version", count()),
+                ("title", text()),
+                ("content", text()),
+                ("run_id", nullable(id())),
+                ("seq", nullable(count())),
+                ("at", time()),
+            ],
+            [],
+        ),
     )
 }
 

@@ -5,7 +5,7 @@ use super::commands::{Told, tell};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, anything, count, id, list as list_of, nullable, page, record, text, time, whole};
+use super::shape::{Shape, anything, count, id, list as list_of, named, nullable, page, record, text, time, whole};
 use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
@@ -54,16 +54,19 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn plan() -> Shape {
-    record(
-        [
-            ("id", id()),
-            ("run_id", id()),
-            ("node_id", id()),
-            ("version", count()),
-            ("plan_json", anything()),
-            ("created_at", time()),
-        ],
-        [],
+    named(
+        "PlanVersion",
+        record(
+            [
+                ("id", id()),
+                ("run_id", id()),
+                ("node_id", id()),
+                ("version", count()),
+                ("plan_json", anything()),
+                ("created_at", time()),
+            ],
+            [],
+        ),
     )
 }
 

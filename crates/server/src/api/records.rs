@@ -1,5 +1,7 @@
 //! The shapes of the records that several routes give or take: runs, limits, documents, people.
 
+pub mod standing;
+
 use super::shape::*;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::tree::status::NodeStatus;
@@ -13,33 +15,64 @@ pub fn run() -> Shape {
         record(
             [
                 ("id", id()),
-                ("kind", one_of(Kind::ALL.iter().map(|kind| kind.name()))),
+                ("kind", kind()),
                 ("objective", text()),
-                ("scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name()))),
+                ("scope", scope()),
                 ("project_ids", list(id())),
-                ("status", one_of(Status::ALL.iter().map(|status| status.name()))),
+                ("status", status()),
                 ("activity", text()),
-                ("stop_reason", nullable(one_of(StopReason::ALL.iter().map(|reason| reason.name())))),
+                ("stop_reason", nullable(stop_reason())),
                 ("stop_detail", nullable(text())),
                 ("iteration", count()),
-                ("budgets", open()),
+                ("budgets", standing::limits()),
                 ("metrics", metrics()),
-                ("plan", anything()),
+                ("plan", nullable(standing::plan())),
                 ("success_criteria", list(criterion)),
                 ("questions", list(question())),
                 ("workspace_document_id", nullable(id())),
-                ("report", anything()),
+                ("workspace_project_id", id()),
+                ("report", nullable(standing::report())),
                 ("model", text()),
+                ("warnings", list(text())),
                 ("owner", id()),
                 ("created_at", time()),
                 ("started_at", nullable(time())),
                 ("updated_at", time()),
                 ("ended_at", nullable(time())),
                 ("last_seq", count()),
+                ("head", text()),
             ],
             [("root_node_id", id()), ("agent", text()), ("agent_id", id()), ("max_steps", count())],
         ),
     )
+}
+
+pub fn kind() -> Shape {
+    named("Kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
+}
+
+pub fn status() -> Shape {
+    named("Status", one_of(Status::ALL.iter().map(|status| status.name())))
+}
+
+pub fn scope() -> Shape {
+    named("Scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name())))
+}
+
+fn stop_reason() -> Shape {
+    named("StopReason", one_of(StopReason::ALL.iter().map(|reason| reason.name())))
+}
+
+fn node_status() -> Shape {
+    named("NodeStatus", one_of(NodeStatus::ALL.iter().map(|status| status.name())))
+}
+
+fn role() -> Shape {
+    named("Role", one_of(["planner", "executor"]))
+}
+
+fn outcome() -> Shape {
+    named("Outcome", one_of(["success", "partial", "no_op"]))
 }
 
 pub fn metrics() -> Shape {
@@ -58,7 +91,7 @@ pub fn metrics() -> Shape {
                 ("llm_calls", count()),
                 ("tool_calls", count()),
                 ("no_progress_streak", count()),
-                ("by_model", open()),
+                ("by_model", map_of(standing::model_metrics())),
             ],
             [],
         ),
@@ -73,15 +106,13 @@ pub fn question() -> Shape {
                 ("id", id()),
                 ("text", text()),
                 ("options", list(text())),
-                ("answer", nullable(text())),
-                ("asked_at", time()),
-            ],
-            [
-                ("node_id", id()),
                 ("deadline_at", nullable(time())),
                 ("default", nullable(text())),
+                ("answer", nullable(text())),
+                ("asked_at", time()),
                 ("answered_at", nullable(time())),
             ],
+            [("node_id", id())],
         ),
     )
 }
@@ -128,18 +159,18 @@ pub fn node() -> Shape {
                 ("step_index", count()),
                 ("step_id", nullable(text())),
                 ("depth", count()),
-                ("status", one_of(NodeStatus::ALL.iter().map(|status| status.name()))),
-                ("role_state", one_of(["planner", "executor"])),
+                ("status", node_status()),
+                ("role_state", role()),
                 ("message", nullable(text())),
                 ("paused", flag()),
                 ("generation", count()),
                 ("retry_of", nullable(id())),
                 ("scratchpad_doc_id", id()),
                 ("scratchpad_tail", text()),
-                ("outcome", nullable(one_of(["success", "partial", "no_op"]))),
+                ("outcome", nullable(outcome())),
                 ("error", nullable(text())),
                 ("retryable", flag()),
-                ("result", anything()),
+                ("result", nullable(standing::envelope())),
                 ("metrics", metrics()),
                 ("own_metrics", metrics()),
                 ("started_at", nullable(time())),
@@ -186,7 +217,7 @@ pub fn event() -> Shape {
                 ("hash", text()),
                 ("payload", open()),
             ],
-            [("nodeId", id()), ("parentNodeId", id()), ("actor", anything())],
+            [("nodeId", id()), ("parentNodeId", id()), ("actor", record([("kind", text())], [("id", text())]))],
         ),
     )
 }
@@ -265,7 +296,7 @@ pub fn task() -> Shape {
 }
 
 pub fn task_state() -> Shape {
-    one_of(TaskState::ALL.iter().map(|state| state.name()))
+    named("TaskState", one_of(TaskState::ALL.iter().map(|state| state.name())))
 }
 
 pub fn edge() -> Shape {

@@ -5,14 +5,12 @@ use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{
-    Shape, anything, count, flag, id, list as list_of, nullable, one_of, open, page, record, text, time, whole,
-};
+use super::shape::{id, list as list_of, page, text, whole};
 use super::{Answer, House, Page, agents, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
@@ -27,8 +25,8 @@ const MAX_PAGE: usize = 200;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
-            .asks("kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
-            .asks("status", one_of(Status::ALL.iter().map(|status| status.name())))
+            .asks("kind", records::kind())
+            .asks("status", records::status())
             .asks("agent", text())
             .asks("q", text())
             .asks("cursor", id())
@@ -50,69 +48,34 @@ pub fn routes() -> Vec<Route> {
         )
         .gives_nothing(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
-            .gives(200, list_of(iteration())),
+            .gives(200, list_of(records::standing::iteration())),
         Route::get("/api/runs/{id}/steps", Read, "The steps of a task, with what came of each", steps)
-            .gives(200, list_of(step())),
+            .gives(200, list_of(records::standing::task_step())),
         Route::get("/api/runs/{id}/steps/{step}/page", Read, "What a step was shown, as markdown", step_page)
             .gives_text(200, "text/markdown"),
-        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report).gives(200, open()),
+        Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report)
+            .gives(200, records::standing::report()),
         Route::get("/api/runs/{id}/report.md", Read, "The report as markdown", report_markdown)
             .gives_text(200, "text/markdown"),
     ]
 }
 
-fn iteration() -> Shape {
-    record(
-        [
-            ("run_id", id()),
-            ("iteration", count()),
-            ("status", text()),
-            ("summary", text()),
-            ("progress", flag()),
-            ("metrics", records::metrics()),
-            ("artifacts", open()),
-            ("started_at", time()),
-            ("ended_at", nullable(time())),
-        ],
-        [],
-    )
-}
-
-fn step() -> Shape {
-    record(
-        [
-            ("run_id", id()),
-            ("step", count()),
-            ("action", one_of(["navigate", "execute", "done", "error"])),
-            ("path", nullable(text())),
-            ("action_name", nullable(text())),
-            ("params", anything()),
-            ("message", nullable(text())),
-            ("thought", nullable(text())),
-            ("ok", nullable(flag())),
-            ("summary", nullable(text())),
-            ("artifacts", open()),
-            ("seq", count()),
-            ("started_at", time()),
-            ("ended_at", nullable(time())),
-        ],
-        [("result", anything())],
-    )
-}
-
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-async fn create(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Sent(new): Sent<NewRun>,
-) -> Answer<(StatusCode, Json<RunRow>)> {
+async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<Response> {
     let id = new.id.unwrap_or_else(|| mint(&house));
+    if id.0.get_version_num() != 7 {
+        return Err(Problem::invalid("invalid_id", format!("id {id} is not a UUIDv7; leave it out and one is chosen")));
+    }
     if let Some(existing) = house.store.run(&caller.scope(), id).await? {
-        return Ok((StatusCode::OK, Json(existing)));
+        if existing.objective != new.objective.trim() || existing.kind.name() != new.kind {
+            let detail = format!("run {id} exists and has another objective; nothing was changed. Leave the id out");
+            return Err(Problem::new(StatusCode::CONFLICT, "id_taken", detail));
+        }
+        return Ok(Json(existing).into_response());
     }
     let brief = brief::draw_up(&house, &caller, id, new).await?;
     let row = house.desk()?.create(id, brief, caller.actor()).await?;
-    Ok((StatusCode::CREATED, Json(row)))
+    Ok((StatusCode::CREATED, [(header::LOCATION, format!("/api/runs/{id}"))], Json(row)).into_response())
 }
 
 /// A time-ordered id that nobody can guess.
@@ -142,9 +105,9 @@ async fn list(
     };
     let filter = RunFilter {
         agent,
-        kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
-        status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
-        text: query.q.filter(|text| !text.trim().is_empty()),
+        kind: given(query.kind).map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
+        status: given(query.status).map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
+        text: given(query.q),
         asking: false,
         before: query.cursor,
         limit,
@@ -152,6 +115,11 @@ async fn list(
     let items = house.store.runs(&caller.scope(), filter).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|run| run.id.to_string());
     Ok(Json(Page { items, next_cursor }))
+}
+
+/// A form sends what was left empty, too.
+fn given(word: Option<String>) -> Option<String> {
+    word.filter(|word| !word.trim().is_empty())
 }
 
 fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {

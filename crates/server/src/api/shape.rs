@@ -49,6 +49,11 @@ pub fn open() -> Shape {
     json!({"type": "object"})
 }
 
+/// The same, with one shape for all that is in it.
+pub fn map_of(shape: Shape) -> Shape {
+    json!({"type": "object", "additionalProperties": shape})
+}
+
 pub fn list(of: Shape) -> Shape {
     json!({"type": "array", "items": of})
 }

@@ -5,7 +5,7 @@ use super::caller::{Asked, Caller, Id};
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{count, list, nullable, open, record, text, time};
+use super::shape::{count, text};
 use super::{Answer, House, records};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -22,23 +22,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const KEPT: usize = 4;
 
 pub fn routes() -> Vec<Route> {
-    let snapshot = record(
-        [
-            ("seq", count()),
-            ("last_seq", count()),
-            ("at", time()),
-            ("run", records::run()),
-            ("iterations", list(open())),
-            ("nodes", nullable(open())),
-            ("steps", nullable(open())),
-        ],
-        [],
-    );
     vec![
         Route::get("/api/runs/{id}/snapshot", Read, "The run as it stood after an event", of_run)
             .asks("at", count())
             .header("If-None-Match", text())
-            .gives(200, snapshot),
+            .gives(200, records::standing::snapshot()),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! The API from a client's side, on the store in memory and the rehearsal model.
 
+mod page_types;
 mod tree;
 
 use super::*;

@@ -4,7 +4,7 @@ use super::caller::{Asked, Caller, Id};
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{Shape, id, list, nullable, one_of, page, record, text, whole};
+use super::shape::{Shape, id, list, named, nullable, one_of, page, record, text, whole};
 use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::State;
@@ -20,14 +20,17 @@ const MAX_PAGE: usize = 200;
 const MANY: usize = 10_000;
 
 pub fn routes() -> Vec<Route> {
-    let workspace = record(
-        [
-            ("workspace_document_id", nullable(id())),
-            ("documents", list(records::document())),
-            ("tasks", list(records::task())),
-            ("edges", list(records::edge())),
-        ],
-        [],
+    let workspace = named(
+        "Workspace",
+        record(
+            [
+                ("workspace_document_id", nullable(id())),
+                ("documents", list(records::document())),
+                ("tasks", list(records::task())),
+                ("edges", list(records::edge())),
+            ],
+            [],
+        ),
     );
     vec![
         Route::get("/api/runs/{id}/workspace", Read, "What the run made, as documents, tasks and edges", of_run)
@@ -121,15 +124,18 @@ async fn search(
 }
 
 fn hit_shape() -> Shape {
-    record(
-        [
-            ("kind", one_of(["document", "task", "project"])),
-            ("id", id()),
-            ("project_id", id()),
-            ("title", text()),
-            ("excerpt", text()),
-        ],
-        [],
+    named(
+        "Hit",
+        record(
+            [
+                ("kind", one_of(["document", "task", "project"])),
+                ("id", id()),
+                ("project_id", id()),
+                ("title", text()),
+                ("excerpt", text()),
+            ],
+            [],
+        ),
     )
 }
 

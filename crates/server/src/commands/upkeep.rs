@@ -13,12 +13,16 @@ use clap::CommandFactory;
 use engine::time::Timestamp;
 use runtime::ports::Clock;
 use serde_json::json;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{SqlStore, Verdict};
 
 pub fn completions(shell: clap_complete::Shell) -> u8 {
-    clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut script);
+    // Whoever reads it may have read enough.
+    let _ = std::io::stdout().write_all(&script);
     0
 }
 
@@ -36,6 +40,12 @@ pub fn show_config(session: &Session) -> u8 {
 
 /// These work on the whole database, so on one machine nobody else may hold it meanwhile.
 async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failure> {
+    if let Some(server) = &session.config.server {
+        return Err(Failure::usage(format!(
+            "this works on a database, not through the server {} ({}); nothing was changed. Run it where the database is, without that.",
+            server.value, server.origin
+        )));
+    }
     let dir = DataDir::of(&session.config);
     dir.create()?;
     let hold = dir.try_hold()?;

@@ -17,4 +17,5 @@ mod people;
 mod problems;
 mod runs;
 mod server;
+mod shapes;
 mod workspace;

@@ -1,7 +1,7 @@
 //! The web page comes out of the binary, whole, with the headers that keep it harmless.
 
 use crate::home::Home;
-use crate::server::{Server, Visitor};
+use crate::server::{Answer, Server, Visitor};
 
 /// The files a page names, as paths.
 fn named(html: &str) -> Vec<String> {
@@ -35,6 +35,28 @@ fn e1_the_binary_serves_its_page_and_every_file_the_page_names() {
     let deep = server.get(&stranger.with("accept", "text/html"), "/runs/01a1de11-0000-7000-8000-000000000000").is(200);
     assert_eq!(deep.text, page.text, "places inside the page get the page");
     server.get(&stranger.with("accept", "text/html"), "/assets/gone.js").is(404);
+}
+
+#[test]
+fn e1_whoever_can_unpack_gets_the_page_small_and_whoever_has_it_gets_nothing() {
+    let server = Server::start(Home::bare());
+    let stranger = Visitor::default();
+    let page = server.get(&stranger, "/").is(200);
+    let script = named(&page.text).into_iter().find(|file| file.ends_with(".js")).expect("a script");
+    let plain = server.get(&stranger, &script).is(200);
+    let packed = server.get(&stranger.with("accept-encoding", "gzip, br"), &script).is(200);
+    let length = |answer: &Answer| answer.header("content-length").parse::<usize>().expect("a length");
+    assert_eq!((plain.header("content-encoding"), packed.header("content-encoding")), ("", "gzip"));
+    assert!(length(&packed) * 2 < length(&plain), "{} of {}", length(&packed), length(&plain));
+    for answer in [&plain, &packed] {
+        assert_eq!(
+            (answer.header("vary"), answer.header("content-type")),
+            ("accept-encoding", "text/javascript; charset=utf-8")
+        );
+    }
+    assert_ne!(plain.header("etag"), packed.header("etag"), "what differs has its own name");
+    let known = stranger.with("accept-encoding", "gzip").with("if-none-match", packed.header("etag"));
+    assert_eq!(server.get(&known, &script).is(304).text, "");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // What kind of document something is, in words. Type keys are the protocol's; one that is unknown here is shown as it is.
 
-import type { Doc } from '../../api/shapes';
+import type { Document as Doc } from '../../api/shapes';
 import { shelf } from '../../app/shelf.svelte';
 import { rehearses } from '../../parts/words';
 

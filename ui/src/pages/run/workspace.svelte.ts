@@ -1,7 +1,7 @@
 // A run's documents and tasks as a tree, read again while it works. One per run page, shared by whoever shows them.
 
 import { workspace as readWorkspace } from '../../api/runs';
-import type { Doc, Task, Workspace } from '../../api/shapes';
+import type { Document as Doc, Task, Workspace } from '../../api/shapes';
 import { kindOf } from '../documents/kinds';
 import type { Session } from './session.svelte';
 
