@@ -204,7 +204,7 @@ fn b4_the_question_about_an_unknown_call_can_simply_be_answered() {
 #[test]
 fn b4_what_may_be_repeated_is_repeated_a_few_times() {
     for class in [Class::ReadOnly, Class::Idempotent] {
-        let (mut play, job) = called(Kind::Homework, class);
+        let (mut play, _) = called(Kind::Homework, class);
         play.resume_from(&play.events.clone());
         play.run.take_over(None, play.now);
         play.commit();

@@ -1,5 +1,9 @@
 //! The command line, word for word as people type it. Parsing only; what a command does is in `commands`.
 
+mod agents;
+
+pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
 use engine::facts::effect::Decision;
@@ -90,6 +94,9 @@ pub enum Command {
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
+    /// Subagents: who they are, what they may do, what they remember
+    #[command(subcommand)]
+    Agents(AgentsCommand),
     /// Tokens for programs and links for browsers
     #[command(subcommand)]
     Token(TokenCommand),
@@ -125,9 +132,15 @@ pub enum Command {
 pub struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,
-    /// homework (iterations of one planner) or tree (nodes that plan, delegate and sum up)
+    /// homework (iterations of one planner), tree (nodes that plan, delegate and sum up) or task (a subagent's errand)
     #[arg(long, default_value = "homework")]
     pub kind: String,
+    /// Of a task: the subagent that is sent
+    #[arg(long, value_name = "HANDLE")]
+    pub agent: Option<String>,
+    /// Of a task: pages and actions it may use (30, at most 50)
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u32>,
     /// Bind the run to a project; repeat for several
     #[arg(long = "project", value_name = "ID")]
     pub projects: Vec<String>,

@@ -2,6 +2,7 @@
 // tells whoever listens once per frame that something changed. It reads nothing from the network.
 
 import { foldHomework } from './fold-homework';
+import { foldTask } from './fold-task';
 import { clock, foldRun } from './fold-run';
 import { foldTree } from './fold-tree';
 import { NONE } from './nodes';
@@ -216,6 +217,7 @@ export class Run {
     state.events.time.put(at, time);
     if (event.type.startsWith('tree.')) foldTree(state, event, time);
     else if (event.type.startsWith('homework.')) foldHomework(state, event);
+    else if (event.type.startsWith('task.')) foldTask(state, event);
     else foldRun(state, event);
     state.events.node.put(at, state.node(event));
     state.journal.close();

@@ -174,6 +174,8 @@ export interface Brief {
   warnings: string[];
   owner: string;
   workspaceProject: string;
+  /** Of a task: who was sent, and how far. */
+  agent: { handle: string; maxSteps: number } | null;
 }
 
 export function isOver(status: string): boolean {

@@ -415,6 +415,9 @@ impl Run {
         self.rules().failed(&self.shared, &error, &mut facts);
         self.record(facts, Actor::Platform);
         self.abandon_calls(now);
+        let mut facts = self.facts(now);
+        self.rules().cut_short(&self.shared, stop_reason.name(), &mut facts);
+        self.record(facts, Actor::Platform);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
         self.emit(Failed { stop_reason, error }, Actor::Platform, now);
