@@ -172,7 +172,7 @@ impl Limits {
     pub fn patch(&self) -> BudgetPatch {
         BudgetPatch {
             max_cost_usd: self.max_cost,
-            max_tokens: self.max_tokens,
+            max_tokens: self.max_tokens.map(Some),
             max_wall_ms: self.max_minutes,
             max_iterations: self.max_iterations,
             max_depth: self.max_depth,

@@ -342,7 +342,6 @@ export interface Question {
   answer: string | null;
   answered_at: string | null;
   asked_at: string;
-  closed?: 'default' | 'unanswered' | 'withdrawn';
   deadline_at: string | null;
   default: string | null;
   id: string;

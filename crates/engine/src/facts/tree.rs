@@ -211,6 +211,9 @@ pub struct ToolCallResult {
     pub summary: String,
     /// What went back to the model, whole.
     pub result: BlobRef,
+    /// The characters of the result, where they are fewer than its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chars: Option<u32>,
     #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
     pub artifacts: Artifacts,
 }

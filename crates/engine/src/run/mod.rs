@@ -6,18 +6,22 @@
 
 mod apply;
 mod commands;
+mod door;
 mod draft;
 mod effects;
 mod flight;
 mod shared;
 mod terms;
+mod warnings;
 
-pub use commands::{Command, LONGEST_OBJECTIVE, NodeOrder, Refusal, Reply, check_brief};
-pub(crate) use commands::{least_call, no_such_node, refuse};
+pub use commands::{Command, NodeOrder, Refusal, Reply};
+pub(crate) use commands::{no_such_node, refuse};
+pub(crate) use door::least_call;
+pub use door::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
 pub use flight::{Due, EffectState, Parked};
-pub use shared::{Closed, Question, Shared, Steering};
+pub use shared::{Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;

@@ -345,7 +345,13 @@ impl State {
     fn tool_answered(&mut self, number: u32, fact: &fact::ToolCallResult, seq: u64) {
         let work = &mut self.at_mut(number).work;
         if let Some(call) = work.calls.iter_mut().find(|call| call.id == fact.call_id) {
-            call.result = Some(CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, seq });
+            call.result = Some(CallResult {
+                ok: fact.ok,
+                summary: fact.summary.clone(),
+                content: fact.result,
+                chars: fact.chars,
+                seq,
+            });
         }
         let round_is_over = work.answered == work.round && work.calls.iter().all(|call| call.result.is_some());
         if round_is_over && work.result.is_none() {

@@ -103,6 +103,6 @@ impl State {
 }
 
 fn result_of(call_id: EffectId, tool: String, record: Record) -> fact::ToolCallResult {
-    let Record { ok, summary, result, artifacts, .. } = record;
-    fact::ToolCallResult { call_id, tool, ok, summary, result, artifacts }
+    let Record { ok, summary, result, chars, artifacts, .. } = record;
+    fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts }
 }

@@ -10,18 +10,9 @@ use super::wants::role_of;
 use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ToolCall, Work};
-use crate::prompt::{self, MAX_ANSWER_TOKENS, Sections};
-use crate::prompts;
-use crate::request::Part;
+use crate::prompt::{self, Quote, Sections, Size};
 use crate::run::Shared;
 use serde_json::{Value, json};
-
-/// All envelopes shown together; beyond it their number is said.
-const ENVELOPES_BYTES: usize = 36_000;
-/// A prompt of this size and this answer fit the wrap-up reserve.
-const WRAP_UP_BYTES: usize = 34_000;
-const WRAP_UP_ANSWER: u32 = 4_000;
-const LEAST_SHOWN: usize = 400;
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
@@ -35,11 +26,11 @@ impl State {
             }
             At::Plan { .. } => self.planner(shared, number, effect),
             At::Round { .. } => self.executor(shared, number, effect),
-            At::Aggregate { .. } => self.aggregator(shared, number, effect, place.part),
+            At::Aggregate { .. } => self.aggregator(shared, number, effect),
         };
         let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
-        let most = if self.is_wrap_up(shared, number, place.part) { WRAP_UP_ANSWER } else { MAX_ANSWER_TOKENS };
-        Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, most)))
+        let size = if self.is_wrap_up(shared, number, place.part) { Size::WrapUp } else { Size::Ordinary };
+        Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, size)))
     }
 
     fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
@@ -87,12 +78,11 @@ impl State {
         );
         out.add_some("result_refused", &node.work.refused);
         out.add_some("artifacts", &node.current_artifacts().map(artifact_line).collect::<Vec<_>>());
-        let limit = prompt::share_of_prompt(&out, crate::model::Role::TreeExecutor, node.work.calls.len());
-        out.results(calls::answered(&node.work.calls), limit);
+        out.share(6).results(calls::answered(&node.work.calls));
         out
     }
 
-    fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId, part: At) -> Sections {
+    fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let Some(plan) = &self.at(number).plan else { return out };
         out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
@@ -101,25 +91,13 @@ impl State {
             .children()
             .flat_map(|(step, child)| self.readable(child).map(move |artifact| (step, artifact)))
             .collect();
-        if read.is_empty() {
-            return out;
-        }
-        let model = shared.brief.models.for_role(role_of(part));
-        // Three bytes to a token, and a quarter of the window for the answer and the rest.
-        let window = model.context_window as usize / 4 * 9;
-        let room = if self.is_wrap_up(shared, number, part) { WRAP_UP_BYTES } else { window };
-        let used = out.bytes() + prompts::system(role_of(part)).len();
-        let each = (room.saturating_sub(used) / read.len()).max(LEAST_SHOWN);
-        out.text("## artifacts_read\n");
-        for (step, artifact) in read {
-            let frame = json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document });
-            let content = artifact.content.map_or(Part::Text("null".into()), |blob| Part::Stored {
-                blob,
-                limit: u32::try_from(each).unwrap_or(u32::MAX),
-            });
-            out.framed(&frame, "content", content);
-        }
-        out.text("\n");
+        let quote = |(step, artifact): (&Step, &Artifact)| Quote {
+            frame: json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document }),
+            field: "content",
+            content: artifact.content,
+            limit: u32::MAX,
+        };
+        out.share(8).quoted("artifacts_read", read.into_iter().map(quote).collect());
         out
     }
 
@@ -143,7 +121,7 @@ impl State {
         self.earlier_bands(number, &mut out);
         out.add_some("questions", &prompt::questions(shared));
         let shown = shared.messages.iter().filter(|message| self.is_shown(effect, message));
-        out.add_some("messages", &prompt::messages(shown));
+        out.newest("messages", &prompt::messages(shown, |message| !message.delivered));
         out.lines("scratchpad", &node.tail);
         out
     }
@@ -175,20 +153,7 @@ impl State {
     }
 
     fn envelopes<'a>(&self, name: &str, steps: impl Iterator<Item = &'a Step>, out: &mut Sections) {
-        let (mut lines, mut bytes, mut left_out) = (Vec::new(), 0, 0);
-        for step in steps {
-            let line = self.envelope_line(step);
-            bytes += line.to_string().len();
-            if bytes <= ENVELOPES_BYTES {
-                lines.push(line);
-            } else {
-                left_out += 1;
-            }
-        }
-        out.records(name, lines);
-        if left_out > 0 {
-            out.add("trimmed", [format!("{left_out} more of {name} are left out")]);
-        }
+        out.share(3).records(name, steps.map(|step| self.envelope_line(step)));
     }
 
     fn envelope_line(&self, step: &Step) -> Value {
