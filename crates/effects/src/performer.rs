@@ -2,7 +2,7 @@
 //! Failures are data here; attempts, backoff and money belong to the driver.
 
 use crate::model::{Gateway, OnDelta};
-use crate::tools::Registry;
+use crate::tools::{Outsiders, Registry};
 use crate::whispers::Whispers;
 use async_trait::async_trait;
 use engine::blob::Hash;
@@ -62,6 +62,7 @@ impl ModelPort for Gateway {
 pub struct EffectsPerformer {
     pub library: Arc<dyn Store>,
     pub registry: Registry,
+    pub outside: Outsiders,
     pub models: Arc<dyn ModelPort>,
     /// Who sees answers while they grow.
     pub live: Live,
@@ -89,6 +90,9 @@ impl EffectsPerformer {
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         let store: &dyn Store = &*self.library;
+        if call.outside.is_some() {
+            return self.outside.call(store, run, call, effect).await;
+        }
         match self.registry.call(store, run, call, effect).await {
             Ok(outcome) => Outcome::Tool(outcome),
             Err(error) => Outcome::Away(error.to_string()),
@@ -142,6 +146,7 @@ mod tests {
         let performer = EffectsPerformer {
             library: Arc::new(Memory::new(Arc::new(Stopped))),
             registry: Registry::builtin(),
+            outside: Outsiders::default(),
             models: Arc::new(RehearsalModels::default()),
             live: Live::default(),
         };
@@ -160,11 +165,12 @@ mod tests {
             run_id: RunId(nobody),
             scope: Scope::Actor(ActorId(nobody)),
             home_project: ProjectId(nobody),
+            projects: Vec::new(),
             now: Timestamp(0),
         };
         match performer.perform(Job { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {
             Outcome::Model(answer) => answer,
-            Outcome::Tool(_) | Outcome::Away(_) => panic!("a model was asked"),
+            other => panic!("a model was asked: {other:?}"),
         }
     }
 

@@ -56,6 +56,8 @@ pub struct RunContext {
     pub scope: Scope,
     /// Where a write without `project_id` goes.
     pub home_project: ProjectId,
+    /// The projects it was given; none for a run over everything its owner may use.
+    pub projects: Vec<ProjectId>,
     /// The instant of the call: new ids are derived from it.
     pub now: crate::time::Timestamp,
 }
@@ -69,6 +71,26 @@ pub struct ToolSpec {
     pub description: String,
     /// Changes nothing; what an executor gets when it names no tools.
     pub read: bool,
+    /// Not built in: called with an intent, and treated by its class when it is interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
+}
+
+/// Who carries a tool out that is not built in, and what was known of it when the run was given it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    pub server: String,
+    pub class: Class,
+    /// Of its description and schema: one that says something else by now is not the tool that was granted.
+    pub hash: String,
+}
+
+/// The tools a server offered when a run was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolList {
+    pub server: String,
+    pub protocol: String,
+    pub hash: String,
 }
 
 #[derive(Clone, Debug)]
@@ -95,12 +117,37 @@ pub struct ToolCall {
     pub home_document: DocumentId,
     /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.
     pub props: Value,
+    /// As the run was given it, for one that is not built in.
+    pub outside: Option<Outside>,
+    /// What a person answered to the question this call asked before.
+    pub told: Option<Told>,
+}
+
+/// A call that asked goes on with this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// What the tool wanted kept until then.
+    pub kept: Value,
+    pub answer: String,
+}
+
+/// A tool wants to know something of a person before it goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asking {
+    pub text: String,
+    pub options: Vec<String>,
+    /// Given back with the answer.
+    pub kept: Value,
 }
 
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Model(Result<ModelReply, CallError>),
     Tool(ToolOutcome),
+    /// A tool outside asks; it is called again with the answer.
+    Asks(Asking),
+    /// A tool outside was called and nothing came back: nobody here knows what it did.
+    Lost(String),
     /// The workspace could not be read: nothing happened, and the work is to be done again.
     Away(String),
 }
@@ -160,6 +207,13 @@ pub struct ToolOutcome {
     pub result: Result<ToolOutput, String>,
     /// Committed together with the outcome, or not at all.
     pub mutations: Vec<Mutation>,
+}
+
+impl ToolOutcome {
+    /// Nothing was done, and this is why.
+    pub fn refused(why: impl Into<String>) -> ToolOutcome {
+        ToolOutcome { result: Err(why.into()), mutations: Vec::new() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use crate::effect::{ModelCall, ToolSpec};
 use crate::model::{ModelSpec, Role};
 use crate::prompts;
 use crate::request::{Part, Request, Speaker};
-use crate::run::{Shared, Steering};
+use crate::run::{Closed, Shared, Steering};
 pub use crate::sections::{Quote, Sections};
 use serde_json::{Value, json};
 
@@ -100,16 +100,17 @@ pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<Value> {
 
 /// Everything people were asked, newest twenty, with what they answered.
 pub fn questions(shared: &Shared) -> Vec<Value> {
-    let newest = shared.questions.iter().rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
+    let asked = shared.questions.iter().filter(|question| question.closed != Some(Closed::Withdrawn));
+    let newest = asked.rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
     newest
         .into_iter()
         .rev()
         .map(|question| {
-            let mut shown = json!({ "question_id": question.id, "text": question.text, "answer": question.answer });
-            if question.expired {
-                shown["answered_by"] = "nobody: its time was over".into();
+            let mut line = json!({ "question_id": question.id, "text": question.text, "answer": question.answer });
+            if let Some(closed) = question.closed {
+                line["closed"] = json!(closed);
             }
-            shown
+            line
         })
         .collect()
 }

@@ -73,10 +73,11 @@ pub struct Quote {
 
 impl Quote {
     fn bytes(&self) -> usize {
+        self.content_bytes() + shorten::size(&self.frame) + self.field.len() + 6
+    }
+
+    fn content_bytes(&self) -> usize {
         self.content.map_or(4, |blob| Part::Stored { blob, limit: self.limit }.bytes())
-            + shorten::size(&self.frame)
-            + self.field.len()
-            + 6
     }
 
     fn within(&self, bytes: usize) -> Quote {
@@ -189,9 +190,9 @@ impl Sections {
             }
             if let Body::Quoted(quotes) = &section.body {
                 // One result alone may need more than the room there is.
-                let largest = quotes.iter().map(Quote::bytes).max().unwrap_or_default();
+                let largest = quotes.iter().map(Quote::content_bytes).max().unwrap_or_default() + FRAME;
                 let others = fixed + granted - grant;
-                grant = grant.max((largest + section.name.len() + 6).min(most.saturating_sub(others)));
+                grant = grant.max((largest + section.name.len() + 40).min(most.saturating_sub(others)));
             }
             self.notes.extend(section.shrink(grant));
         }

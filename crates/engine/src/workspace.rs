@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Whose eyes a query sees with. Every query takes one; what is outside it does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The platform's own work: rebuild, recovery, doctor. Never given to a tool or a request.
     Platform,

@@ -201,7 +201,7 @@ impl Driver {
                 continue;
             }
             let outcome = match self.denied.get(&effect) {
-                Some(why) => Outcome::Tool(ToolOutcome { result: Err(why.clone()), mutations: Vec::new() }),
+                Some(why) => Outcome::Tool(ToolOutcome::refused(why.as_str())),
                 None => perform(self.performer.as_ref(), job).await,
             };
             match &outcome {
@@ -212,7 +212,7 @@ impl Driver {
                     tracing::warn!(run = %self.lease.run_id, error, "a tool waits for the store");
                     self.pause_for_store().await?;
                 }
-                Outcome::Model(_) => {}
+                Outcome::Model(_) | Outcome::Asks(_) | Outcome::Lost(_) => {}
             }
             let now = self.now();
             // Not remembered: after a conflict the tool itself runs again, on the new version.
@@ -425,7 +425,8 @@ impl Driver {
 
 /// A performer that panics has failed at this one call; the run learns of it like of any other failure.
 async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
-    let is_model = matches!(job.work, Work::Model(_));
+    let (is_model, outside) =
+        (matches!(job.work, Work::Model(_)), matches!(&job.work, Work::Tool(call) if call.outside.is_some()));
     let what = format!("the performer of {} panicked", job.effect);
     match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
         Ok(outcome) => outcome,
@@ -435,7 +436,8 @@ async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
             retry_after_ms: None,
             maybe_paid: true,
         })),
-        Err(_) => Outcome::Tool(ToolOutcome { result: Err(what), mutations: Vec::new() }),
+        Err(_) if outside => Outcome::Lost(what),
+        Err(_) => Outcome::Tool(ToolOutcome::refused(what)),
     }
 }
 

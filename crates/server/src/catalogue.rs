@@ -3,11 +3,13 @@
 use crate::config::models::ModelNames;
 use crate::config::{Config, VENDORS};
 use crate::failure::Failure;
+use crate::toolboxes;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
-use effects::tools::Registry;
-use engine::effect::{Class, ToolSpec};
+use effects::tools::{Outsiders, Registry};
+use engine::effect::{Class, ToolList, ToolSpec};
+use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
 use runtime::live::Live;
 use runtime::ports::{Performer, Store};
@@ -23,6 +25,15 @@ pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
     /// Used where a run names no model of its own.
     chosen: ModelNames,
+    outside: Outsiders,
+}
+
+/// What a run is given to work with.
+#[derive(Default)]
+pub struct Granted {
+    pub tools: Vec<ToolSpec>,
+    pub lists: Vec<ToolList>,
+    pub warnings: Vec<String>,
 }
 
 impl Catalogue {
@@ -34,7 +45,11 @@ impl Catalogue {
             RehearsalModels { pace: Duration::from_millis(config.rehearsal_ms.value) },
             Timeouts::default(),
         );
-        Catalogue { gateway: gateway.map(Arc::new).map_err(|error| error.to_string()), chosen: config.model.names() }
+        Catalogue {
+            gateway: gateway.map(Arc::new).map_err(|error| error.to_string()),
+            chosen: config.model.names(),
+            outside: toolboxes::of(config),
+        }
     }
 
     fn gateway(&self) -> Result<&Arc<Gateway>, String> {
@@ -43,7 +58,8 @@ impl Catalogue {
 
     pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
-        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), models, live }))
+        let outside = self.outside.clone();
+        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), outside, models, live }))
     }
 
     /// Each profile's model, and what people should know about them before money is spent.
@@ -98,27 +114,71 @@ impl Catalogue {
         specs.iter().map(|spec| offer(spec, chosen.as_ref())).collect()
     }
 
-    /// Every tool with the schema of its arguments.
+    /// Who carries out tools that are not built in.
+    pub fn outside(&self) -> &Outsiders {
+        &self.outside
+    }
+
+    /// End what was started to carry out tools.
+    pub async fn close(&self) {
+        futures::future::join_all(self.outside.0.iter().map(|toolbox| toolbox.close())).await;
+    }
+
+    /// Every built-in tool with the schema of its arguments.
     pub fn described_tools(&self) -> Vec<Value> {
-        let described = |action: &effects::tools::Action| {
-            let class = match action.class {
-                Class::ReadOnly => "read-only",
-                Class::Idempotent => "idempotent",
-                Class::Once => "once",
-            };
-            json!({"name": action.name, "description": action.description, "class": class, "read": action.is_read(), "schema": action.schema()})
-        };
+        let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": class(action.class), "read": action.is_read(), "schema": action.schema()});
         Registry::builtin().list().iter().map(described).collect()
     }
 
-    /// The tools of these names, or all there are.
-    pub fn tools(&self, names: &[String]) -> Result<Vec<ToolSpec>, String> {
-        let all = Registry::builtin().catalogue();
-        if let Some(unknown) = names.iter().find(|name| !all.iter().any(|tool| tool.name == **name)) {
-            let valid: Vec<&str> = all.iter().map(|tool| tool.name.as_str()).collect();
-            return Err(format!("tool {unknown} does not exist; tools: {}", valid.join(", ")));
+    /// The tools of these names, or all there are, for a run within these projects. A server may be named for all of its
+    /// tools; one that cannot be reached is missed only by those who named it.
+    pub async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<Granted, String> {
+        let mut granted = Granted { tools: Registry::builtin().catalogue(), ..Granted::default() };
+        let mut servers = Vec::new();
+        let mut missed = Vec::new();
+        let open: Vec<_> = self.outside.open_to(projects).collect();
+        let wanted = open.iter().filter(|toolbox| {
+            names.is_empty() || names.iter().any(|name| toolboxes::may_offer(toolbox.server(), name))
+        });
+        let asked = futures::future::join_all(
+            wanted.map(|toolbox| async move { (toolbox.server(), toolboxes::offers(toolbox.as_ref()).await) }),
+        );
+        for (server, offers) in asked.await {
+            servers.push(server);
+            match offers {
+                Ok(offers) => {
+                    granted.lists.push(offers.as_list(server));
+                    granted.tools.extend(offers.tools.iter().map(|offer| offer.spec(server)));
+                }
+                Err(why) => missed.push(format!("the tools of {server} are not available: {why}")),
+            }
         }
-        Ok(all.into_iter().filter(|tool| names.is_empty() || names.contains(&tool.name)).collect())
+        let is_known =
+            |name: &String| servers.contains(&name.as_str()) || granted.tools.iter().any(|tool| tool.name == *name);
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            let valid: Vec<&str> = granted.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let missed: String = missed.iter().map(|why| format!("; {why}")).collect();
+            return Err(format!("tool {unknown} does not exist{missed}; tools: {}", valid.join(", ")));
+        }
+        if let Some(why) = missed.first().filter(|_| !names.is_empty()) {
+            return Err(format!("{why}; no run was made"));
+        }
+        let is_asked = |tool: &ToolSpec| {
+            names.is_empty()
+                || names.contains(&tool.name)
+                || tool.outside.as_ref().is_some_and(|outside| names.contains(&outside.server))
+        };
+        granted.tools.retain(is_asked);
+        granted.warnings = missed;
+        Ok(granted)
+    }
+}
+
+pub fn class(class: Class) -> &'static str {
+    match class {
+        Class::ReadOnly => "read-only",
+        Class::Idempotent => "idempotent",
+        Class::Once => "once",
     }
 }
 

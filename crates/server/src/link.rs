@@ -6,12 +6,15 @@ use crate::data_dir::ShortPath;
 use crate::failure::Failure;
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use eventsource_stream::{Event, Eventsource};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use runtime::ports::LOCAL_HANDLE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +35,12 @@ pub struct Link {
 #[derive(Clone)]
 enum Transport {
     InProcess(Router),
+    /// The same, for somebody whose request brought credentials along.
+    OnBehalf {
+        router: Router,
+        headers: Box<HeaderMap>,
+        peer: Option<ConnectInfo<SocketAddr>>,
+    },
     Socket {
         client: reqwest::Client,
         _path: Arc<ShortPath>,
@@ -67,6 +76,18 @@ impl Link {
         Link { transport: Transport::InProcess(router), actor: actor.to_owned() }
     }
 
+    /// Through the door that the caller came in by, with what the caller showed there.
+    pub fn on_behalf(router: Router, shown: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> Link {
+        let actor = shown.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
+        let mut headers = HeaderMap::new();
+        for name in [header::AUTHORIZATION, header::COOKIE, header::HOST, header::ORIGIN] {
+            if let Some(value) = shown.get(&name) {
+                headers.insert(name, value.clone());
+            }
+        }
+        Link { transport: Transport::OnBehalf { router, headers: Box::new(headers), peer }, actor }
+    }
+
     pub fn to_socket(socket: &Path, actor: &str) -> Result<Link, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::unreachable(format!("{} cannot be used: {error}", socket.display()))
@@ -94,7 +115,7 @@ impl Link {
 
     /// The process on the other side may do more than this command asked for.
     pub fn is_remote(&self) -> bool {
-        !matches!(self.transport, Transport::InProcess(_))
+        !matches!(self.transport, Transport::InProcess(_) | Transport::OnBehalf { .. })
     }
 
     fn gone(&self, error: &(dyn std::error::Error + 'static)) -> LinkError {
@@ -116,6 +137,10 @@ impl Link {
 
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, LinkError> {
         parse(&self.send(Method::POST, path, body).await?)
+    }
+
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, LinkError> {
+        parse(&self.text(Method::DELETE, path, None).await?)
     }
 
     pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, LinkError> {
@@ -140,17 +165,15 @@ impl Link {
 
     async fn call(&self, method: Method, path: &str, body: Option<String>) -> Result<(StatusCode, Chunks), LinkError> {
         match &self.transport {
-            Transport::InProcess(router) => {
-                let request = Request::builder()
-                    .method(method)
-                    .uri(path)
-                    .header(ACTOR_HEADER, &self.actor)
-                    .header(header::CONTENT_TYPE, "application/json")
-                    .body(body.map_or_else(Body::empty, Body::from))
-                    .map_err(|error| LinkError::Gone(error.to_string()))?;
-                let Ok(response) = router.clone().call(request).await;
-                let status = response.status();
-                Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
+            Transport::InProcess(router) => self.call_here(router, method, path, body, |_| {}).await,
+            Transport::OnBehalf { router, headers, peer } => {
+                let showing = |request: &mut Request<Body>| {
+                    request.headers_mut().extend(headers.as_ref().clone());
+                    if let Some(peer) = peer {
+                        request.extensions_mut().insert(*peer);
+                    }
+                };
+                self.call_here(router, method, path, body, showing).await
             }
             Transport::Socket { client, .. } => {
                 let request = client.request(method, format!("http://pleach{path}"));
@@ -160,6 +183,27 @@ impl Link {
                 self.send_over(client.request(method, format!("{server}{path}")), body).await
             }
         }
+    }
+
+    async fn call_here(
+        &self,
+        router: &Router,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+        adorned: impl FnOnce(&mut Request<Body>),
+    ) -> Result<(StatusCode, Chunks), LinkError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(ACTOR_HEADER, &self.actor)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.map_or_else(Body::empty, Body::from))
+            .map_err(|error| LinkError::Gone(error.to_string()))?;
+        adorned(&mut request);
+        let Ok(response) = router.clone().call(request).await;
+        let status = response.status();
+        Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
     }
 
     async fn send_over(

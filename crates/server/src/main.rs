@@ -6,12 +6,15 @@ mod attach;
 mod catalogue;
 mod commands;
 mod config;
+mod connections;
 mod data_dir;
 mod drive;
+mod face;
 mod failure;
 mod link;
 mod render;
 mod sending;
+mod toolboxes;
 mod ui;
 
 use clap::Parser;
@@ -19,6 +22,10 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == mcp::warden::WORD) {
+        return ExitCode::from(mcp::warden::watch(words));
+    }
     let cli = args::Cli::parse();
     let filter = EnvFilter::try_from_env("PLEACH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

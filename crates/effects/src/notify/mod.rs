@@ -1,15 +1,14 @@
 //! Sends what people are to be told to where they want it: signed, at least once, with patience. What is to be
 //! sent is in the database and stays there until it was taken; nothing here is remembered between two attempts.
 
-mod guard;
 mod shape;
 mod sign;
 
-pub use guard::{Private, check as check_url};
+pub use crate::guard::{Private, check as check_url};
 pub use sign::{Secret, sign};
 
+use crate::guard::Guarded;
 use futures::future::join_all;
-use guard::Guarded;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, redirect::Policy};
 use runtime::live::Live;

@@ -5,12 +5,21 @@
 
 mod arguments;
 mod documents;
+mod files;
 mod links;
+mod outside;
 mod projects;
 mod props;
 mod reach;
+mod schema;
 mod search;
 mod tasks;
+mod web;
+
+pub use files::Files;
+pub use outside::{LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
+pub use schema::misfits;
+pub use web::Web;
 
 use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
@@ -119,6 +128,7 @@ impl Registry {
             arguments: arguments::names(action.fields),
             description: action.description.into(),
             read: action.is_read(),
+            outside: None,
         };
         self.actions.iter().map(spec).collect()
     }
@@ -143,7 +153,7 @@ impl Registry {
             Ok(Done { content, summary, mutations, read }) => {
                 Ok(ToolOutcome { result: Ok(ToolOutput { content, summary: one_line(&summary), read }), mutations })
             }
-            Err(Refused::Request(reason)) => Ok(ToolOutcome { result: Err(reason), mutations: Vec::new() }),
+            Err(Refused::Request(reason)) => Ok(ToolOutcome::refused(reason)),
             Err(Refused::Store(error)) => Err(error),
         }
     }

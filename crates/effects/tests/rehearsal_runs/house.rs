@@ -2,7 +2,7 @@
 
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::{PROVIDER, RehearsalModels};
-use effects::tools::Registry;
+use effects::tools::{Outsiders, Registry};
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::budget::Budgets;
@@ -58,6 +58,7 @@ impl House {
         let performer = EffectsPerformer {
             library: memory.clone(),
             registry: Registry::builtin(),
+            outside: Outsiders::default(),
             models: Arc::new(RehearsalModels::default()),
             live: Default::default(),
         };
@@ -118,5 +119,6 @@ pub fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId)
         owner,
         workspace_project_id: ProjectId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002)),
         warnings: Vec::new(),
+        tool_lists: Vec::new(),
     }
 }

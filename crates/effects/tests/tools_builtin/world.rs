@@ -68,7 +68,13 @@ impl World {
         let (workspace, run_id): (DocumentId, RunId) = (id(21), id(31));
         let registry = Registry::builtin();
         let granted = registry.list().iter().map(|action| action.name.to_owned()).collect();
-        let run = RunContext { run_id, scope: Scope::Actor(owner), home_project: home, now: Timestamp(NOW) };
+        let run = RunContext {
+            run_id,
+            scope: Scope::Actor(owner),
+            home_project: home,
+            projects: Vec::new(),
+            now: Timestamp(NOW),
+        };
         let world =
             World { memory, registry, run, owner, home, second, foreign, workspace, granted, calls: AtomicU32::new(0) };
         world
@@ -124,6 +130,8 @@ impl World {
             granted: self.granted.clone(),
             home_document: self.workspace,
             props: json!({"homework_run_id": self.run.run_id, "iteration": 3}),
+            outside: None,
+            told: None,
         }
     }
 

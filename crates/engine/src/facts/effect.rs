@@ -6,6 +6,7 @@ use crate::budget::{Exhausted, Reserve, Settled};
 use crate::effect::EffectId;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 facts! {
     /// `effect.*`
@@ -48,6 +49,8 @@ pub enum FinishedAs {
     Refused,
     /// The run was cancelled under it; presumed paid.
     Canceled,
+    /// A tool wants to know something first: called again with the answer.
+    Asked,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,15 +74,20 @@ pub struct Finished {
     pub exhausted: Option<Exhausted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_request_id: Option<String>,
+    /// What a tool that asked wants back with the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Value>,
 }
 
-/// A once-only call was in flight when the process died: nobody knows whether it happened.
+/// A once-only call was out when the process died or the connection broke: nobody knows whether it happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unknown {
     pub effect: EffectId,
     pub attempt: u32,
     pub what: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +96,23 @@ pub enum Decision {
     Happened,
     DidNot,
     Retry,
+}
+
+impl Decision {
+    pub const ALL: [Decision; 3] = [Decision::Happened, Decision::DidNot, Decision::Retry];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Happened => "happened",
+            Decision::DidNot => "did_not",
+            Decision::Retry => "retry",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Decision> {
+        let text = text.trim().to_lowercase().replace([' ', '-'], "_");
+        Decision::ALL.into_iter().find(|decision| decision.name() == text)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::facts;
 use crate::budget::Budgets;
-use crate::effect::ToolSpec;
+use crate::effect::{EffectId, ToolList, ToolSpec};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId};
 use crate::model::Models;
 use crate::run::{Criterion, Kind, Lane, ScopeKind, StopReason};
@@ -52,6 +52,9 @@ pub struct Queued {
     pub workspace_project_id: ProjectId,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What each server of tools offered at that moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_lists: Vec<ToolList>,
 }
 
 /// running → paused. Calls in flight finish and are recorded; none starts.
@@ -99,6 +102,9 @@ pub struct QuestionAsked {
     pub deadline_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// The call that waits for the answer, where a tool asks or its outcome is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<EffectId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,9 +122,9 @@ pub struct QuestionExpired {
     /// Taken for the answer, where one was given with the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Why nobody needs the answer any more, where that is what ended it and not the deadline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub withdrawn: Option<String>,
+    /// Whoever asked has ended: nobody waits for an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 /// running → waiting_on_user: nothing but answers can move the run.

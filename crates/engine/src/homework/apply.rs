@@ -35,7 +35,8 @@ impl State {
 
     fn record_shared(&mut self, fact: &R) {
         match fact {
-            R::WaitingOnUser(_) => self.phase = Phase::Waiting,
+            // In the middle of an iteration only a call waits: the iteration goes on with its answer.
+            R::WaitingOnUser(_) if self.now.verdict.is_some() => self.phase = Phase::Waiting,
             R::Completed(_) | R::Stopped(_) | R::Canceled(_) => self.phase = Phase::Ended,
             R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
                 self.repeats = 0;

@@ -169,6 +169,7 @@ impl State {
                 options: Vec::new(),
                 deadline_at: None,
                 default: None,
+                effect: None,
             });
         }
         facts.push(WaitingOnUser { question_ids });

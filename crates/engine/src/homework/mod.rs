@@ -61,4 +61,8 @@ impl Rules for State {
     fn activity(&self, shared: &Shared) -> String {
         self.describe(shared)
     }
+
+    fn awaits_people(&self, shared: &Shared) -> bool {
+        self.phase == state::Phase::Waiting && shared.open_questions().next().is_some()
+    }
 }

@@ -53,6 +53,8 @@ impl State {
             granted: executor.map_or_else(all, |executor| executor.task.tools.clone()),
             home_document: home.unwrap_or(crate::ids::DocumentId(uuid::Uuid::nil())),
             props,
+            outside: shared.outside(&call.tool).cloned(),
+            told: shared.told(&call.id),
         }
     }
 

@@ -7,19 +7,19 @@ use crate::model::Role;
 use crate::run::{Shared, Want};
 
 impl State {
-    pub(super) fn wanted(&self, _shared: &Shared) -> Vec<Want> {
+    pub(super) fn wanted(&self, shared: &Shared) -> Vec<Want> {
         match self.phase {
             Phase::NotStarted | Phase::Waiting | Phase::Ended => Vec::new(),
             Phase::Reporting => vec![self.want(Place::Report, Role::HomeworkReport, true)],
-            Phase::Iterating => self.wanted_in_iteration(),
+            Phase::Iterating => self.wanted_in_iteration(shared),
         }
     }
 
-    fn wanted_in_iteration(&self) -> Vec<Want> {
+    fn wanted_in_iteration(&self, shared: &Shared) -> Vec<Want> {
         if self.now.planned.is_none() {
             return self.model_want(Role::HomeworkPlanner, |fix| Place::Plan { fix }).into_iter().collect();
         }
-        let open: Vec<Want> = calls::open(&self.now.calls).map(|call| self.inline(call)).collect();
+        let open: Vec<Want> = calls::open(&self.now.calls).map(|call| Want::tool(shared, call)).collect();
         if !open.is_empty() {
             return open;
         }
@@ -31,12 +31,12 @@ impl State {
             .iter()
             .enumerate()
             .filter(|(_, executor)| executor.finished.is_none())
-            .flat_map(|(index, executor)| self.wanted_by(index, executor))
+            .flat_map(|(index, executor)| self.wanted_by(shared, index, executor))
             .collect()
     }
 
-    fn wanted_by(&self, index: usize, executor: &Executor) -> Vec<Want> {
-        let open: Vec<Want> = calls::open(&executor.calls).map(|call| self.inline(call)).collect();
+    fn wanted_by(&self, shared: &Shared, index: usize, executor: &Executor) -> Vec<Want> {
+        let open: Vec<Want> = calls::open(&executor.calls).map(|call| Want::tool(shared, call)).collect();
         if !open.is_empty() || executor.answered >= executor.round {
             return open;
         }
@@ -66,10 +66,6 @@ impl State {
             call.repair_of.is_none()
                 && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != crate::answer::NOT_RUN)
         })
-    }
-
-    fn inline(&self, call: &Call) -> Want {
-        Want { effect: call.id.clone(), role: None, inline: true, wrap_up: false }
     }
 
     fn want(&self, place: Place, role: Role, wrap_up: bool) -> Want {

@@ -1,7 +1,7 @@
 //! The fold of the shared facts. Every arm is the transition its fact's doc states.
 
 use super::flight::EffectState;
-use super::shared::{Question, Shared, Steering};
+use super::shared::{Closed, Question, Shared, Steering};
 use super::terms::{Status, StopReason};
 use crate::actor::Actor;
 use crate::event::Event;
@@ -16,7 +16,7 @@ impl Shared {
         self.tick(event);
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
-            Fact::Effect(fact) => self.apply_effect(fact),
+            Fact::Effect(fact) => self.apply_effect(fact, event),
             Fact::Homework(facts::Homework::RunStarted(_)) | Fact::Tree(facts::Tree::RunStarted(_)) => {
                 self.standing = Status::Running;
                 self.started_at = Some(event.at);
@@ -69,23 +69,21 @@ impl Shared {
                     deadline_at: asked.deadline_at,
                     default: asked.default.clone(),
                     answer: None,
-                    expired: false,
+                    closed: None,
                     asked_at: event.at,
                     answered_at: None,
                 });
+                self.bind(asked);
                 if self.questions.len() > KEPT_QUESTIONS
                     && let Some(old) = self.questions.iter().position(|question| question.answer.is_some())
                 {
                     self.questions.remove(old);
                 }
             }
-            R::Answered(fact) => self.answer(fact.question_id, Some(fact.text.clone()), event),
+            R::Answered(fact) => self.answer(fact.question_id, fact.text.clone(), None, event),
             R::QuestionExpired(fact) => {
-                let why = fact.withdrawn.as_ref().map(|why| format!("({why})"));
-                self.answer(fact.question_id, why.or_else(|| fact.default.clone()), event);
-                if let Some(question) = self.questions.iter_mut().find(|question| question.id == fact.question_id) {
-                    question.expired = true;
-                }
+                let (closed, words) = Closed::by(fact);
+                self.answer(fact.question_id, words, Some(closed), event);
             }
             R::WaitingOnUser(_) => {
                 self.standing = Status::WaitingOnUser;
@@ -145,10 +143,26 @@ impl Shared {
         }
     }
 
-    fn answer(&mut self, id: crate::ids::QuestionId, text: Option<String>, event: &Event) {
+    fn answer(&mut self, id: crate::ids::QuestionId, text: String, closed: Option<Closed>, event: &Event) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.id == id) {
-            question.answer = Some(text.unwrap_or_else(|| "(no answer came in time)".into()));
+            question.answer = Some(text.clone());
+            question.closed = closed;
             question.answered_at = Some(event.at);
+            for state in self.effects.values_mut() {
+                if let EffectState::Asking { question: Some(of), answer, .. } = state
+                    && *of == id
+                {
+                    *answer = Some(text.clone());
+                }
+            }
+        }
+    }
+
+    /// The call a question belongs to waits for its answer.
+    fn bind(&mut self, asked: &facts::run::QuestionAsked) {
+        let waiting = asked.effect.as_ref().and_then(|effect| self.effects.get_mut(effect));
+        if let Some(EffectState::Unknown { question, .. } | EffectState::Asking { question, .. }) = waiting {
+            *question = Some(asked.question_id);
         }
     }
 
@@ -171,13 +185,13 @@ impl Shared {
         self.provider_wait = None;
     }
 
-    fn apply_effect(&mut self, fact: &facts::Effect) {
+    fn apply_effect(&mut self, fact: &facts::Effect, event: &Event) {
         match fact {
             facts::Effect::Started(started) => {
                 self.ledger.reserve(started.reserve);
                 self.provider_wait = None;
                 let counted = self.effects.get(&started.effect).map_or(0, EffectState::counted);
-                self.effects.insert(started.effect.clone(), EffectState::in_flight(started, counted));
+                self.effects.insert(started.effect.clone(), EffectState::in_flight(started, counted, event.at));
             }
             facts::Effect::Finished(finished) => self.finish(finished),
             facts::Effect::Unknown(unknown) => {
@@ -185,12 +199,14 @@ impl Shared {
                     self.ledger.settle(flight.reserve, &crate::budget::Settled::presumed(flight.reserve));
                     self.effects.insert(
                         unknown.effect.clone(),
-                        EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone() },
+                        EffectState::Unknown { attempt: unknown.attempt, what: unknown.what.clone(), question: None },
                     );
                 }
             }
             facts::Effect::Resolved(resolved) => {
-                self.effects.remove(&resolved.effect);
+                if let Some(state) = self.effects.remove(&resolved.effect) {
+                    self.gave_up.insert(resolved.effect.clone(), state.attempt());
+                }
             }
         }
     }
@@ -221,6 +237,11 @@ impl Shared {
                     finished.effect.clone(),
                     EffectState::BackingOff { attempt: flight.attempt, counted, until },
                 );
+            }
+            FinishedAs::Asked => {
+                let kept = finished.kept.clone().unwrap_or_default();
+                let asking = EffectState::Asking { attempt: flight.attempt, question: None, kept, answer: None };
+                self.effects.insert(finished.effect.clone(), asking);
             }
             FinishedAs::Failed | FinishedAs::Canceled => {
                 self.effects.remove(&finished.effect);

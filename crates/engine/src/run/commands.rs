@@ -1,14 +1,13 @@
 //! What people may tell a run, and when it refuses.
 
 use super::door::{check_message, least_call};
-use super::flight::EffectState;
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS, Room};
 use crate::effect::EffectId;
-use crate::facts::effect::{Decision, Resolved};
+use crate::facts::effect::Decision;
 use crate::facts::run::{
     Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
 };
@@ -112,6 +111,9 @@ impl Run {
         let mut meant: Vec<(QuestionId, String)> = Vec::new();
         for reply in answers {
             let question = self.question_of(&reply)?;
+            if self.unknown_behind(question).is_some() && Decision::parse(&reply.text).is_none() {
+                return refuse("unknown_decision", "answer happened, did_not or retry; the question stays open");
+            }
             if meant.iter().any(|(known, _)| *known == question) {
                 return refuse(
                     "answered_twice",
@@ -123,11 +125,15 @@ impl Run {
         if *budgets != BudgetPatch::default() {
             self.set_budgets(budgets, actor, now)?;
         }
-        let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
+        let by = self.by(actor);
         for (question_id, text) in meant {
-            self.emit(Answered { question_id, text, by }, actor, now);
+            match (self.unknown_behind(question_id), Decision::parse(&text)) {
+                (Some(effect), Some(decision)) => self.resolve(effect, decision, None, actor, now)?,
+                _ => self.emit(Answered { question_id, text, by }, actor, now),
+            }
         }
         self.resume_if_answered(ResumeReason::Answered, now);
+        self.proceed(now);
         Ok(())
     }
 
@@ -159,6 +165,14 @@ impl Run {
             (None, Some(only), None) => Ok(only.id),
             (None, None, _) => refuse("no_open_question", format!("run {} has no open question", shared.id)),
             (None, Some(_), Some(_)) => refuse("several_questions", self.list_questions()),
+        }
+    }
+
+    /// Whose word this is.
+    pub(super) fn by(&self, actor: Actor) -> ActorId {
+        match actor {
+            Actor::Person(id) | Actor::Subagent(id) => id,
+            Actor::Platform => self.shared.brief.owner,
         }
     }
 
@@ -280,7 +294,12 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        self.resume_if_answered(ResumeReason::Withdrawn, now);
+        let how = match order {
+            NodeOrder::Cancel => ResumeReason::Withdrawn,
+            NodeOrder::Retry => ResumeReason::Retry,
+            NodeOrder::Pause | NodeOrder::Resume => ResumeReason::Answered,
+        };
+        self.resume_if_answered(how, now);
         self.proceed(now);
         Ok(())
     }
@@ -388,27 +407,6 @@ impl Run {
         }
     }
 
-    fn resolve(
-        &mut self,
-        effect: EffectId,
-        decision: Decision,
-        note: Option<String>,
-        actor: Actor,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        match self.shared.effects.get(&effect) {
-            Some(EffectState::Unknown { .. }) => {
-                self.emit(Resolved { effect, decision, note }, actor, now);
-                self.proceed(now);
-                Ok(())
-            }
-            _ => refuse(
-                "effect_not_found",
-                format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id),
-            ),
-        }
-    }
-
     pub fn root_node(&self) -> Option<NodeId> {
         match &self.machine {
             super::Machine::Homework(_) => None,
@@ -431,11 +429,4 @@ pub(crate) fn no_such_node<T>(shared: &Shared, node: NodeId) -> Result<T, Refusa
         kind => format!("run {} is a {} run and has no node {node}", shared.id, kind.name()),
     };
     refuse("node_not_found", why)
-}
-
-fn actor_id(actor: Actor) -> Option<ActorId> {
-    match actor {
-        Actor::Person(id) | Actor::Subagent(id) => Some(id),
-        Actor::Platform => None,
-    }
 }

@@ -7,7 +7,7 @@ use crate::actor::Actor;
 use crate::blob::Blob;
 use crate::budget::{Exhausted, Reserve, Room, Settled};
 use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
-use crate::facts::effect::{Finished, FinishedAs, Started, Unknown};
+use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::{Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
 use crate::time::Timestamp;
 
@@ -24,6 +24,7 @@ impl Run {
         if self.shared.is_moving() {
             self.decide(Input::Proceed, now);
         }
+        self.rest(now);
     }
 
     /// Nobody has driven it since `last_seen`: what was in flight is lost, and no working time passed since.
@@ -38,6 +39,7 @@ impl Run {
         if self.shared.is_moving() && self.shared.started_at.is_some() {
             self.decide(Input::Proceed, now);
         }
+        self.rest(now);
     }
 
     fn declare_lost(&mut self, active_until: Timestamp, now: Timestamp) {
@@ -55,14 +57,8 @@ impl Run {
                     Retry::default(),
                     now,
                 );
-            } else if flight.role().is_none() {
-                let spot = self.rules().spot(&effect);
-                self.emit_at(
-                    spot,
-                    Unknown { effect, attempt: flight.attempt, what: flight.what },
-                    Actor::Platform,
-                    now,
-                );
+            } else if flight.role().is_none() && self.is_once(&flight.what) {
+                self.unknown(&effect, &flight, "The process that called it died before the answer came".into(), now);
             } else {
                 let settled = Settled::presumed(flight.reserve);
                 self.finish(
@@ -118,7 +114,9 @@ impl Run {
             }
             match self.shared.effects.get(&want.effect) {
                 Some(EffectState::BackingOff { until, .. }) if *until > now => {}
-                Some(EffectState::InFlight(_) | EffectState::Unknown { .. }) => {}
+                Some(EffectState::InFlight(_)) => {}
+                Some(state) if state.awaits_a_person() => {}
+                _ if want.role.is_none() && self.repeats_an_unknown(&want.effect) => {}
                 _ => {
                     slots -= 1;
                     due.outside.push(want.effect);
@@ -172,7 +170,7 @@ impl Run {
         Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt: 1, work })
     }
 
-    fn want(&self, effect: &EffectId) -> Option<Want> {
+    pub(super) fn want(&self, effect: &EffectId) -> Option<Want> {
         self.rules().want(&self.shared, effect)
     }
 
@@ -231,9 +229,16 @@ impl Run {
             counted: false,
             exhausted: Some(limit),
             provider_request_id: None,
+            kept: None,
         };
         self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
-        self.decide(Input::Failed { effect, error: &error, retryable: true }, now);
+        match self.want(effect) {
+            Some(Want { role: None, .. }) => {
+                self.decide(Input::Tool { effect, outcome: &ToolOutcome::refused(error) }, now)
+            }
+            _ => self.decide(Input::Failed { effect, error: &error, retryable: true }, now),
+        }
+        self.rest(now);
     }
 
     /// An outcome arrives. One that is not awaited (any more) changes nothing: its money was settled
@@ -246,28 +251,31 @@ impl Run {
         parked: Option<Parked>,
         now: Timestamp,
     ) {
+        if let Outcome::Tool(outcome) = &outcome
+            && self.want(effect).is_some_and(|want| want.inline)
+        {
+            self.decide(Input::Tool { effect, outcome }, now);
+            return self.rest(now);
+        }
+        let Some(EffectState::InFlight(flight)) = self.shared.effects.get(effect).cloned() else { return };
+        if flight.attempt != attempt {
+            return;
+        }
         match outcome {
-            Outcome::Tool(outcome) => self.tool_outcome(effect, outcome, now),
-            Outcome::Away(_) => {}
-            Outcome::Model(result) => {
-                let Some(EffectState::InFlight(flight)) = self.shared.effects.get(effect).cloned() else { return };
-                if flight.attempt != attempt {
-                    return;
-                }
-                match result {
-                    Ok(reply) => self.reply(effect, &flight, reply, now),
-                    Err(error) => self.call_failed(effect, &flight, error, parked, now),
-                }
-                // It may have been the last thing under way: then the run comes to rest.
-                self.proceed(now);
+            Outcome::Model(Ok(reply)) => self.reply(effect, &flight, reply, now),
+            Outcome::Model(Err(error)) => self.call_failed(effect, &flight, error, parked, now),
+            Outcome::Tool(outcome) => self.tool_answered(effect, &flight, &outcome, now),
+            Outcome::Asks(asking) => self.tool_asks(effect, &flight, asking, now),
+            Outcome::Lost(reason) => self.tool_lost(effect, &flight, reason, now),
+            // It never left; the wait is that of a call that failed.
+            Outcome::Away(reason) => {
+                let at = Some(now.plus_ms(self.backoff(effect, &flight)));
+                let retry = Retry { at, error: Some(reason), ..Retry::default() };
+                self.finish(effect, attempt, FinishedAs::Transient, Settled::default(), retry, now);
             }
         }
-    }
-
-    fn tool_outcome(&mut self, effect: &EffectId, outcome: ToolOutcome, now: Timestamp) {
-        if self.want(effect).is_some_and(|want| want.inline) {
-            self.decide(Input::Tool { effect, outcome: &outcome }, now);
-        }
+        // It may have been the last thing under way: then the run comes to rest.
+        self.proceed(now);
     }
 
     fn reply(&mut self, effect: &EffectId, flight: &Flight, reply: ModelReply, now: Timestamp) {
@@ -298,6 +306,7 @@ impl Run {
                 counted: false,
                 exhausted: None,
                 provider_request_id: reply.provider_request_id.clone(),
+                kept: None,
             },
             Actor::Platform,
             now,
@@ -315,7 +324,7 @@ impl Run {
         now: Timestamp,
     ) {
         let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
-        let retry = |at| Retry { at, counted: parked.is_none(), error: Some(error.message.clone()) };
+        let retry = |at| Retry { at, counted: parked.is_none(), error: Some(error.message.clone()), kept: None };
         let Some(Want { wrap_up, .. }) = self.want(effect) else {
             // Nobody waits for it any more: the money is settled, and that is all.
             return self.finish(effect, flight.attempt, FinishedAs::Canceled, settled, retry(None), now);
@@ -375,7 +384,7 @@ impl Run {
         self.decide(Input::Failed { effect, error: &error, retryable }, now);
     }
 
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         effect: &EffectId,
         attempt: u32,
@@ -384,7 +393,7 @@ impl Run {
         retry: Retry,
         now: Timestamp,
     ) {
-        let Retry { at, counted, error } = retry;
+        let Retry { at, counted, error, kept } = retry;
         let fact = Finished {
             effect: effect.clone(),
             attempt,
@@ -396,6 +405,7 @@ impl Run {
             counted,
             exhausted: None,
             provider_request_id: None,
+            kept,
         };
         self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
     }
@@ -433,7 +443,7 @@ impl Run {
     }
 
     /// Full jitter, derived: the same attempt of the same call always waits the same time.
-    fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
+    pub(super) fn backoff(&self, effect: &EffectId, flight: &Flight) -> i64 {
         let ceiling = (FIRST_BACKOFF_MS << flight.counted.min(8)).min(LONGEST_BACKOFF_MS);
         let seed =
             crate::blob::Hash::of(&[self.shared.id.0.as_bytes(), effect.0.as_bytes(), &flight.attempt.to_le_bytes()]);
@@ -452,20 +462,19 @@ impl Run {
             .map(|question| (question.id, question.default.clone()))
             .collect();
         for (question_id, default) in expired {
-            self.emit(
-                crate::facts::run::QuestionExpired { question_id, default, withdrawn: None },
-                Actor::Platform,
-                now,
-            );
+            let expired = crate::facts::run::QuestionExpired { question_id, default, withdrawn: false };
+            self.emit(expired, Actor::Platform, now);
         }
         self.resume_if_answered(ResumeReason::Expired, now);
         self.proceed(now);
     }
 }
 
+/// What is recorded of a call that is over, beyond how it ended.
 #[derive(Clone, Debug, Default)]
-struct Retry {
-    at: Option<Timestamp>,
-    counted: bool,
-    error: Option<String>,
+pub(super) struct Retry {
+    pub at: Option<Timestamp>,
+    pub counted: bool,
+    pub error: Option<String>,
+    pub kept: Option<serde_json::Value>,
 }

@@ -3,15 +3,34 @@
 use crate::budget::Reserve;
 use crate::effect::EffectId;
 use crate::facts::effect::Started;
+use crate::ids::QuestionId;
 use crate::model::Role;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EffectState {
     InFlight(Flight),
-    BackingOff { attempt: u32, counted: u32, until: Timestamp },
-    Unknown { attempt: u32, what: String },
+    BackingOff {
+        attempt: u32,
+        counted: u32,
+        until: Timestamp,
+    },
+    /// Nobody knows whether it happened; a person is asked.
+    Unknown {
+        attempt: u32,
+        what: String,
+        #[serde(default)]
+        question: Option<QuestionId>,
+    },
+    /// It asked; with the answer it is called again.
+    Asking {
+        attempt: u32,
+        question: Option<QuestionId>,
+        kept: Value,
+        answer: Option<String>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,30 +40,48 @@ pub struct Flight {
     pub reserve: Reserve,
     pub what: String,
     pub model: Option<String>,
+    #[serde(default)]
+    pub since: Timestamp,
 }
 
 impl Flight {
-    /// `None` for a call that is not a model's: one that may have happened, and must not happen twice.
+    /// `None` for a call that is not a model's.
     pub(super) fn role(&self) -> Option<Role> {
         Role::parse(&self.what)
     }
 }
 
 impl EffectState {
-    pub(super) fn in_flight(started: &Started, counted: u32) -> EffectState {
+    pub(super) fn in_flight(started: &Started, counted: u32, since: Timestamp) -> EffectState {
         EffectState::InFlight(Flight {
             attempt: started.attempt,
             counted,
             reserve: started.reserve,
             what: started.what.clone(),
             model: started.model.clone(),
+            since,
         })
     }
 
     pub fn attempt(&self) -> u32 {
         match self {
             EffectState::InFlight(flight) => flight.attempt,
-            EffectState::BackingOff { attempt, .. } | EffectState::Unknown { attempt, .. } => *attempt,
+            EffectState::BackingOff { attempt, .. }
+            | EffectState::Unknown { attempt, .. }
+            | EffectState::Asking { attempt, .. } => *attempt,
+        }
+    }
+
+    /// Nothing but a person can move it.
+    pub(super) fn awaits_a_person(&self) -> bool {
+        matches!(self, EffectState::Unknown { .. } | EffectState::Asking { answer: None, .. })
+    }
+
+    /// The question it waits for.
+    pub(super) fn question(&self) -> Option<QuestionId> {
+        match self {
+            EffectState::Unknown { question, .. } | EffectState::Asking { question, .. } => *question,
+            EffectState::InFlight(_) | EffectState::BackingOff { .. } => None,
         }
     }
 
@@ -52,7 +89,7 @@ impl EffectState {
         match self {
             EffectState::InFlight(flight) => flight.counted,
             EffectState::BackingOff { counted, .. } => *counted,
-            EffectState::Unknown { .. } => 0,
+            EffectState::Unknown { .. } | EffectState::Asking { .. } => 0,
         }
     }
 }

@@ -10,6 +10,7 @@ mod door;
 mod draft;
 mod effects;
 mod flight;
+mod outside;
 mod shared;
 mod terms;
 mod warnings;
@@ -21,13 +22,14 @@ pub use door::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
 pub use flight::{Due, EffectState, Parked};
-pub use shared::{Question, Shared, Steering};
+pub use shared::{Closed, Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
 use crate::batch::Batch;
 use crate::blob::BlobRef;
 use crate::budget::{Reserve, Room};
+use crate::calls::Call;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::{self, Fact};
@@ -94,6 +96,8 @@ pub trait Rules {
     fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
         no_such_node(shared, node)
     }
+    /// A call of this machine waits for a person from now on.
+    fn held(&self, _effect: &EffectId, _why: &str, _facts: &mut Facts) {}
     /// What a canceled run leaves behind, place by place.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
     /// What a run leaves behind that fails under its places.
@@ -109,6 +113,14 @@ pub struct Want {
     pub inline: bool,
     /// May use the wrap-up reserve, once, without retries.
     pub wrap_up: bool,
+}
+
+impl Want {
+    /// One that is not built in needs an intent first.
+    pub(crate) fn tool(shared: &Shared, call: &Call) -> Want {
+        let inline = shared.outside(&call.tool).is_none();
+        Want { effect: call.id.clone(), role: None, inline, wrap_up: false }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
-use crate::effect::{EffectId, RunContext};
+use crate::effect::{EffectId, Outside, RunContext, Told};
 use crate::event::genesis;
-use crate::facts::run::{ProviderWaiting, Queued};
+use crate::facts::run::{ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
@@ -64,11 +64,33 @@ pub struct Question {
     pub deadline_at: Option<Timestamp>,
     pub default: Option<String>,
     pub answer: Option<String>,
-    /// Nobody answered in time: the answer is the default, or that there is none.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub expired: bool,
+    /// How it was closed, where nobody answered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Closed>,
     pub asked_at: Timestamp,
     pub answered_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closed {
+    /// The deadline passed, and its default was taken.
+    Default,
+    /// The deadline passed, and there was no default.
+    Unanswered,
+    /// Whoever asked has ended.
+    Withdrawn,
+}
+
+impl Closed {
+    /// How, and what stands for the answer.
+    pub(super) fn by(expired: &QuestionExpired) -> (Closed, String) {
+        match &expired.default {
+            _ if expired.withdrawn => (Closed::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
+            Some(default) => (Closed::Default, default.clone()),
+            None => (Closed::Unanswered, "(no answer came in time)".into()),
+        }
+    }
 }
 
 /// A message from a person to the run, and whether a model has been shown it.
@@ -152,7 +174,28 @@ impl Shared {
     }
 
     pub fn context(&self, now: Timestamp) -> RunContext {
-        RunContext { run_id: self.id, scope: self.scope(), home_project: self.home_project(), now }
+        RunContext {
+            run_id: self.id,
+            scope: self.scope(),
+            home_project: self.home_project(),
+            projects: self.brief.project_ids.clone(),
+            now,
+        }
+    }
+
+    /// Who carries this tool out, if it is not built in.
+    pub(crate) fn outside(&self, tool: &str) -> Option<&Outside> {
+        self.brief.tools.iter().find(|known| known.name == tool)?.outside.as_ref()
+    }
+
+    /// What a call that asked before goes on with.
+    pub(crate) fn told(&self, effect: &EffectId) -> Option<Told> {
+        match self.effects.get(effect) {
+            Some(EffectState::Asking { kept, answer: Some(answer), .. }) => {
+                Some(Told { kept: kept.clone(), answer: answer.clone() })
+            }
+            _ => None,
+        }
     }
 
     pub fn wrap_up_reserve(&self) -> Reserve {
@@ -171,8 +214,17 @@ impl Shared {
             || self
                 .effects
                 .values()
-                .any(|effect| matches!(effect, EffectState::BackingOff { .. } | EffectState::Unknown { .. }));
+                .any(|effect| matches!(effect, EffectState::BackingOff { .. }) || effect.awaits_a_person());
         self.status() == Status::Running && (in_flight || !held_up)
+    }
+
+    /// The tool outside that has been out longest.
+    fn tool_out(&self) -> Option<(&str, Timestamp)> {
+        let flights = self.effects.values().filter_map(|state| match state {
+            EffectState::InFlight(flight) if flight.role().is_none() => Some((flight.what.as_str(), flight.since)),
+            _ => None,
+        });
+        flights.min_by_key(|(_, since)| *since)
     }
 
     /// `working` says what goes on while it runs.
@@ -180,7 +232,10 @@ impl Shared {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),
             Status::Running if self.provider_wait.is_some() => "waiting: provider".into(),
-            Status::Running => working(),
+            Status::Running => match self.tool_out() {
+                Some((tool, since)) => format!("{}; {tool} called at {since}", working()),
+                None => working(),
+            },
             Status::WaitingOnUser => match self.open_questions().count() {
                 1 => "waiting for an answer".into(),
                 open => format!("waiting for {open} answers"),

@@ -8,6 +8,7 @@ use crate::budget::Settled;
 use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs, Started};
+use crate::facts::run::QuestionAsked;
 use crate::facts::tree::{self as fact, Tree as T};
 use crate::facts::{Effect as E, Fact, Run as R};
 use crate::ids::{DocumentId, QuestionId};
@@ -35,24 +36,32 @@ impl State {
             R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.ended = true,
             R::Resumed(_) => self.ended = false,
             R::BudgetChanged(_) => self.accounts.set_limits(&shared.budgets),
-            R::QuestionAsked(asked) => self.asked(asked.question_id, event),
+            R::QuestionAsked(asked) => self.asked(asked, event),
             R::Answered(fact) => self.question_closed(fact.question_id),
             R::QuestionExpired(fact) => self.question_closed(fact.question_id),
             _ => {}
         }
     }
 
-    fn asked(&mut self, question: QuestionId, event: &Event) {
+    fn asked(&mut self, asked: &QuestionAsked, event: &Event) {
         let Some(number) = event.node_id.and_then(|id| self.number(id)) else { return };
-        self.questions.insert(question, number);
-        let node = self.at_mut(number);
-        node.work.question = Some(question);
-        node.work.question_closed = false;
+        self.questions.insert(asked.question_id, number);
+        let work = &mut self.at_mut(number).work;
+        match asked.effect {
+            Some(_) => {
+                work.asking.insert(asked.question_id);
+            }
+            None => {
+                work.question = Some(asked.question_id);
+                work.question_closed = false;
+            }
+        }
     }
 
     fn question_closed(&mut self, question: QuestionId) {
         let Some(number) = self.questions.remove(&question) else { return };
         let node = self.at_mut(number);
+        node.work.asking.remove(&question);
         if node.work.question == Some(question) {
             node.work.question_closed = true;
         }

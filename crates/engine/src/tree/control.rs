@@ -70,7 +70,7 @@ impl State {
     fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, spot) = (self.at(at), self.spot_of(at));
-            self.withdraw_question(at, "the node was canceled", facts);
+            self.withdraw_questions(at, facts);
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
             for step in open {
                 facts.push_at(
@@ -256,7 +256,7 @@ impl State {
         let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
         for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
             let spot = self.spot_of(number);
-            self.withdraw_question(number, "the run failed", facts);
+            self.withdraw_questions(number, facts);
             for step in self.at(number).plan.iter().flat_map(|plan| plan.pending()) {
                 facts.push_at(
                     spot,
@@ -271,13 +271,12 @@ impl State {
         }
     }
 
-    fn withdraw_question(&self, number: u32, why: &str, facts: &mut Facts) {
+    /// Its own, and those of its calls.
+    fn withdraw_questions(&self, number: u32, facts: &mut Facts) {
         let work = &self.at(number).work;
-        if let Some(question_id) = work.question.filter(|_| !work.question_closed) {
-            facts.push_at(
-                self.spot_of(number),
-                QuestionExpired { question_id, default: None, withdrawn: Some(why.to_owned()) },
-            );
+        let own = work.question.filter(|_| !work.question_closed);
+        for question_id in own.into_iter().chain(work.asking.iter().copied()) {
+            facts.push_at(self.spot_of(number), QuestionExpired { question_id, default: None, withdrawn: true });
         }
     }
 }

@@ -115,6 +115,7 @@ impl State {
                 options: question.options,
                 deadline_at,
                 default,
+                effect: None,
             },
         );
         facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));

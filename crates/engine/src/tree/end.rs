@@ -47,7 +47,9 @@ impl State {
         for (effect, state) in &shared.effects {
             let settled = match state {
                 EffectState::InFlight(flight) => Settled::presumed(flight.reserve),
-                EffectState::BackingOff { .. } | EffectState::Unknown { .. } => Settled::default(),
+                EffectState::BackingOff { .. } | EffectState::Unknown { .. } | EffectState::Asking { .. } => {
+                    Settled::default()
+                }
             };
             let spot = self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default();
             facts.push_at(
@@ -63,6 +65,7 @@ impl State {
                     counted: false,
                     exhausted: None,
                     provider_request_id: None,
+                    kept: None,
                 },
             );
         }

@@ -29,8 +29,10 @@ pub use state::State;
 use crate::budget::{Reserve, Room};
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
+use crate::facts::tree::NodeStatusChanged;
 use crate::ids::NodeId;
 use crate::run::{Facts, Input, NodeOrder, Refusal, Rules, Shared, Spot, Steering, Want};
+use status::NodeStatus;
 
 /// Why a canceled node has no result.
 pub(crate) const CANCELED: &str = "canceled by a person";
@@ -85,6 +87,15 @@ impl Rules for State {
 
     fn order(&self, shared: &Shared, node: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
         self.ordered(shared, node, order, facts)
+    }
+
+    fn held(&self, effect: &EffectId, why: &str, facts: &mut Facts) {
+        let Some(number) = self.node_of(effect).filter(|number| self.at(*number).status == NodeStatus::Executing)
+        else {
+            return;
+        };
+        let role = self.at(number).role;
+        facts.push_at(self.spot_of(number), NodeStatusChanged::to(NodeStatus::Blocked, role).saying(why));
     }
 
     fn canceled(&self, _shared: &Shared, facts: &mut Facts) {

@@ -12,7 +12,7 @@ use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -85,6 +85,8 @@ pub struct Working {
     pub replan: Option<String>,
     pub question: Option<QuestionId>,
     pub question_closed: bool,
+    /// What its calls wait to be told.
+    pub asking: BTreeSet<QuestionId>,
 }
 
 impl Default for Working {
@@ -101,6 +103,7 @@ impl Default for Working {
             replan: None,
             question: None,
             question_closed: false,
+            asking: BTreeSet::new(),
         }
     }
 }
@@ -139,6 +142,16 @@ impl Node {
             NodeStatus::Blocked => self.role == NodeRole::Executor,
             stood => stood == NodeStatus::Executing,
         }
+    }
+
+    /// One that is blocked by a call of its own goes on with the others.
+    pub(super) fn uses_tools(&self) -> bool {
+        self.status == NodeStatus::Executing || (self.status == NodeStatus::Blocked && !self.work.asking.is_empty())
+    }
+
+    /// Nobody is asked anything on its behalf any more.
+    pub(super) fn is_answered(&self) -> bool {
+        self.work.asking.is_empty() && (self.work.question_closed || self.work.question.is_none())
     }
 
     pub fn is_live(&self) -> bool {

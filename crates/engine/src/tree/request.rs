@@ -40,6 +40,8 @@ impl State {
             granted: shared.brief.tools.iter().map(|tool| tool.name.clone()).collect(),
             home_document: node.pad,
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
+            outside: shared.outside(&call.tool).cloned(),
+            told: shared.told(&call.id),
         }
     }
 

@@ -176,7 +176,7 @@ impl State {
         match node.status {
             NodeStatus::Delegating => Some(Move::StartBand),
             NodeStatus::Waiting => node.plan.as_ref().filter(|plan| plan.open == 0).map(|_| Move::BandOver),
-            NodeStatus::Blocked => node.work.question_closed.then_some(Move::Unblock),
+            NodeStatus::Blocked => node.is_answered().then_some(Move::Unblock),
             NodeStatus::Aggregating if node.work.result.is_some() => Some(Move::Conclude),
             NodeStatus::Planning | NodeStatus::Aggregating => {
                 self.call_wanted(number).is_none().then_some(Move::Unusable)
@@ -201,7 +201,7 @@ impl State {
     pub(super) fn refresh(&mut self, number: u32) {
         let node = self.at(number);
         let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_held(number));
-        let uses_tools = live && node.status == NodeStatus::Executing && calls::open(&node.work.calls).next().is_some();
+        let uses_tools = live && node.uses_tools() && calls::open(&node.work.calls).next().is_some();
         let wants_model = live && self.call_wanted(number).is_some();
         let moves = live && self.move_of(number).is_some();
         put(&mut self.tools, number, uses_tools);

@@ -2,7 +2,6 @@
 
 use super::place::Part;
 use super::state::State;
-use super::status::NodeStatus;
 use crate::calls;
 use crate::effect::EffectId;
 use crate::model::Role;
@@ -10,8 +9,8 @@ use crate::run::{Lane, Shared, Steering, Want};
 
 impl State {
     pub(super) fn wanted<'a>(&'a self, shared: &'a Shared) -> impl Iterator<Item = Want> + 'a {
-        let tools =
-            self.tools.iter().flat_map(|number| calls::open(&self.at(*number).work.calls)).map(|call| inline(&call.id));
+        let calls = self.tools.iter().flat_map(|number| calls::open(&self.at(*number).work.calls));
+        let tools = calls.map(|call| Want::tool(shared, call));
         let models = self
             .ready
             .iter()
@@ -29,9 +28,8 @@ impl State {
         match place.part {
             Part::Tool { .. } => {
                 let node = self.at(number);
-                let open = node.status == NodeStatus::Executing
-                    && calls::open(&node.work.calls).any(|call| &call.id == effect);
-                open.then(|| inline(effect))
+                let call = calls::open(&node.work.calls).find(|call| &call.id == effect);
+                call.filter(|_| node.uses_tools()).map(|call| Want::tool(shared, call))
             }
             part => (self.call_wanted(number) == Some(part)).then(|| self.model_want(shared, number, part)),
         }
@@ -82,8 +80,4 @@ pub(super) fn role_of(part: Part) -> Role {
         Part::Round { .. } | Part::Tool { .. } => Role::TreeExecutor,
         Part::Aggregate { .. } => Role::TreeAggregator,
     }
-}
-
-fn inline(effect: &EffectId) -> Want {
-    Want { effect: effect.clone(), role: None, inline: true, wrap_up: false }
 }

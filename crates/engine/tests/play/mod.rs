@@ -34,6 +34,7 @@ pub fn brief(objective: &str) -> Queued {
         arguments: arguments.into(),
         description: format!("{name} of the workspace"),
         read,
+        outside: None,
     };
     Queued {
         kind: Kind::Homework,
@@ -50,6 +51,7 @@ pub fn brief(objective: &str) -> Queued {
         owner: ActorId(id("owner")),
         workspace_project_id: ProjectId(id("project")),
         warnings: Vec::new(),
+        tool_lists: Vec::new(),
     }
 }
 

@@ -60,7 +60,7 @@ fn b2_steps_that_a_budget_skipped_run_when_it_is_raised_and_nothing_finished_is_
     play.go();
     assert_eq!(play.run.shared.status(), Status::Stopped);
     let before = payloads(&play, "tree.node_completed").len();
-    go_on(&mut play, BudgetPatch { max_tokens: Some(400_000), ..BudgetPatch::default() });
+    go_on(&mut play, BudgetPatch { max_tokens: Some(Some(400_000)), ..BudgetPatch::default() });
     assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
     assert_eq!(not_done(&play), json!([]));
     assert_eq!(status_of(&play, "Step e"), NodeStatus::Completed);
@@ -127,9 +127,15 @@ fn b9_a_question_of_a_run_that_fails_is_withdrawn_and_may_be_asked_again() {
 
 #[test]
 fn b9_canceling_a_node_withdraws_its_question_and_answers_nothing() {
-    let mut play = scripted(brief("Withdraw"), |role, title, _| match (role, title) {
+    let seen: Rc<RefCell<Vec<String>>> = Rc::default();
+    let requests = seen.clone();
+    let mut play = scripted(brief("Withdraw"), move |role, title, job| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"]]))),
         (Role::TreeExecutor, "Step a") => Some(Ok(json!({ "question": { "text": "Which colour?" } }))),
+        (Role::TreeAggregator, _) => {
+            requests.borrow_mut().push(own_text(job));
+            None
+        }
         _ => None,
     });
     play.go();
@@ -138,8 +144,27 @@ fn b9_canceling_a_node_withdraws_its_question_and_answers_nothing() {
     play.go();
     check(&play);
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "withdrawn" })]);
-    assert_eq!(payloads(&play, "run.question_expired")[0]["withdrawn"], "the node was canceled");
-    assert_eq!(count(&play, "run.answered"), 0);
+    assert_eq!(payloads(&play, "run.question_expired")[0]["withdrawn"], true);
+    assert!(!seen.borrow()[0].contains("Which colour?"), "no model is told of an answer");
+    assert_eq!(json!(play.run.shared.questions[0])["closed"], "withdrawn");
+}
+
+#[test]
+fn b9_a_default_that_is_taken_is_marked_as_one() {
+    let mut play = scripted(brief("Patience"), |role, _, job| {
+        let text = own_text(job);
+        assert!(!text.contains("## questions") || text.contains("\"closed\":\"default\""), "{text}");
+        (role == Role::TreePlanner && !text.contains("## questions"))
+            .then(|| Ok(json!({ "question": { "text": "Deep or wide?", "default": "deep" } })))
+    });
+    play.go();
+    play.now = play.now.plus_ms(25 * 3_600_000);
+    play.run.tick(play.now);
+    play.commit();
+    play.go();
+    check(&play);
+    assert_eq!(play.run.shared.status(), Status::Completed);
+    assert_eq!(json!(play.run.shared.questions[0])["closed"], "default");
 }
 
 #[test]

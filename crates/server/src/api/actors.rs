@@ -1,10 +1,10 @@
-//! People and subagents, as far as the caller may know them; and what a run can be given: models and tools.
+//! People and subagents, as far as the caller may know them; and the models a run can be given.
 
 use super::caller::{Asked, Caller, Sent};
 use super::problems::Problem;
 use super::route::Access::{Admin, Read};
 use super::route::Route;
-use super::shape::{count, flag, form, list as list_of, named, nullable, one_of, open, page, record, text, whole};
+use super::shape::{count, form, list as list_of, named, nullable, one_of, open, page, record, text, whole};
 use super::{Answer, House, Page, records, runs};
 use axum::Json;
 use axum::extract::State;
@@ -33,30 +33,17 @@ pub fn routes() -> Vec<Route> {
             [("price", open())],
         ),
     );
-    let tool = named(
-        "Tool",
-        record(
-            [
-                ("name", text()),
-                ("description", text()),
-                ("class", one_of(["read-only", "idempotent", "once"])),
-                ("read", flag()),
-                ("schema", open()),
-            ],
-            [],
-        ),
-    );
     vec![
         Route::get("/api/actors", Read, "Yourself and those you share a project with; everybody for an admin", list)
             .asks("cursor", super::shape::id())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::actor())),
+            .gives(200, page(records::actor()))
+            .personal(),
         Route::post("/api/actors", Admin, "A new person", create)
             .takes(form([("handle", text())], [("name", nullable(text()))]))
             .gives(201, records::actor()),
         Route::get("/api/models", Read, "Models that are set up; any other of a provider may be named too", models)
             .gives(200, page(model)),
-        Route::get("/api/tools", Read, "What runs may be allowed to do", tools).gives(200, page(tool)),
     ]
 }
 
@@ -118,8 +105,4 @@ async fn create(
 
 async fn models(State(house): State<Arc<House>>, _caller: Caller) -> Json<Page<Value>> {
     Json(Page { items: house.catalogue.offered().await, next_cursor: None })
-}
-
-async fn tools(State(house): State<Arc<House>>, _caller: Caller) -> Json<Page<Value>> {
-    Json(Page { items: house.catalogue.described_tools(), next_cursor: None })
 }

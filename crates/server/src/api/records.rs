@@ -111,6 +111,7 @@ pub fn question() -> Shape {
                 ("answer", nullable(text())),
                 ("asked_at", time()),
                 ("answered_at", nullable(time())),
+                ("closed", one_of(["default", "unanswered", "withdrawn"])),
             ],
             [("node_id", id())],
         ),

@@ -4,12 +4,15 @@ mod demo;
 mod drive;
 mod entities;
 mod follow;
+mod inbox;
 mod look;
 mod nodes;
 mod serve;
 mod start;
 mod tokens;
+mod tools;
 mod upkeep;
+mod webhooks;
 
 pub use demo::DemoArgs;
 
@@ -79,8 +82,12 @@ impl Session {
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,
+            Command::Inbox(args) => inbox::show(self, &args).await,
+            Command::Webhooks(command) => webhooks::webhooks(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
+            Command::Tools => tools::list(self).await,
+            Command::Mcp => tools::converse(self).await,
             Command::Doctor => upkeep::doctor(self).await,
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
@@ -224,7 +231,7 @@ async fn closing<T>(attached: Attached, result: Result<T, LinkError>) -> Result<
 }
 
 /// Text in a query string.
-fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

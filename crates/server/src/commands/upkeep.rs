@@ -9,6 +9,7 @@ use crate::config::origins::Setting;
 use crate::data_dir::{DataDir, Hold};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
+use crate::toolboxes::{State, offers};
 use clap::CommandFactory;
 use engine::ids::RunId;
 use engine::time::Timestamp;
@@ -103,7 +104,7 @@ pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failur
 
 /// One finding of the doctor.
 struct Check {
-    name: &'static str,
+    name: String,
     ok: bool,
     says: String,
 }
@@ -113,6 +114,7 @@ pub async fn doctor(session: &Session) -> Result<u8, Failure> {
     if let Some(address) = &session.config.server {
         checks.push(server(session, address).await);
     }
+    checks.extend(toolboxes(session).await);
     for check in &checks {
         match session.json {
             true => session.print_json(&json!({"check": check.name, "ok": check.ok, "detail": check.says})),
@@ -126,12 +128,12 @@ fn directory(session: &Session) -> Check {
     let path = &session.config.data_dir.value;
     let says = match std::fs::metadata(path) {
         Ok(found) if !found.is_dir() => {
-            return Check { name: "data", ok: false, says: format!("{} is not a directory", path.display()) };
+            return Check { name: "data".into(), ok: false, says: format!("{} is not a directory", path.display()) };
         }
         Ok(_) => path.display().to_string(),
         Err(_) => format!("{} does not exist yet; the first run makes it", path.display()),
     };
-    Check { name: "data", ok: true, says }
+    Check { name: "data".into(), ok: true, says }
 }
 
 /// The one that client commands speak to.
@@ -139,19 +141,19 @@ async fn server(session: &Session, address: &Setting<String>) -> Check {
     let says = match attach::to_server(&session.config, address, Duration::ZERO).await {
         Ok(_) => {
             return Check {
-                name: "server",
+                name: "server".into(),
                 ok: true,
                 says: format!("{} answers and accepts the token", address.value),
             };
         }
         Err(failure) => failure.message,
     };
-    Check { name: "server", ok: false, says }
+    Check { name: "server".into(), ok: false, says }
 }
 
 /// This machine's own.
 async fn database(session: &Session) -> Check {
-    let check = |ok, says: String| Check { name: "database", ok, says };
+    let check = |ok, says: String| Check { name: "database".into(), ok, says };
     match attach::to_read(&session.config, &session.actor).await {
         Err(failure) => check(false, failure.message),
         Ok(None) => {
@@ -171,7 +173,7 @@ async fn database(session: &Session) -> Check {
 
 /// Every log is gapless and its hash chain whole. SQLite is read beside whoever holds it.
 async fn logs(session: &Session) -> Check {
-    let check = |ok, says: String| Check { name: "logs", ok, says };
+    let check = |ok, says: String| Check { name: "logs".into(), ok, says };
     let opened = match &session.config.database.value {
         Database::Sqlite(path) => store::open_read_only(path).await,
         Database::Postgres(_) => match attach::open(&session.config).await {
@@ -193,12 +195,24 @@ async fn logs(session: &Session) -> Check {
     }
 }
 
+/// Each server of tools is started or called, and lists what it has.
+async fn toolboxes(session: &Session) -> Vec<Check> {
+    let catalogue = Catalogue::new(&session.config);
+    let asked = catalogue.outside().0.iter().map(|toolbox| async move {
+        let state = State::of(toolbox.server(), &offers(toolbox.as_ref()).await);
+        Check { name: format!("tools.{}", state.server), ok: state.ready, says: state.detail }
+    });
+    let checks = futures::future::join_all(asked).await;
+    catalogue.close().await;
+    checks
+}
+
 async fn models(session: &Session) -> Check {
     match Catalogue::new(&session.config).models(&Default::default()).await {
         Ok((models, warnings)) => {
             let notes: String = warnings.iter().map(|warning| format!("; {warning}")).collect();
-            Check { name: "model", ok: true, says: format!("{}{notes}", models.balanced.name()) }
+            Check { name: "model".into(), ok: true, says: format!("{}{notes}", models.balanced.name()) }
         }
-        Err(why) => Check { name: "model", ok: false, says: why },
+        Err(why) => Check { name: "model".into(), ok: false, says: why },
     }
 }

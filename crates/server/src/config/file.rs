@@ -12,15 +12,18 @@ const TABLES: [&str; 3] = ["providers", "mcp", "mcpServers"];
 const PROVIDER_KEYS: [&str; 7] = ["kind", "base_url", "api_key_env", "schema_mode", "stream", "timeouts", "models"];
 const TIMEOUT_KEYS: [&str; 3] = ["first_byte_seconds", "idle_seconds", "total_seconds"];
 const MODEL_KEYS: [&str; 5] = ["context_window", "max_output", "input_per_mtok", "cached_per_mtok", "output_per_mtok"];
-const MCP_KEYS: [&str; 6] = ["command", "args", "env", "url", "tools", "projects"];
+const MCP_KEYS: [&str; 9] = ["type", "command", "args", "env", "url", "headers", "tools", "projects", "timeout_s"];
 
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     pub settings: BTreeMap<&'static str, Setting<String>>,
     pub providers: Sections,
-    /// Names only: servers are declared here and spoken to elsewhere.
-    pub mcp: BTreeMap<String, Setting<Table>>,
+    /// As they are written: what they mean is judged by whoever speaks to them.
+    pub mcp: Servers,
 }
+
+/// Servers of tools, by name.
+pub type Servers = BTreeMap<String, Setting<serde_json::Value>>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -28,6 +31,8 @@ pub enum FileError {
     Unreadable { path: String, error: std::io::Error },
     #[error("{path} is not valid TOML: {error}")]
     Syntax { path: String, error: toml::de::Error },
+    #[error("{path} is not valid JSON: {error}")]
+    Json { path: String, error: serde_json::Error },
     #[error("{path}: unknown key `{key}`{}", nearest.as_ref().map_or_else(|| format!("; valid keys: {valid}"), |near| format!("; did you mean `{near}`?")))]
     UnknownKey { path: String, key: String, nearest: Option<String>, valid: String },
     #[error(transparent)]
@@ -41,6 +46,20 @@ pub fn read(path: &Path) -> Result<ConfigFile, FileError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ConfigFile::default()),
         Err(error) => Err(FileError::Unreadable { path: path.display().to_string(), error }),
     }
+}
+
+/// `mcpServers` of a `.mcp.json`, which other programs read too: what they added is theirs.
+pub fn read_servers(path: &Path) -> Result<Servers, FileError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Servers::new()),
+        Err(error) => return Err(FileError::Unreadable { path: path.display().to_string(), error }),
+    };
+    let unusable = |error: serde_json::Error| FileError::Json { path: path.display().to_string(), error };
+    let file: serde_json::Value = serde_json::from_str(&text).map_err(unusable)?;
+    let servers = file["mcpServers"].as_object().cloned().unwrap_or_default();
+    let origin = Origin::File(path.to_path_buf());
+    Ok(servers.into_iter().map(|(name, value)| (name, Setting { value, origin: origin.clone() })).collect())
 }
 
 pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
@@ -135,9 +154,11 @@ impl Reader<'_> {
         Ok(providers)
     }
 
-    fn mcp(&self, within: &str, table: Table) -> Result<BTreeMap<String, Setting<Table>>, FileError> {
+    fn mcp(&self, within: &str, table: Table) -> Result<Servers, FileError> {
         let sections = self.sections(within, table, &MCP_KEYS)?;
-        Ok(sections.into_iter().map(|(name, value)| (name, Setting { value, origin: self.origin() })).collect())
+        let read = |section: Table| serde_json::to_value(section).unwrap_or_default();
+        let setting = |value| Setting { value, origin: self.origin() };
+        Ok(sections.into_iter().map(|(name, section)| (name, setting(read(section)))).collect())
     }
 }
 

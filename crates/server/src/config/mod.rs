@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 19] = [
     "data_dir",
     "database",
     "database_direct",
@@ -35,6 +35,11 @@ pub const KEYS: [&str; 14] = [
     "lease_ms",
     "rehearsal_ms",
     "webhooks_private",
+    "fetch_url",
+    "fetch_private",
+    "files_dir",
+    "files_write",
+    "otlp_endpoint",
 ];
 
 fn variable(key: &str) -> String {
@@ -96,8 +101,17 @@ pub struct Config {
     pub rehearsal_ms: Setting<u64>,
     /// Whether webhooks may lead to addresses of this machine and its networks.
     pub webhooks_private: Setting<bool>,
+    /// Where traces go: a collector that speaks OTLP over HTTP. Nowhere when absent.
+    pub otlp_endpoint: Option<Setting<String>>,
     pub providers: providers::Sections,
-    pub mcp: BTreeMap<String, Setting<toml::Table>>,
+    pub mcp: file::Servers,
+    /// Whether runs may read pages of the web.
+    pub fetch_url: Setting<bool>,
+    /// Whether those may lie inside this machine's networks.
+    pub fetch_private: Setting<bool>,
+    /// The directory whose files runs may read.
+    pub files_dir: Option<Setting<PathBuf>>,
+    pub files_write: Setting<bool>,
     environment: Environment,
 }
 
@@ -117,11 +131,24 @@ impl Config {
         self.variable("PLEACH_TOKEN")
     }
 
+    /// Who wants traces. By the names every exporter of OpenTelemetry knows, where no name of ours says otherwise.
+    pub fn collector(&self) -> Option<effects::trace::Collector> {
+        Some(effects::trace::Collector {
+            endpoint: self.otlp_endpoint.as_ref()?.value.clone(),
+            headers: self.variable("OTEL_EXPORTER_OTLP_HEADERS"),
+            service: self.variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "pleach".into()),
+        })
+    }
+
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
         let usage = |error: &dyn std::fmt::Display| {
             Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
         };
-        let near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
+        let mut near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
+        let beside = file::read_servers(&environment.directory.join(".mcp.json")).map_err(|error| usage(&error))?;
+        for (name, server) in beside {
+            near.mcp.entry(name).or_insert(server);
+        }
         let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml"))
             .map_err(|error| usage(&error))?;
         Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))
@@ -172,9 +199,14 @@ impl Config {
             rehearsal_ms: layers
                 .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
                 .unwrap_or_else(|| Setting::default(0)),
-            webhooks_private: layers
-                .parse("webhooks_private", "true or false", |text| text.parse().ok())?
-                .unwrap_or_else(|| Setting::default(false)),
+            webhooks_private: yes_or_no(&layers, "webhooks_private")?,
+            otlp_endpoint: layers.parse("otlp_endpoint", "http://HOST:PORT or https://…", |text| {
+                (text.starts_with("http://") || text.starts_with("https://")).then(|| text.to_owned())
+            })?,
+            fetch_url: yes_or_no(&layers, "fetch_url")?,
+            fetch_private: yes_or_no(&layers, "fetch_private")?,
+            files_dir: layers.parse("files_dir", "a directory", |text| Some(environment.directory.join(text)))?,
+            files_write: yes_or_no(&layers, "files_write")?,
             providers: sections,
             environment: environment.clone(),
             data_dir,
@@ -183,6 +215,12 @@ impl Config {
             mcp,
         })
     }
+}
+
+/// Off unless it is switched on.
+fn yes_or_no(layers: &Layers, key: &'static str) -> Result<Setting<bool>, origins::BadValue> {
+    let found = layers.parse(key, "true or false", |text| text.parse().ok())?;
+    Ok(found.unwrap_or_else(|| Setting::default(false)))
 }
 
 fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
@@ -202,12 +240,13 @@ fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
 }
 
 fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<String>> {
-    let found = |key: &&'static str| {
-        let name = variable(key);
+    let found = |key: &'static str, name: String| {
         let value = environment.get(&name)?.to_owned();
-        Some((*key, Setting { value, origin: Origin::Variable(name) }))
+        Some((key, Setting { value, origin: Origin::Variable(name) }))
     };
-    KEYS.iter().filter_map(found).collect()
+    // The name of ours comes later and wins.
+    let known_elsewhere = found("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT".into());
+    known_elsewhere.into_iter().chain(KEYS.iter().filter_map(|key| found(key, variable(key)))).collect()
 }
 
 fn is_postgres(text: &str) -> bool {

@@ -32,15 +32,27 @@ impl Config {
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
             line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
             line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
+            optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
+            line("fetch_url", self.fetch_url.clone().map(|yes| yes.to_string())),
+            line("fetch_private", self.fetch_private.clone().map(|yes| yes.to_string())),
+            optional("files_dir", self.files_dir.clone().map(|dir| dir.map(|path| path.display().to_string()))),
+            line("files_write", self.files_write.clone().map(|yes| yes.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
         lines.extend(
             self.mcp
                 .iter()
-                .map(|(name, server)| line(&format!("mcp.{name}"), server.clone().map(|_| "declared".into()))),
+                .map(|(name, server)| line(&format!("mcp.{name}"), server.clone().map(|section| place(&section)))),
         );
         lines
     }
+}
+
+/// Its program or address; arguments, headers and queries may be secret.
+fn place(server: &serde_json::Value) -> String {
+    let word = |key: &str| server[key].as_str();
+    let url = word("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
+    url.or_else(|| word("command").map(str::to_owned)).unwrap_or_else(|| "(neither command nor url)".into())
 }
 
 fn line(key: &str, setting: Setting<String>) -> Line {

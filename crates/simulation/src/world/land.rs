@@ -110,6 +110,7 @@ impl Land {
             owner: self.owner,
             workspace_project_id: ids::derive(Timestamp(1_793_491_200_000), &[id.0.as_bytes(), b"project"]).into(),
             warnings: Vec::new(),
+            tool_lists: Vec::new(),
         };
         let foreign = vec![self.foreign_page.0, self.foreign_project.0];
         let mind = Mind::of(&mut dice, foreign, Some(self.shared_page.0));

@@ -7,7 +7,7 @@ use super::provider::{Line, Provider};
 use super::witness::Witness;
 use crate::clock::VirtualClock;
 use effects::performer::EffectsPerformer;
-use effects::tools::Registry;
+use effects::tools::{Outsiders, Registry};
 use runtime::ports::Store;
 use runtime::{Desk, Duty, Worker, WorkerConfig};
 use std::sync::Arc;
@@ -91,6 +91,7 @@ impl Workforce {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
+            outside: Outsiders::default(),
             models: Arc::new(line),
             live: Default::default(),
         };

@@ -3,7 +3,7 @@
 use crate::meter::own_cpu;
 use crate::model::{Instant, Play};
 use effects::performer::EffectsPerformer;
-use effects::tools::Registry;
+use effects::tools::{Outsiders, Registry};
 use engine::actor::Actor;
 use engine::budget::Budgets;
 use engine::event::{Event, StoredEvent};
@@ -87,6 +87,7 @@ impl House {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
+            outside: Outsiders::default(),
             models: models.clone(),
             live: Default::default(),
         };
@@ -158,6 +159,7 @@ impl House {
             owner: self.owner,
             workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
             warnings: Vec::new(),
+            tool_lists: Vec::new(),
         }
     }
 

@@ -1,5 +1,6 @@
-//! Where a webhook may lead. People name the address and models may have named it to them, so nothing inside the
-//! network is reached unless the configuration says so: not by a number, not by a name that turns out to be inside.
+//! Where a request may lead whose address somebody else named: a webhook's, a page's. People name it and models may have
+//! named it to them, so nothing inside the network is reached unless the configuration says so: not by a number, not by a
+//! name that turns out to be inside.
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -24,7 +25,7 @@ pub fn check(text: &str, private: Private) -> Result<Url, String> {
         return Err(format!("the URL must begin with http:// or https://, not {}:", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("the URL must not hold a user name or a password; what is sent is signed".into());
+        return Err("the URL must not hold a user name or a password".into());
     }
     let host = url.host_str().ok_or("the URL names no host")?;
     let number: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
@@ -36,7 +37,9 @@ pub fn check(text: &str, private: Private) -> Result<Url, String> {
 }
 
 fn refused(host: &str) -> String {
-    format!("{host} is inside this network; set webhooks_private = true (PLEACH_WEBHOOKS_PRIVATE) to allow that")
+    format!(
+        "{host} is inside this network; only webhooks_private = true (for webhooks) or fetch_private = true (for fetch_url) allows that"
+    )
 }
 
 /// Looks names up, and knows none that leads inside.

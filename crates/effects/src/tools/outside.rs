@@ -1,0 +1,204 @@
+//! Tools that are not built in: servers of tools, the web, a directory of files. Here stands what is the same for all of
+//! them: what a run is told of a tool, and whether this call may be made now. How it is carried out is the toolbox's.
+
+use super::one_line;
+use super::schema::misfits;
+use crate::tools::list;
+use async_trait::async_trait;
+use engine::blob::Hash;
+use engine::effect::{
+    Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
+};
+use engine::ids::ProjectId;
+use runtime::ports::Library;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What is told of one tool; a longer description is cut.
+const LONGEST_DESCRIPTION: usize = 600;
+/// Kept of one result. Prompts show less; the rest can be looked up.
+pub const LONGEST_RESULT: usize = 200_000;
+
+/// One tool as its server describes it now.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// As runs know it.
+    pub name: String,
+    pub description: String,
+    /// Of its arguments.
+    pub schema: Value,
+    pub class: Class,
+}
+
+/// All of one server's tools, in an order that does not change by itself.
+#[derive(Clone, Debug, Default)]
+pub struct Offers {
+    /// What is spoken with it.
+    pub protocol: String,
+    pub tools: Vec<Offer>,
+}
+
+/// Somebody who carries out tools.
+#[async_trait]
+pub trait Toolbox: Send + Sync + 'static {
+    fn server(&self) -> &str;
+    /// Only runs within these projects may use it; empty: every run.
+    fn projects(&self) -> &[ProjectId];
+    /// What it offers now, or why it cannot be reached.
+    async fn offers(&self) -> Result<Offers, String>;
+    async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome;
+    /// Give back what was started for it.
+    async fn close(&self) {}
+}
+
+impl Offer {
+    pub fn hash(&self) -> String {
+        let class = format!("{:?}", self.class);
+        let schema = self.schema.to_string();
+        let parts = [&self.name, &self.description, &schema, &class].map(|part| part.as_bytes());
+        Hash::of(&[parts[0], b"\0", parts[1], b"\0", parts[2], b"\0", parts[3]]).to_string()
+    }
+
+    pub fn spec(&self, server: &str) -> ToolSpec {
+        ToolSpec {
+            name: self.name.clone(),
+            arguments: argument_names(&self.schema),
+            description: cut(&self.description, LONGEST_DESCRIPTION),
+            read: self.class == Class::ReadOnly,
+            outside: Some(Outside { server: server.into(), class: self.class, hash: self.hash() }),
+        }
+    }
+}
+
+impl Offers {
+    pub fn as_list(&self, server: &str) -> ToolList {
+        let hashes: Vec<String> = self.tools.iter().map(Offer::hash).collect();
+        let hash = Hash::of(&[hashes.concat().as_bytes()]).to_string();
+        ToolList { server: server.into(), protocol: self.protocol.clone(), hash }
+    }
+}
+
+/// Every toolbox of this process.
+#[derive(Clone, Default)]
+pub struct Outsiders(pub Vec<Arc<dyn Toolbox>>);
+
+impl Outsiders {
+    /// Those that a run within these projects may use.
+    pub fn open_to<'a>(&'a self, projects: &'a [ProjectId]) -> impl Iterator<Item = &'a Arc<dyn Toolbox>> {
+        self.0.iter().filter(move |toolbox| is_open(toolbox.as_ref(), projects))
+    }
+
+    /// Make one call, if it may be made at this moment. Refusals are the model's to read; nothing left then.
+    pub async fn call(&self, library: &dyn Library, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
+        match self.admitted(library, run, call).await {
+            Ok((toolbox, offer)) => toolbox.call(&offer, call, effect).await,
+            Err(Refused::Request(why)) => Outcome::Tool(ToolOutcome::refused(why)),
+            Err(Refused::Store(error)) => Outcome::Away(error),
+        }
+    }
+
+    async fn admitted(
+        &self,
+        library: &dyn Library,
+        run: &RunContext,
+        call: &ToolCall,
+    ) -> Result<(Arc<dyn Toolbox>, Offer), Refused> {
+        let refused = |why: String| Err(Refused::Request(why));
+        let Some(granted) = call.outside.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
+            let valid = list(call.granted.iter());
+            return refused(format!(
+                "tool_not_granted: {} was not given to this caller; granted tools: {valid}",
+                call.tool
+            ));
+        };
+        let server = &granted.server;
+        let Some(toolbox) = self.0.iter().find(|toolbox| toolbox.server() == server) else {
+            return refused(format!("tool_unavailable: {server} is not configured where this run is driven"));
+        };
+        if !is_open(toolbox.as_ref(), &run.projects) {
+            return refused(format!("tool_not_granted: {server} may not be used for the projects of this run"));
+        }
+        for project in &run.projects {
+            let found = library.project(&run.scope, *project).await;
+            if found.map_err(|error| Refused::Store(error.to_string()))?.is_none() {
+                return refused(format!("tool_not_granted: the owner of this run may no longer use project {project}"));
+            }
+        }
+        let offers = match toolbox.offers().await {
+            Ok(offers) => offers,
+            Err(why) => return refused(format!("tool_unavailable: {server} cannot be used: {why}")),
+        };
+        let Some(offer) = offers.tools.into_iter().find(|offer| offer.name == call.tool) else {
+            return refused(format!("tool_unavailable: {server} no longer offers {}", call.tool));
+        };
+        if offer.hash() != granted.hash {
+            return refused(format!(
+                "schema_changed: {server} describes {} differently than when this run was given it; start a new run \
+                 to use it as it is now",
+                call.tool
+            ));
+        }
+        match misfits(&offer.schema, &call.arguments) {
+            wrong if wrong.is_empty() => Ok((toolbox.clone(), offer)),
+            wrong => {
+                let valid = argument_names(&offer.schema);
+                refused(format!("{}; {} takes: {valid}", wrong.join("; "), call.tool))
+            }
+        }
+    }
+}
+
+enum Refused {
+    Request(String),
+    Store(String),
+}
+
+fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
+    let only = toolbox.projects();
+    only.is_empty() || (!projects.is_empty() && projects.iter().all(|project| only.contains(project)))
+}
+
+/// A result from outside: capped, and marked as what it is wherever it is shown.
+pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
+    let size = content.to_string().len();
+    if size > LONGEST_RESULT {
+        let text = content["text"].as_str().map_or_else(|| content.to_string(), str::to_owned);
+        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": format!("{size} bytes, shown up to {LONGEST_RESULT} characters") });
+    }
+    content["source"] = json!(server);
+    content["untrusted"] = json!(true);
+    // Whatever came from outside is news the first time it is seen.
+    ToolOutput { content, summary: one_line(summary), read: true }
+}
+
+/// `path: string, tail?: number`: the names, optional ones marked, texts left unsaid.
+fn argument_names(schema: &Value) -> String {
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let named = properties.map(|(name, field)| {
+        let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+        let kind = match (field["enum"].as_array(), field["type"].as_str()) {
+            (Some(choices), _) => format!(": {}", choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|")),
+            (None, Some("string")) => String::new(),
+            (None, Some("array")) => format!(": [{}]", item(&field["items"])),
+            (None, Some("object")) => format!(": {{{}}}", argument_names(field)),
+            (None, kind) => format!(": {}", kind.unwrap_or("any")),
+        };
+        format!("{name}{optional}{kind}")
+    });
+    cut(&named.collect::<Vec<_>>().join(", "), LONGEST_DESCRIPTION)
+}
+
+fn item(schema: &Value) -> String {
+    match schema["type"].as_str() {
+        Some("object") => format!("{{{}}}", argument_names(schema)),
+        kind => kind.unwrap_or("any").to_owned(),
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

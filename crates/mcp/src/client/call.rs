@@ -1,0 +1,242 @@
+//! One call of a tool: underway, silent for too long, asking something, or over. A call that asks in the older protocol
+//! keeps its connection and is held until the answer comes; in the newer one the server forgets it and is told again.
+
+use super::answer::{self, Kept};
+use super::config::ServerConfig;
+use super::link::Link;
+use super::reading;
+use engine::effect::{Asking, EffectId, Outcome, Told, ToolCall, ToolOutcome};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, JsonObject, RequestMetaObject};
+use rmcp::service::ServiceError;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+/// Whatever it reports meanwhile, a call ends after this many times its patience.
+const PATIENCES: u32 = 10;
+const HELD_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// Where a server finds what stays the same however often one call is made.
+const EFFECT_KEY: &str = "pleach/effect";
+
+/// What a server asked while it was called.
+pub struct Elicited {
+    request: Value,
+    reply: oneshot::Sender<ElicitResult>,
+}
+
+impl Elicited {
+    pub fn new(request: Value) -> (Elicited, oneshot::Receiver<ElicitResult>) {
+        let (reply, answer) = oneshot::channel();
+        (Elicited { request, reply }, answer)
+    }
+}
+
+enum News {
+    Alive,
+    Asks(Elicited),
+    Over(Result<CallToolResponse, ServiceError>),
+}
+
+/// The calls underway on one connection, oldest first.
+#[derive(Clone, Default)]
+pub struct Calls {
+    next: Arc<AtomicU64>,
+    open: Arc<Mutex<BTreeMap<u64, mpsc::UnboundedSender<News>>>>,
+}
+
+impl Calls {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, mpsc::UnboundedSender<News>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The protocol does not say which call a question belongs to. Whichever is asked, the answer goes to the question.
+    pub fn ask(&self, elicited: Elicited) -> bool {
+        let news = self.open().values().next().cloned();
+        news.is_some_and(|news| news.send(News::Asks(elicited)).is_ok())
+    }
+
+    /// Something moves there.
+    pub fn alive(&self) {
+        self.open().values().for_each(|news| drop(news.send(News::Alive)));
+    }
+}
+
+pub struct Underway {
+    server: String,
+    tool: String,
+    patience: Duration,
+    begun: Instant,
+    news: mpsc::UnboundedReceiver<News>,
+    _guard: Guard,
+}
+
+/// A call nobody waits for any more is called off.
+struct Guard {
+    calls: Calls,
+    number: u64,
+    task: AbortHandle,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.calls.open().remove(&self.number);
+        self.task.abort();
+    }
+}
+
+/// A call that waits for a person, its connection open.
+pub struct Held {
+    underway: Underway,
+    elicited: Elicited,
+    since: Instant,
+}
+
+impl Held {
+    pub fn is_stale(&self) -> bool {
+        self.since.elapsed() > HELD_FOR || self.elicited.reply.is_closed()
+    }
+
+    /// Give it the answer. One that does not fit the question is asked for again.
+    pub fn go_on(self, told: &Told) -> Result<Underway, Paused> {
+        if self.elicited.reply.is_closed() {
+            return Err((gone(&self.underway.server), None));
+        }
+        match answer::read(&self.elicited.request, &told.answer) {
+            Ok(result) => {
+                let Held { underway, elicited, .. } = self;
+                let _ = elicited.reply.send(result);
+                Ok(underway)
+            }
+            Err(why) => Err((self.asks(Some(&why)), Some(self))),
+        }
+    }
+
+    fn asks(&self, wrong: Option<&str>) -> Outcome {
+        let request = &self.elicited.request;
+        let text = answer::question(&self.underway.server, request, wrong);
+        Outcome::Asks(Asking { text, options: answer::options(request), kept: Value::Null })
+    }
+}
+
+/// What a call came to for now, and the call itself where it waits for a person.
+pub type Paused = (Outcome, Option<Held>);
+
+fn gone(server: &str) -> Outcome {
+    Outcome::Lost(format!("{server} asked over a connection that is gone, so its call cannot go on"))
+}
+
+impl Underway {
+    pub fn begin(config: &ServerConfig, link: &Arc<Link>, tool: &str, call: &ToolCall, effect: &EffectId) -> Underway {
+        Underway::send(config, link, tool, parameters(tool, call, effect))
+    }
+
+    /// A call that asked before, and is not held here.
+    pub fn resumed(
+        config: &ServerConfig,
+        link: &Arc<Link>,
+        tool: &str,
+        call: &ToolCall,
+        effect: &EffectId,
+        told: &Told,
+    ) -> Result<Underway, Paused> {
+        let Some(mut kept) = Kept::read(&told.kept) else { return Err((gone(&config.name), None)) };
+        match kept.take(&told.answer) {
+            Ok(true) => {
+                let mut parameters = parameters(tool, call, effect).with_input_responses(kept.answered);
+                parameters.request_state = kept.state;
+                Ok(Underway::send(config, link, tool, parameters))
+            }
+            Ok(false) => Err((asks(&config.name, &kept, None), None)),
+            Err(why) => Err((asks(&config.name, &kept, Some(&why)), None)),
+        }
+    }
+
+    fn send(config: &ServerConfig, link: &Arc<Link>, tool: &str, parameters: CallToolRequestParams) -> Underway {
+        let (sender, news) = mpsc::unbounded_channel();
+        let number = link.calls.next.fetch_add(1, Ordering::Relaxed);
+        link.calls.open().insert(number, sender.clone());
+        let peer = link.peer().clone();
+        let task = tokio::spawn(async move {
+            let _ = sender.send(News::Over(peer.call_tool_once(parameters).await));
+        });
+        let guard = Guard { calls: link.calls.clone(), number, task: task.abort_handle() };
+        let (server, tool, patience) = (config.name.clone(), tool.to_owned(), config.patience);
+        Underway { server, tool, patience, begun: Instant::now(), news, _guard: guard }
+    }
+
+    /// How it ended, or what it asks; then it is held, where it has to be.
+    pub async fn outcome(mut self) -> Paused {
+        let deadline = tokio::time::Instant::now() + self.patience * PATIENCES;
+        loop {
+            let silence = tokio::time::timeout(self.patience, self.news.recv());
+            let news = tokio::select! {
+                biased;
+                news = silence => news,
+                () = tokio::time::sleep_until(deadline) => return (self.too_long("it never came to an end"), None),
+            };
+            match news {
+                Err(_) => return (self.too_long("it was silent"), None),
+                Ok(None) => return (Outcome::Lost(format!("the call of {} broke off", self.tool)), None),
+                Ok(Some(News::Alive)) => {}
+                Ok(Some(News::Asks(elicited))) => {
+                    let held = Held { underway: self, elicited, since: Instant::now() };
+                    return (held.asks(None), Some(held));
+                }
+                Ok(Some(News::Over(result))) => return (self.over(result), None),
+            }
+        }
+    }
+
+    fn too_long(&self, why: &str) -> Outcome {
+        let waited = self.begun.elapsed().as_secs_f64();
+        Outcome::Lost(format!(
+            "{} gave no answer to {}: {why}, and was given up after {waited:.1} s",
+            self.server, self.tool
+        ))
+    }
+
+    fn over(&self, result: Result<CallToolResponse, ServiceError>) -> Outcome {
+        let refused = |why: String| Outcome::Tool(ToolOutcome::refused(why));
+        match result {
+            Ok(CallToolResponse::Complete(result)) => Outcome::Tool(reading::outcome(&self.server, &self.tool, result)),
+            Ok(CallToolResponse::InputRequired(required)) => match Kept::of(required) {
+                Some(kept) => asks(&self.server, &kept, None),
+                None => refused(format!("{} wants something that only a model or a program could give", self.server)),
+            },
+            Ok(_) => refused(format!("{} answered with something this program does not understand", self.server)),
+            Err(ServiceError::McpError(error)) => {
+                refused(format!("{}: {} ({})", self.server, reading::short(&error.message), error.code.0))
+            }
+            Err(ServiceError::UnexpectedResponse) => refused(format!("{} answered with something else", self.server)),
+            Err(error) => {
+                let waited = self.begun.elapsed().as_secs_f64();
+                Outcome::Lost(format!(
+                    "The connection to {} broke {waited:.1} s into {}: {error}",
+                    self.server, self.tool
+                ))
+            }
+        }
+    }
+}
+
+fn asks(server: &str, kept: &Kept, wrong: Option<&str>) -> Outcome {
+    let request = kept.next().cloned().unwrap_or_default();
+    Outcome::Asks(Asking {
+        text: answer::question(server, &request, wrong),
+        options: answer::options(&request),
+        kept: serde_json::to_value(kept).unwrap_or_default(),
+    })
+}
+
+fn parameters(tool: &str, call: &ToolCall, effect: &EffectId) -> CallToolRequestParams {
+    let arguments: JsonObject = call.arguments.as_object().cloned().unwrap_or_default();
+    let mut parameters = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    let mut meta = RequestMetaObject::new();
+    meta.insert(EFFECT_KEY.into(), json!(effect.0));
+    parameters.meta = Some(meta);
+    parameters
+}

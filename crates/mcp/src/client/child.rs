@@ -1,0 +1,83 @@
+//! A server that is a process of its own. It lives in a process group with everything it starts, under a warden that
+//! ends the group when we are gone, so that nothing is left behind however this process ends.
+
+use super::config::{ServerConfig, Transport};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+/// What it said last on its error output, for people who ask why it does not work.
+const KEPT_LINES: usize = 8;
+const LONGEST_LINE: usize = 300;
+/// What a program needs to find itself and its files; everything else is given by name.
+const PASSED_ON: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
+/// How long it may take to end when its input is closed.
+const TO_END: Duration = Duration::from_secs(2);
+
+pub struct Process {
+    child: Child,
+    group: Option<Pid>,
+    said: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Process {
+    pub fn start(config: &ServerConfig) -> Result<(Process, ChildStdout, ChildStdin), String> {
+        let Transport::Stdio { command, args, env } = &config.transport else { return Err("it is no process".into()) };
+        let own = std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+        let mut warden = Command::new(own);
+        warden.arg(crate::warden::WORD).arg(command).args(args).env_clear().envs(env);
+        for name in PASSED_ON.iter().filter(|name| !env.contains_key(**name)) {
+            warden.envs(std::env::var_os(name).map(|value| (*name, value)));
+        }
+        warden.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = warden.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("it has no input and output".into());
+        };
+        let said = Arc::new(Mutex::new(VecDeque::new()));
+        let (name, heard) = (config.name.clone(), said.clone());
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                tracing::debug!(server = name, line, "mcp server says");
+                let mut said = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                said.push_back(line.chars().take(LONGEST_LINE).collect::<String>());
+                if said.len() > KEPT_LINES {
+                    said.pop_front();
+                }
+            }
+        });
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok((Process { child, group, said }, stdout, stdin))
+    }
+
+    /// What it said last, as one text.
+    pub fn last_words(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.iter().cloned().collect::<Vec<_>>().join(" | ")
+    }
+
+    /// Its input is closed by now: let it end, then see to it.
+    pub async fn end(&mut self) {
+        let _ = tokio::time::timeout(TO_END, self.child.wait()).await;
+        self.kill();
+        let _ = tokio::time::timeout(TO_END, self.child.wait()).await;
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

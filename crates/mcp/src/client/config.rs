@@ -1,0 +1,167 @@
+//! A server as the configuration names it. `${NAME}` in what is sent or passed on stands for a variable of our own
+//! environment; nothing else of that environment reaches a server.
+
+use engine::ids::ProjectId;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const MOST_PATIENCE_S: u64 = 3_600;
+
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    pub name: String,
+    pub transport: Transport,
+    /// Only these of its tools; `None`: all.
+    pub tools: Option<Vec<String>>,
+    pub projects: Vec<ProjectId>,
+    /// How long a call may be silent.
+    pub patience: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub enum Transport {
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
+    Http { url: String, headers: BTreeMap<String, String> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("mcp.{server}: {why}")]
+pub struct ConfigError {
+    pub server: String,
+    pub why: String,
+}
+
+/// As it is written in a file, ours or others'.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    tools: Option<Vec<String>>,
+    projects: Vec<ProjectId>,
+    timeout_s: Option<u64>,
+}
+
+impl ServerConfig {
+    pub fn read(
+        name: &str,
+        section: serde_json::Value,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<ServerConfig, ConfigError> {
+        let bad = |why: String| ConfigError { server: name.into(), why };
+        let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > 40 || !name.chars().all(usable) || name.contains(super::BETWEEN) {
+            return Err(bad("a server's name has 1 to 40 letters, digits, - and _, and no double underscore".into()));
+        }
+        let written: Written = serde_json::from_value(section).map_err(|error| bad(error.to_string()))?;
+        let expanded = |text: &String| expand(text, variable).map_err(bad);
+        let table = |table: &BTreeMap<String, String>| {
+            table.iter().map(|(key, value)| Ok((key.clone(), expanded(value)?))).collect::<Result<_, ConfigError>>()
+        };
+        let transport = match (&written.command, &written.url) {
+            (Some(command), None) => Transport::Stdio {
+                command: expanded(command)?,
+                args: written.args.iter().map(expanded).collect::<Result<_, _>>()?,
+                env: table(&written.env)?,
+            },
+            (None, Some(url)) => {
+                Transport::Http { url: checked(expanded(url)?).map_err(bad)?, headers: table(&written.headers)? }
+            }
+            (Some(_), Some(_)) => return Err(bad("give either command or url, not both".into())),
+            (None, None) => {
+                return Err(bad("give command (a program that speaks on its standard input and output) or url".into()));
+            }
+        };
+        let patience = match written.timeout_s {
+            None => PATIENCE,
+            Some(seconds) if (1..=MOST_PATIENCE_S).contains(&seconds) => Duration::from_secs(seconds),
+            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; 1 to {MOST_PATIENCE_S} is possible"))),
+        };
+        let Written { tools, projects, .. } = written;
+        Ok(ServerConfig { name: name.into(), transport, tools, projects, patience })
+    }
+
+    /// What every tool of this server is called with in front.
+    pub fn prefix(&self) -> String {
+        format!("{}{}", self.name, super::BETWEEN)
+    }
+
+    /// Where it is, without arguments and headers, which may be secret.
+    pub fn place(&self) -> String {
+        match &self.transport {
+            Transport::Stdio { command, .. } => command.clone(),
+            Transport::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+fn checked(url: String) -> Result<String, String> {
+    let parsed = reqwest::Url::parse(&url).map_err(|error| format!("url is not a URL: {error}"))?;
+    match parsed.scheme() {
+        "http" | "https" if parsed.password().is_none() => Ok(url),
+        "http" | "https" => Err("url holds a password: send it as a header instead".into()),
+        other => Err(format!("url must begin with http:// or https://, not {other}:")),
+    }
+}
+
+fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, tail) = after.split_once('}').ok_or_else(|| format!("`{text}` has ${{ without }}"))?;
+        let (name, otherwise) = name.split_once(":-").map_or((name, None), |(name, text)| (name, Some(text)));
+        let value = variable(name).or_else(|| otherwise.map(str::to_owned));
+        out.push_str(before);
+        out.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
+        rest = tail;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(name: &str, section: Value) -> Result<ServerConfig, String> {
+        let variable = |name: &str| (name == "KEY").then(|| "k1".to_owned());
+        ServerConfig::read(name, section, &variable).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_program_and_an_address_are_told_apart() {
+        let files = read(
+            "files",
+            json!({"type": "stdio", "command": "npx", "args": ["x", "${KEY}"], "env": {"A": "${NO:-b}"}}),
+        );
+        let Transport::Stdio { args, env, .. } = files.expect("read").transport else { panic!("a program") };
+        assert_eq!((args[1].as_str(), env["A"].as_str()), ("k1", "b"));
+        let web =
+            read("web", json!({"url": "https://example.org/mcp?key=1", "headers": {"authorization": "Bearer ${KEY}"}}));
+        assert_eq!(web.expect("read").place(), "https://example.org/mcp");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said() {
+        for (name, section, says) in [
+            ("a__b", json!({"command": "x"}), "double underscore"),
+            ("a b", json!({"command": "x"}), "letters"),
+            ("a", json!({}), "give command"),
+            ("a", json!({"command": "x", "url": "http://h/"}), "not both"),
+            ("a", json!({"url": "file:///x"}), "must begin with"),
+            ("a", json!({"url": "https://u:p@h/"}), "password"),
+            ("a", json!({"command": "${MISSING}"}), "MISSING is not set"),
+            ("a", json!({"command": "x", "timeout_s": 0}), "timeout_s is 0"),
+            ("a", json!({"command": "x", "projects": ["p"]}), "mcp.a"),
+        ] {
+            let error = read(name, section.clone()).expect_err("refused");
+            assert!(error.contains(says), "{section}: {error}");
+        }
+    }
+}

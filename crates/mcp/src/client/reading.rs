@@ -1,0 +1,55 @@
+//! A server's result as a run keeps it: text and structure, everything else named and left out.
+
+use effects::tools::output;
+use engine::effect::ToolOutcome;
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::{Value, json};
+
+const LONGEST_ERROR: usize = 2_000;
+const UNREADABLE: &str = "[something this program cannot read]";
+
+pub fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
+    let text = result.content.iter().map(block).collect::<Vec<_>>().join("\n");
+    if result.is_error == Some(true) {
+        let why = if text.is_empty() { "it failed without saying why".into() } else { short(&text) };
+        return ToolOutcome::refused(format!("{server}: {why}"));
+    }
+    let mut content = json!({ "text": text });
+    if let Some(structured) = result.structured_content.filter(|structured| !says_the_same(&text, structured)) {
+        content["structured"] = structured;
+    }
+    let summary = if text.is_empty() { format!("{tool} answered") } else { short(&text) };
+    ToolOutcome { result: Ok(output(server, content, &summary)), mutations: Vec::new() }
+}
+
+/// Servers repeat their structure as text for those who cannot read it.
+fn says_the_same(text: &str, structured: &Value) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|read| read == *structured)
+        || structured
+            .as_object()
+            .is_some_and(|fields| fields.len() == 1 && fields.values().next() == Some(&json!(text)))
+}
+
+fn block(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[an image, {}, {} bytes]", image.mime_type, image.data.len() * 3 / 4),
+        ContentBlock::Audio(audio) => format!("[a sound, {}, {} bytes]", audio.mime_type, audio.data.len() * 3 / 4),
+        ContentBlock::ResourceLink(link) => format!("[a resource: {}]", link.uri),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, uri, .. } => format!("[{uri}]\n{text}"),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                format!("[{uri}, {} bytes]", blob.len() * 3 / 4)
+            }
+            _ => UNREADABLE.into(),
+        },
+        _ => UNREADABLE.into(),
+    }
+}
+
+pub fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_ERROR) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}

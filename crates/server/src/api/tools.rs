@@ -1,0 +1,84 @@
+//! What runs can be given to do: the built-in tools, and those of the servers that are configured.
+
+use super::caller::Caller;
+use super::route::Access::Read;
+use super::route::Route;
+use super::shape::{flag, list as list_of, named, nullable, one_of, open, record, text};
+use super::{Answer, House};
+use crate::catalogue::{Catalogue, class};
+use crate::toolboxes::{State as Condition, offers};
+use axum::Json;
+use axum::extract::State;
+use effects::tools::Toolbox;
+use engine::effect::Class;
+use engine::ids::ProjectId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub fn routes() -> Vec<Route> {
+    let tool = named(
+        "Tool",
+        record(
+            [
+                ("name", text()),
+                ("description", text()),
+                ("class", one_of(["read-only", "idempotent", "once"])),
+                ("read", flag()),
+                ("schema", open()),
+            ],
+            [("server", text())],
+        ),
+    );
+    let server =
+        named("ToolServer", record([("server", text()), ("ready", flag()), ("detail", text())], [("hash", text())]));
+    let tools_page =
+        record([("items", list_of(tool)), ("next_cursor", nullable(text())), ("servers", list_of(server))], []);
+    vec![
+        Route::get("/api/tools", Read, "What runs may be allowed to do, and how the servers of tools are", tools)
+            .gives(200, tools_page),
+    ]
+}
+
+/// Every tool, and how those are who carry out what is not built in.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Tools {
+    pub items: Vec<Value>,
+    pub next_cursor: Option<String>,
+    pub servers: Vec<Condition>,
+}
+
+async fn tools(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Tools>> {
+    let mut seen = Vec::new();
+    for toolbox in &house.catalogue.outside().0 {
+        if is_for(&house, &caller, toolbox.projects()).await? {
+            seen.push(toolbox.clone());
+        }
+    }
+    Ok(Json(described(&house.catalogue, &seen).await))
+}
+
+/// What is for some projects only is shown to those who may use one of them.
+async fn is_for(house: &House, caller: &Caller, projects: &[ProjectId]) -> Answer<bool> {
+    for project in projects {
+        if house.store.project(&caller.scope(), *project).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(projects.is_empty())
+}
+
+pub async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbox>]) -> Tools {
+    let asked = toolboxes.iter().map(|toolbox| async move { (toolbox.server(), offers(toolbox.as_ref()).await) });
+    let mut tools = Tools { items: catalogue.described_tools(), next_cursor: None, servers: Vec::new() };
+    for (server, offers) in futures::future::join_all(asked).await {
+        tools.servers.push(Condition::of(server, &offers));
+        for offer in offers.map(|offers| offers.tools).unwrap_or_default() {
+            tools.items.push(json!({
+                "name": offer.name, "description": offer.description, "class": class(offer.class),
+                "read": offer.class == Class::ReadOnly, "schema": offer.schema, "server": server,
+            }));
+        }
+    }
+    tools
+}

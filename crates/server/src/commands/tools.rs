@@ -1,0 +1,60 @@
+//! `tools` and `mcp`: what runs can be given to do, and runs given to other programs.
+
+use super::{Session, closing, note, print};
+use crate::api::{Tools, described};
+use crate::attach;
+use crate::catalogue::Catalogue;
+use crate::drive::Load;
+use crate::face::RunsFace;
+use crate::failure::Failure;
+use crate::render::style::line;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub async fn list(session: &Session) -> Result<u8, Failure> {
+    let tools: Tools = match session.reader().await? {
+        Some(reader) => {
+            let tools = reader.link.get("/api/tools").await;
+            closing(reader, tools).await?
+        }
+        None => {
+            let catalogue = Catalogue::new(&session.config);
+            let tools = described(&catalogue, &catalogue.outside().0).await;
+            catalogue.close().await;
+            tools
+        }
+    };
+    if session.json {
+        tools.items.iter().for_each(|tool| session.print_json(tool));
+        tools.servers.iter().for_each(|server| session.print_json(server));
+        return Ok(0);
+    }
+    for tool in &tools.items {
+        let word = |key: &str| tool[key].as_str().unwrap_or_default();
+        let about: String = line(word("description")).chars().take(90).collect();
+        print(&format!("{:<36} {:<10}  {about}", line(word("name")), word("class")));
+    }
+    for server in &tools.servers {
+        let mark = if server.ready { "✓" } else { "✗" };
+        print(&format!("{mark} {:<34} {}", line(&server.server), line(&server.detail)));
+    }
+    Ok(0)
+}
+
+/// Until the other side closes our input. Whoever holds the database works what is started; if nobody does, we do.
+pub async fn converse(session: &Session) -> Result<u8, Failure> {
+    let attached = match &session.config.server {
+        Some(server) => attach::to_server(&session.config, server, Duration::ZERO).await?,
+        None => attach::to_work(&session.config, &session.actor, Load::Everything).await?,
+    };
+    let face = RunsFace::new(attached.link.clone(), true);
+    let spoken = mcp::server::converse(Arc::new(face), tokio::io::stdin(), tokio::io::stdout()).await;
+    attached.close().await;
+    match spoken {
+        Ok(()) => Ok(0),
+        Err(why) => {
+            note(&format!("the conversation ended: {why}"));
+            Ok(1)
+        }
+    }
+}
