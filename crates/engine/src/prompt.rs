@@ -28,8 +28,6 @@ const SHOWN_MESSAGES: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     Ordinary,
-    /// As much as the model can hold beside its answer: for whoever sums up what others wrote.
-    Reading,
     /// Ordinary, with an answer of at most so many tokens.
     Brief(u32),
     /// Within the wrap-up reserve.
@@ -43,7 +41,7 @@ impl Size {
         let beside_prompt = window.saturating_sub((PROMPT_BYTES / BYTES_PER_TOKEN) as u32).max(window / 4);
         let able = model.max_output.min(beside_prompt).max(1);
         match self {
-            Size::Ordinary | Size::Reading => able,
+            Size::Ordinary => able,
             Size::Brief(most) => able.min(most),
             Size::WrapUp => able.min(WRAP_UP_ANSWER),
         }
@@ -54,7 +52,6 @@ impl Size {
         let window = (model.context_window.saturating_sub(self.answer_tokens(model))) as usize * BYTES_PER_TOKEN;
         match self {
             Size::Ordinary | Size::Brief(_) => (PROMPT_BYTES.min(window), window),
-            Size::Reading => (window, window),
             Size::WrapUp => (WRAP_UP_BYTES.min(window), WRAP_UP_BYTES.min(window)),
         }
     }

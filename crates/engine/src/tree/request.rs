@@ -14,9 +14,6 @@ use crate::prompt::{self, Quote, Sections, Size};
 use crate::run::Shared;
 use serde_json::{Value, json};
 
-/// All envelopes shown together; beyond it their number is said.
-const ENVELOPES_BYTES: usize = 36_000;
-
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
         let place = self.place_of(effect)?;
@@ -32,11 +29,7 @@ impl State {
             At::Aggregate { .. } => self.aggregator(shared, number, effect),
         };
         let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
-        let size = match place.part {
-            part if self.is_wrap_up(shared, number, part) => Size::WrapUp,
-            At::Aggregate { .. } => Size::Reading,
-            _ => Size::Ordinary,
-        };
+        let size = if self.is_wrap_up(shared, number, place.part) { Size::WrapUp } else { Size::Ordinary };
         Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, size)))
     }
 
@@ -162,20 +155,7 @@ impl State {
     }
 
     fn envelopes<'a>(&self, name: &str, steps: impl Iterator<Item = &'a Step>, out: &mut Sections) {
-        let (mut lines, mut bytes, mut left_out) = (Vec::new(), 0, 0);
-        for step in steps {
-            let line = self.envelope_line(step);
-            bytes += line.to_string().len();
-            if bytes <= ENVELOPES_BYTES {
-                lines.push(line);
-            } else {
-                left_out += 1;
-            }
-        }
-        out.records(name, lines);
-        if left_out > 0 {
-            out.note(format!("{left_out} more of {name} are left out"));
-        }
+        out.share(3).records(name, steps.map(|step| self.envelope_line(step)));
     }
 
     fn envelope_line(&self, step: &Step) -> Value {

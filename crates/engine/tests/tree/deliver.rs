@@ -243,3 +243,35 @@ fn t8_the_steps_of_a_new_plan_see_what_the_old_one_finished() {
     assert!(text.contains("paper-a is done"), "what the new plan does not name: {text}");
     assert!(text.contains("paper-b is done"), "and what it keeps: {text}");
 }
+
+#[test]
+fn t7_prompts_stay_below_their_cap_and_say_what_was_cut() {
+    let sizes: Rc<RefCell<Vec<(Role, usize, bool)>>> = Rc::default();
+    let seen = sizes.clone();
+    let long = |text: &str, times: usize| text.repeat(times);
+    let mut play = scripted(brief("Long"), move |role, title, job| {
+        let engine::effect::Work::Model(model) = &job.work else { panic!("a model call") };
+        seen.borrow_mut().push((role, model.request.bytes(), own_text(job).contains("## trimmed\n")));
+        let mut answer = match (role, title) {
+            (Role::TreePlanner, _) => plan(&[&["a", "b", "c"], &["d"]]),
+            (Role::TreeExecutor, "Step d") if !job.effect.0.ends_with("r6") => json!({ "tool_calls":
+                (0..8).map(|n| call("create_document", json!({ "title": format!("Page {n}"), "content": long("z", 9_000) }))).collect::<Vec<_>>() }),
+            (Role::TreeExecutor, _) => {
+                let mut answer = done("paper");
+                answer["artifacts"][0]["markdown"] = json!(long("word ", 4_800));
+                answer
+            }
+            _ => summed("synthesis"),
+        };
+        answer["scratchpad"] = pad(&long("note ", 4_000));
+        Some(Ok(answer))
+    });
+    play.go();
+    check(&play);
+    assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
+    let sizes = sizes.borrow();
+    let over: Vec<_> = sizes.iter().filter(|(_, bytes, _)| *bytes > 72_000).collect();
+    assert!(over.is_empty(), "24,000 tokens are the most: {over:?}");
+    assert!(sizes.iter().all(|(_, bytes, trimmed)| *bytes < 60_000 || *trimmed), "cuts are said: {sizes:?}");
+    assert!(sizes.iter().any(|(role, _, trimmed)| *role == Role::TreeAggregator && *trimmed));
+}
