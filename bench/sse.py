@@ -23,6 +23,7 @@ SCRATCH = pathlib.Path(os.environ["PLEACH_BENCH_SCRATCH"])
 # Readers, events, events per second.
 POINTS = [(100, 200, 50), (1000, 40, 5)]
 IDLE = 10_000
+BENCH = pathlib.Path(__file__).parent
 
 
 def tools():
@@ -59,7 +60,7 @@ class Pleach:
 
     name = "pleach"
 
-    def __init__(self):
+    def __init__(self, more=None):
         self.home = tempfile.TemporaryDirectory()
         self.port = free_port()
         self.environment = {
@@ -68,7 +69,7 @@ class Pleach:
             "PLEACH_DATA_DIR": f"{self.home.name}/data",
             "PLEACH_LISTEN": f"127.0.0.1:{self.port}",
             "PLEACH_REHEARSAL_MS": "60000",
-        }
+        } | (more or {})
         self.child = subprocess.Popen([BIN / "pleach", "up"], env=self.environment, stdout=subprocess.DEVNULL)
         listening(self.port, self.child)
         create = [BIN / "pleach", "token", "create", "--scope", "run"]
@@ -86,8 +87,8 @@ class Pleach:
         time.sleep(0.5)
         return run
 
-    def load(self, client, subs, events, rate):
-        run = self.target()
+    def load(self, client, subs, events, rate, run=None):
+        run = run or self.target()
         path = f"/api/runs/{run}/messages"
         after = json.load(self.open(f"/api/runs/{run}"))["last_seq"]
         ready = threading.Event()
@@ -149,6 +150,84 @@ def measured(client, url, subs, events, pid, more, ready):
     return json.loads(out.splitlines()[-1])
 
 
+def cpu_ms(pid):
+    """Processor time of all its threads so far."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((task / "schedstat").read_text().split()[0])
+        except FileNotFoundError:
+            pass
+    return total / 1e6
+
+
+def asked(server, path, times=20):
+    """Processor and wall milliseconds of one answer, medians; and its size."""
+    cpu, wall, size = [], [], 0
+    server.open(path).read()
+    for _ in range(times):
+        began, before = time.perf_counter(), cpu_ms(server.child.pid)
+        size = len(server.open(path).read())
+        wall.append((time.perf_counter() - began) * 1e3)
+        cpu.append(cpu_ms(server.child.pid) - before)
+    return {"cpu_ms": statistics.median(cpu), "wall_ms": statistics.median(wall), "kb": size / 1e3}
+
+
+def whole_log(server, run, last):
+    """Everything one late reader is streamed, beside the log as it is read in pages: the same events, none missing."""
+    streamed, pages, after = [], [], 0
+    for line in server.open(f"/api/runs/{run}/stream?after=0"):
+        if line.startswith(b"data: ") and b'"hash"' in line:
+            streamed.append(json.loads(line[6:])["hash"])
+            if len(streamed) >= last:
+                break
+    while after < last:
+        items = json.load(server.open(f"/api/runs/{run}/events?after={after}&limit=1000"))["items"]
+        pages += [event["hash"] for event in items]
+        after = items[-1]["seq"]
+    if streamed != pages[: len(streamed)] or len(streamed) < last:
+        raise RuntimeError(f"{len(streamed)} events were streamed, and they are not the log's {len(pages)}")
+
+
+def forest(client):
+    """A run of 10,000 nodes, and what it costs to look at it: one thousand readers, the run itself, a snapshot."""
+    model = subprocess.Popen([sys.executable, BENCH / "forest.py"], stdout=subprocess.PIPE, text=True)
+    server = Pleach({"OPENAI_BASE_URL": model.stdout.readline().strip(), "PLEACH_MODEL": "openai/forest"})
+    try:
+        budgets = {"max_nodes": 10_000, "max_depth": 4, "max_steps_per_band": 10, "max_parallel": 64, "max_tokens": 10**9}
+        began = time.time()
+        run = server.post("/api/runs", {"kind": "tree", "objective": "Garden", "budgets": budgets})["id"]
+        seen, last = -1, 0
+        while last != seen or last < 10_000:
+            seen = last
+            time.sleep(3)
+            last = json.load(server.open(f"/api/runs/{run}"))["last_seq"]
+        figures = {"nodes": 10_000, "events": last, "grown_s": time.time() - began}
+        whole_log(server, run, last)
+        figures["run"] = asked(server, f"/api/runs/{run}")
+        figures["snapshot"] = asked(server, f"/api/runs/{run}/snapshot")
+        figures["snapshot_past"] = asked(server, f"/api/runs/{run}/snapshot?at={last // 2}")
+        figures["crowd"] = server.load(client, 1000, 40, 5, run)
+        if figures["crowd"].get("gaps") or figures["crowd"].get("dups"):
+            raise RuntimeError(f"readers missed something: {figures['crowd']}")
+        return figures
+    finally:
+        server.close()
+        model.kill()
+
+
+def forest_lines(figures):
+    crowd = figures["crowd"]
+    rows = [f"\nA run of {figures['nodes']:,} nodes and {figures['events']:,} events, streamed whole to a late reader and compared with the log:"]
+    rows += ["", "| what | processor ms | wall ms | KB | target |", "|---|---|---|---|---|"]
+    for name, what, target in [("run", "the run object", "5 of processor"), ("snapshot", "its snapshot", "40"), ("snapshot_past", "its snapshot half-way back", "40")]:
+        one = figures[name]
+        rows.append(f"| {what} | {one['cpu_ms']:.1f} | {one['wall_ms']:.1f} | {one['kb']:.0f} | {target} |")
+    p50, p99 = crowd["lat_p50_us"] / 1e3, crowd["lat_p99_us"] / 1e3
+    rows.append(f"\n1,000 readers of that run: p50 {p50:.1f} ms, p99 {p99:.1f} ms from before the message is sent (target 100), nothing missed or twice")
+    return "\n".join(rows)
+
+
 def main(flags):
     repetitions = 1 if "--quick" in flags else 3
     client = tools()
@@ -167,6 +246,9 @@ def main(flags):
                 print(json.dumps(lines[-1]), file=sys.stderr, flush=True)
             server.close()
     print(table(lines))
+    figures = forest(client)
+    print(json.dumps(figures), file=sys.stderr)
+    print(forest_lines(figures))
 
 
 def table(lines):

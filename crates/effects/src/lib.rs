@@ -1,4 +1,4 @@
-//! Work at the edge of the world: model calls, tools, and what people are sent.
+//! Work at the edge of the world: model calls, tools, and what people and collectors are sent.
 //!
 //! Everything here turns a job into an outcome and nothing else: it never appends, never retries, never
 //! knows what a run will do with the answer.
@@ -9,4 +9,5 @@ pub mod notify;
 pub mod performer;
 pub mod rehearsal;
 pub mod tools;
+pub mod trace;
 mod whispers;

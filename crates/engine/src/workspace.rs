@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Whose eyes a query sees with. Every query takes one; what is outside it does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The platform's own work: rebuild, recovery, doctor. Never given to a tool or a request.
     Platform,
@@ -210,6 +210,17 @@ pub struct Artifacts {
     pub created_tasks: Vec<Named>,
     pub updated_tasks: Vec<Named>,
     pub created_edges: Vec<Named>,
+}
+
+impl Mutation {
+    /// The whole text this change gives to that document.
+    pub fn text_of(&self, document: DocumentId) -> Option<&str> {
+        match self {
+            Mutation::CreateDocument { id, content, .. } if *id == document => Some(content),
+            Mutation::UpdateDocument { id, content, .. } if *id == document => content.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 impl Artifacts {

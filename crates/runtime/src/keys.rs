@@ -71,6 +71,8 @@ pub struct Key {
     pub parent: Option<KeyId>,
     pub name: String,
     pub grant: Grant,
+    /// What it is narrowed to; empty: everything its actor may see.
+    pub projects: Vec<ProjectId>,
     /// How its secret begins, so that people recognise it.
     pub prefix: String,
     pub created_at: Timestamp,

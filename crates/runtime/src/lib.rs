@@ -3,7 +3,7 @@
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
 //! `live` tells who is listening what was committed, `views` shows runs as they stood, `breaker` remembers which
-//! providers are down, `keys`, `removal` and `post` are what doors and letters need of a store and the loop does not,
+//! providers are down, `keys`, `removal`, `post` and `traces` are what doors, letters and onlookers need of a store and the loop does not,
 //! `memory` is the store that the others are measured against.
 
 pub mod breaker;
@@ -16,6 +16,7 @@ pub mod memory;
 pub mod ports;
 pub mod post;
 pub mod removal;
+pub mod traces;
 pub mod views;
 pub mod worker;
 

@@ -125,6 +125,12 @@ impl Live {
         }
     }
 
+    /// The run was removed: its listeners hear it by the end of their room.
+    pub fn forget(&self, run: RunId) {
+        self.house.rooms().remove(&run);
+        let _ = self.house.stirs.send(run);
+    }
+
     fn is_heard(&self, run: RunId) -> bool {
         self.house.rooms().contains_key(&run)
     }

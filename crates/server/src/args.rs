@@ -93,6 +93,11 @@ pub enum Command {
     /// Tokens for programs and links for browsers
     #[command(subcommand)]
     Token(TokenCommand),
+    /// What runs had to say to you: questions asked, runs that wait or ended
+    Inbox(InboxArgs),
+    /// Where else to send it
+    #[command(subcommand)]
+    Webhooks(WebhookCommand),
     /// Compute the projections again from the log
     Rebuild,
     /// Remove old finished runs
@@ -108,7 +113,7 @@ pub enum Command {
     Config(ConfigCommand),
     /// Completions for a shell
     Completions { shell: clap_complete::Shell },
-    /// Drive every run of this database, and serve the local socket
+    /// Serve the page and the API, and drive every run of this database
     Up,
     /// Add a worker to a shared PostgreSQL
     Worker,
@@ -176,7 +181,7 @@ impl Limits {
     pub fn patch(&self) -> BudgetPatch {
         BudgetPatch {
             max_cost_usd: self.max_cost,
-            max_tokens: self.max_tokens,
+            max_tokens: self.max_tokens.map(Some),
             max_wall_ms: self.max_minutes,
             max_iterations: self.max_iterations,
             max_depth: self.max_depth,
@@ -392,6 +397,9 @@ pub enum TokenCommand {
         /// read, run or admin; each includes those before it
         #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "run")]
         scopes: Vec<String>,
+        /// Only for this project and what is in it; repeat for several
+        #[arg(long = "project", value_name = "ID")]
+        projects: Vec<String>,
         /// When it ends: 90d, 12h, 30m
         #[arg(long, value_name = "AGE", value_parser = age)]
         expires: Option<std::time::Duration>,
@@ -403,9 +411,49 @@ pub enum TokenCommand {
         all: bool,
     },
     /// End a token at once, with the sessions opened with it
-    Revoke { id: KeyId },
+    Revoke {
+        #[arg(required_unless_present = "all")]
+        id: Option<KeyId>,
+        /// Everybody's tokens and sessions: after a theft, or on a copy of the database
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
     /// A link that logs a browser in, once
     Link,
+}
+
+#[derive(Debug, Args)]
+pub struct InboxArgs {
+    /// Those that were read too
+    #[arg(long)]
+    pub all: bool,
+    /// Mark what is shown as read
+    #[arg(long)]
+    pub read: bool,
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WebhookCommand {
+    /// Send notifications to a URL, signed; its secret is printed this once
+    Add {
+        url: String,
+        /// question, waiting, completed, stopped, failed or canceled; repeat for several, all when left out
+        #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
+        kinds: Vec<String>,
+        /// standard, slack, discord or ntfy
+        #[arg(long, default_value = "standard")]
+        template: String,
+    },
+    /// Your webhooks, without their secrets
+    Ls,
+    /// Send nothing there any more
+    Rm { id: uuid::Uuid },
+    /// Send a test there now, and say what came of it
+    Test { id: uuid::Uuid },
+    /// What came of the last deliveries
+    Deliveries { id: uuid::Uuid },
 }
 
 #[derive(Debug, Args)]

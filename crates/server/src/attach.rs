@@ -3,11 +3,12 @@
 
 use crate::api::door::Door;
 use crate::api::front::Front;
-use crate::api::validity::Validity;
+use crate::api::reliance::{OfKeys, OfRuns, Reliance};
 use crate::api::{self, HolderView, House};
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
 use crate::config::{Config, Database};
+use crate::connections;
 use crate::data_dir::{DataDir, Hold, SocketFile};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
@@ -16,6 +17,7 @@ use crate::sending::Sending;
 use axum::Router;
 use axum::http::StatusCode;
 use effects::notify::{Courier, Private};
+use effects::trace::{Exporter, Tracer};
 use runtime::live::Live;
 use runtime::ports::{Clock, Performer, StoreError};
 use std::net::SocketAddr;
@@ -39,7 +41,7 @@ pub struct Attached {
 
 struct Held {
     drive: Drive,
-    sending: Option<Sending>,
+    sending: Vec<Sending>,
     house: Arc<House>,
     served: Vec<Served>,
     _hold: Option<Hold>,
@@ -58,7 +60,7 @@ impl Attached {
         held.drive.stop().await;
         held.house.catalogue.close().await;
         // After the runs: how they ended is sent too.
-        if let Some(sending) = held.sending {
+        for sending in held.sending {
             sending.stop().await;
         }
         held.served.iter().for_each(|served| served.stop.cancel());
@@ -87,8 +89,7 @@ impl Attached {
         // Set once: a process listens on one address.
         let _ = held.house.front.listening.set(bound);
         let router = api::router(held.house.clone(), Door::Open);
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        held.served.push(spawned(None, |until| axum::serve(listener, service).with_graceful_shutdown(until)));
+        held.served.push(spawned(None, |until| connections::serve(listener, router, until)));
         Ok(bound)
     }
 
@@ -218,7 +219,15 @@ async fn hold_database(
     };
     let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
     let courier = Courier::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
-    let sending = (load != Load::Nothing).then(|| Sending::start(courier.clone(), live.clone()));
+    let mut sending = Vec::new();
+    if load != Load::Nothing {
+        let (courier, heard) = (courier.clone(), live.clone());
+        sending.push(Sending::start(|stop| courier.serve(heard, stop)));
+        if let Some(tracer) = tracer(config, &store)? {
+            let heard = live.clone();
+            sending.push(Sending::start(|stop| tracer.serve(heard, stop)));
+        }
+    }
     let house = house(config, store, catalogue, clock, live);
     let (desk, drives) = (Some(drive.desk()), load.drives());
     let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
@@ -234,6 +243,13 @@ async fn hold_database(
     })
 }
 
+/// Who tells traces, where somebody wants them.
+fn tracer(config: &Config, store: &Arc<SqlStore>) -> Result<Option<Tracer>, Failure> {
+    let Some(collector) = config.collector() else { return Ok(None) };
+    let exporter = Exporter::new(&collector).map_err(Failure::usage)?;
+    Ok(Some(Tracer::new(store.clone(), store.clone(), exporter)))
+}
+
 fn private(config: &Config) -> Private {
     if config.webhooks_private.value { Private::Allowed } else { Private::Refused }
 }
@@ -241,8 +257,9 @@ fn private(config: &Config) -> Private {
 /// A house whose database is only read.
 fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> House {
     let public = config.public_url.as_ref().map(|url| url.value.clone());
-    let front = Front::new(public, Validity::new(store.clone(), clock.clone()));
+    let front = Front::new(public, Reliance::new(OfKeys { keys: store.clone(), clock: clock.clone() }));
     House {
+        sights: Reliance::new(OfRuns(store.clone())),
         keys: store.clone(),
         removal: store.clone(),
         post: store.clone(),
@@ -254,7 +271,6 @@ fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock
         front,
         live,
         views: api::Views::default(),
-        sights: Arc::default(),
         counters: api::Counters::default(),
         courier: None,
         private: private(config),

@@ -139,6 +139,10 @@ impl Link {
         parse(&self.send(Method::POST, path, body).await?)
     }
 
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, LinkError> {
+        parse(&self.text(Method::DELETE, path, None).await?)
+    }
+
     pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, LinkError> {
         let body = serde_json::to_string(body).map_err(|error| LinkError::Gone(error.to_string()))?;
         self.text(method, path, Some(body)).await

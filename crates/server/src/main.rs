@@ -6,6 +6,7 @@ mod attach;
 mod catalogue;
 mod commands;
 mod config;
+mod connections;
 mod data_dir;
 mod drive;
 mod face;

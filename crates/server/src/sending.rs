@@ -1,7 +1,6 @@
-//! Webhooks, as this process sends them: from when it drives anything until it stops.
+//! What this process sends to others beside its runs' own calls, webhooks and traces: from when it drives anything until
+//! it stops.
 
-use effects::notify::Courier;
-use runtime::live::Live;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -11,17 +10,16 @@ pub struct Sending {
 }
 
 impl Sending {
-    pub fn start(courier: Courier, live: Live) -> Sending {
+    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> Sending {
         let stop = CancellationToken::new();
-        let until = stop.clone();
-        Sending { stop, task: tokio::spawn(async move { courier.serve(live, until).await }) }
+        Sending { task: tokio::spawn(work(stop.clone())), stop }
     }
 
     /// What is due already is still sent, for a moment.
     pub async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await {
-            tracing::error!(%error, "sending webhooks did not end in an orderly way");
+            tracing::error!(%error, "sending did not end in an orderly way");
         }
     }
 }

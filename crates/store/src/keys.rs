@@ -11,10 +11,9 @@ use runtime::keys::{
     Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
 
-const KEY: &str =
-    "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent FROM tokens";
-const KEEP: &str = "INSERT INTO tokens (id, actor_id, kind, name, access, prefix, digest, created_at, expires_at, used_at, revoked_at, parent) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+const KEY: &str = "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent, projects FROM tokens";
+const KEEP: &str = "INSERT INTO tokens (id, actor_id, kind, name, access, prefix, digest, created_at, expires_at, used_at, revoked_at, parent, projects) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 const FORGET: &str = "DELETE FROM tokens WHERE kind <> 'token' AND (expires_at < ?1 OR revoked_at < ?1)";
 /// A request that nobody finished in time is begun again by whoever asks.
 const BEGIN: &str = "INSERT INTO kept_answers (actor_id, name, request, at) VALUES (?1, ?2, ?3, ?4) \
@@ -36,6 +35,7 @@ fn key(row: &Row) -> Result<Key, StoreError> {
         used_at: time(8)?,
         revoked_at: time(9)?,
         parent: row.optional_parse(10)?,
+        projects: row.json(11)?,
     })
 }
 
@@ -67,6 +67,7 @@ impl Keys for SqlStore {
             rows::optional_time(key.used_at),
             rows::optional_time(key.revoked_at),
             optional_id(key.parent),
+            rows::json(&key.projects),
         ];
         self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(unguarded)
     }

@@ -22,6 +22,7 @@ mod scope;
 mod sql;
 mod sqlite;
 mod tables;
+mod traces;
 mod tree;
 
 pub use maintenance::{Pruned, Verdict};

@@ -1,10 +1,11 @@
 //! What people may tell a run, and when it refuses.
 
+use super::door::{check_message, least_call};
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{BudgetPatch, Reserve, Room};
+use crate::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS, Room};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
 use crate::facts::run::{
@@ -131,7 +132,7 @@ impl Run {
                 _ => self.emit(Answered { question_id, text, by }, actor, now),
             }
         }
-        self.resume_if_answered(now);
+        self.resume_if_answered(ResumeReason::Answered, now);
         self.proceed(now);
         Ok(())
     }
@@ -142,6 +143,7 @@ impl Run {
         if reply.text.trim().is_empty() {
             return refuse("empty_answer", "the answer is empty; the question stays open");
         }
+        check_message(&reply.text)?;
         if let Some(asked) = reply.question {
             let Some(known) = shared.questions.iter().find(|known| known.id == asked) else {
                 return refuse("question_not_found", format!("run {} has no question {asked}", shared.id));
@@ -171,9 +173,10 @@ impl Run {
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
     }
 
-    pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
+    /// Nothing is open any more: the run goes on, and says for what reason.
+    pub(super) fn resume_if_answered(&mut self, reason: ResumeReason, now: Timestamp) {
         if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
-            self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
+            self.emit(Resumed { reason }, Actor::Platform, now);
             self.proceed(now);
         }
     }
@@ -186,9 +189,7 @@ impl Run {
         actor: Actor,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        if text.trim().is_empty() {
-            return refuse("empty_message", "the message is empty; nothing was queued");
-        }
+        check_message(&text)?;
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
             return refuse(
@@ -196,8 +197,8 @@ impl Run {
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
             );
         }
-        if let Some(node) = node_id.filter(|node| !self.rules().has_node(*node)) {
-            return no_such_node(&self.shared, node);
+        if let Some(node) = node_id {
+            self.rules().addressed(&self.shared, node)?;
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -230,7 +231,7 @@ impl Run {
             }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
-                self.resume_if_answered(now);
+                self.resume_if_answered(ResumeReason::Answered, now);
                 self.proceed(now);
                 Ok(())
             }
@@ -285,7 +286,12 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        self.resume_if_answered(now);
+        let how = match order {
+            NodeOrder::Cancel => ResumeReason::Withdrawn,
+            NodeOrder::Retry => ResumeReason::Retry,
+            NodeOrder::Pause | NodeOrder::Resume => ResumeReason::Answered,
+        };
+        self.resume_if_answered(how, now);
         self.proceed(now);
         Ok(())
     }
@@ -298,12 +304,21 @@ impl Run {
                 format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()),
             );
         }
-        let budgets = self.shared.budgets.patched(patch);
+        let budgets = self.patched(patch)?;
         if budgets != self.shared.budgets {
             self.emit(BudgetChanged { budgets }, actor, now);
         }
         self.proceed(now);
         Ok(())
+    }
+
+    /// The limits after a change, if something could be done under them.
+    fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
+        let mut budgets = self.shared.budgets.patched(patch);
+        if !self.shared.brief.models.price_known() {
+            budgets.max_tokens.get_or_insert(IMPLIED_MAX_TOKENS);
+        }
+        budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
     }
 
     fn continue_with(
@@ -323,6 +338,7 @@ impl Run {
                 );
             }
             _ => {
+                message.as_deref().map_or(Ok(()), check_message)?;
                 self.set_budgets(patch, actor, now)?;
                 if let Some(text) = message {
                     self.queue_message(text, None, Lane::Steer, actor, now);
@@ -330,7 +346,8 @@ impl Run {
                 return Ok(());
             }
         }
-        let budgets = self.shared.budgets.patched(patch);
+        message.as_deref().map_or(Ok(()), check_message)?;
+        let budgets = self.patched(patch)?;
         if let Some(why) = self.still_spent(&budgets) {
             return refuse("limit_not_raised", why);
         }
@@ -346,7 +363,7 @@ impl Run {
     }
 
     /// Would the run stop again before its first call? Then say which limit to raise, and to what.
-    fn still_spent(&self, budgets: &crate::budget::Budgets) -> Option<String> {
+    fn still_spent(&self, budgets: &Budgets) -> Option<String> {
         let shared = &self.shared;
         let id = shared.id;
         let least = least_call(&shared.brief.models);
@@ -404,66 +421,4 @@ pub(crate) fn no_such_node<T>(shared: &Shared, node: NodeId) -> Result<T, Refusa
         kind => format!("run {} is a {} run and has no node {node}", shared.id, kind.name()),
     };
     refuse("node_not_found", why)
-}
-
-/// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
-pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
-    const FIRST_PROMPT_BYTES: usize = 18_000;
-    let model = &models.powerful;
-    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::prompt::MAX_ANSWER_TOKENS), model.price)
-}
-
-/// In characters.
-pub const LONGEST_OBJECTIVE: usize = 32_768;
-
-/// Refuse at the door what could never work, naming the least that does.
-pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
-    let length = brief.objective.chars().count();
-    if brief.objective.trim().is_empty() {
-        return refuse("empty_objective", "the objective is empty: say what should be done");
-    }
-    if length > LONGEST_OBJECTIVE {
-        return refuse(
-            "objective_too_long",
-            format!(
-                "the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"
-            ),
-        );
-    }
-    let budgets = &brief.budgets;
-    if budgets.max_iterations == 0 {
-        return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
-    }
-    if budgets.max_nodes == 0 {
-        return refuse("budget_too_small", "max_nodes is 0: one node, the root, is the least that works");
-    }
-    if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
-        return refuse(
-            "budget_too_small",
-            "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense",
-        );
-    }
-    let least = least_call(&brief.models);
-    let kept = Reserve::wrap_up(&brief.models);
-    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
-        return refuse(
-            "budget_too_small",
-            format!(
-                "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
-                least.tokens + kept.tokens
-            ),
-        );
-    }
-    let least_cost = least.cost_usd + kept.cost_usd;
-    if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
-        return refuse(
-            "budget_too_small",
-            format!(
-                "max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works",
-                limit.dollars(),
-                least_cost.dollars()
-            ),
-        );
-    }
-    Ok(())
 }

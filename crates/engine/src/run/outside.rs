@@ -127,7 +127,7 @@ impl Run {
             let by = self.by(actor);
             self.emit(Answered { question_id, text: decision.name().into(), by }, actor, now);
         }
-        self.resume_if_answered(now);
+        self.resume_if_answered(crate::facts::run::ResumeReason::Answered, now);
         if let Some(outcome) = outcome.filter(|_| !self.shared.status().is_terminal()) {
             self.decide(Input::Tool { effect: &effect, outcome: &outcome }, now);
         }

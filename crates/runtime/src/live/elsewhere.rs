@@ -65,7 +65,8 @@ impl Live {
                 // Whoever came before has read the log up to here by himself.
                 Some(end) if told == 0 => self.told_up_to(run, *end),
                 Some(end) if *end > told => self.fetch(store, run, told).await?,
-                _ => {}
+                Some(_) => {}
+                None => self.forget(run),
             }
         }
         if self.house.stirs.receiver_count() > 0 && news.looked.is_none_or(|at| at.elapsed() >= STIRS_EVERY) {

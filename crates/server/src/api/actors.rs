@@ -37,7 +37,8 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/actors", Read, "Yourself and those you share a project with; everybody for an admin", list)
             .asks("cursor", super::shape::id())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::actor())),
+            .gives(200, page(records::actor()))
+            .personal(),
         Route::post("/api/actors", Admin, "A new person", create)
             .takes(form([("handle", text())], [("name", nullable(text()))]))
             .gives(201, records::actor()),

@@ -4,13 +4,14 @@
 use super::caller::Caller;
 use super::problems::Problem;
 use super::shape::{Shape, form, id, list, named, text, up_to, words};
-use super::{House, records};
+use super::{House, door, records};
 use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
 use engine::facts::run::Queued;
 use engine::ids::{self, ProjectId, RunId};
 use engine::model::Models;
 use engine::run::{Criterion, Kind, ScopeKind};
+use engine::workspace::Scope;
 use serde::{Deserialize, Serialize};
 
 /// Said here for clients; the engine is who refuses.
@@ -68,7 +69,14 @@ pub fn shape() -> Shape {
 pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
     let kind = Kind::parse(&new.kind).ok_or_else(|| Problem::invalid("unknown_kind", unknown_kind(&new.kind)))?;
     let success_criteria = criteria(new.success_criteria)?;
-    let project_ids = projects(house, caller, &new.project_ids).await?;
+    let mut project_ids = projects(house, &caller.scope(), &new.project_ids).await?;
+    if project_ids.is_empty() && new.scope.is_none() {
+        // Who may not leave some projects works in those.
+        project_ids = caller.bounds().to_vec();
+    }
+    if project_ids.is_empty() && !caller.bounds().is_empty() {
+        return Err(door::bound());
+    }
     let scope = scope(new.scope, project_ids.len())?;
     let granted = house.catalogue.tools(&new.tools, &project_ids).await;
     let granted = granted.map_err(|why| Problem::invalid("unknown_tool", why))?;
@@ -132,12 +140,12 @@ fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
     Ok(Criterion::number(texts))
 }
 
-async fn projects(house: &House, caller: &Caller, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
+pub async fn projects(house: &House, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
     let mut found = Vec::new();
     for name in names {
         let unknown = || Problem::unknown("project", name);
         let id: ProjectId = name.parse().map_err(|_| unknown())?;
-        let project = house.store.project(&caller.scope(), id).await?.ok_or_else(unknown)?;
+        let project = house.store.project(scope, id).await?.ok_or_else(unknown)?;
         if !found.contains(&project.id) {
             found.push(project.id);
         }

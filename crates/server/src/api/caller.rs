@@ -1,16 +1,16 @@
 //! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
 
 use super::problems::Problem;
+use super::reliance::Reliance;
 use super::route::Access;
-use super::validity::Validity;
-use super::{House, door};
-use axum::body::Bytes;
+use super::{House, MAX_BODY, door};
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
-use engine::ids::{ActorId, RunId};
+use engine::ids::{ActorId, KeyId, ProjectId, RunId};
 use engine::workspace::{ActorRecord, Scope};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
@@ -18,6 +18,10 @@ use runtime::keys::Key;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than any line that is alive takes for a mebibyte.
+const BODY_WITHIN: Duration = Duration::from_secs(20);
 
 /// The actor behind a request, as the door found them.
 #[derive(Clone)]
@@ -25,7 +29,7 @@ pub struct Caller {
     pub record: ActorRecord,
     pub access: Access,
     /// What they came in with, and who knows how long it is valid; nothing over the owner's own socket.
-    key: Option<(Key, Arc<Validity>)>,
+    key: Option<(Key, Arc<Reliance<KeyId>>)>,
 }
 
 impl Caller {
@@ -34,7 +38,7 @@ impl Caller {
         Caller { record, access: Access::Admin, key: None }
     }
 
-    pub fn with_key(record: ActorRecord, key: Key, validity: Arc<Validity>) -> Caller {
+    pub fn with_key(record: ActorRecord, key: Key, validity: Arc<Reliance<KeyId>>) -> Caller {
         Caller { record, access: Access::from(&key), key: Some((key, validity)) }
     }
 
@@ -51,8 +55,17 @@ impl Caller {
         self.record.id
     }
 
+    /// What they may see: everything of theirs, or what their token was narrowed to.
     pub fn scope(&self) -> Scope {
-        Scope::Actor(self.id())
+        match self.bounds() {
+            [] => Scope::Actor(self.id()),
+            projects => Scope::Within(self.id(), projects.to_vec()),
+        }
+    }
+
+    /// The projects their token is for; none when it is for everything.
+    pub fn bounds(&self) -> &[ProjectId] {
+        self.key().map_or(&[], |key| &key.projects)
     }
 
     pub fn actor(&self) -> Actor {
@@ -65,7 +78,10 @@ impl Caller {
     /// Comes to its end when these credentials stop being valid: a stream ends with it. The owner's never do.
     pub fn revoked(&self) -> BoxFuture<'static, ()> {
         match &self.key {
-            Some((key, validity)) => validity.end_of(key.id),
+            Some((key, validity)) => {
+                let mut ending = validity.end_of(key.id);
+                async move { ending.over().await }.boxed()
+            }
             None => std::future::pending().boxed(),
         }
     }
@@ -129,9 +145,9 @@ pub struct Sent<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, house: &Arc<House>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _house: &Arc<House>) -> Result<Self, Problem> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
-        let bytes = Bytes::from_request(request, house).await.map_err(|_| Problem::body_too_large())?;
+        let bytes = whole(request.into_body()).await?;
         if !bytes.is_empty() && !is_json {
             return Err(Problem::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -144,6 +160,26 @@ impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
             Problem::new(StatusCode::BAD_REQUEST, "bad_request", format!("the body cannot be used: {error}"))
         })
     }
+}
+
+/// A body to its end, if that comes soon enough and is not too far.
+pub async fn whole(body: Body) -> Result<Bytes, Problem> {
+    tokio::time::timeout(BODY_WITHIN, collected(body)).await.unwrap_or_else(|_| {
+        let detail = format!("the body did not come within {} s; nothing was changed", BODY_WITHIN.as_secs());
+        Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail))
+    })
+}
+
+async fn collected(body: Body) -> Result<Bytes, Problem> {
+    let (mut parts, mut bytes) = (body.into_data_stream(), Vec::new());
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|error| unreadable(format_args!("the body broke off: {error}")))?;
+        if bytes.len() + part.len() > MAX_BODY {
+            return Err(Problem::body_too_large());
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes.into())
 }
 
 /// `application/json`, with or without parameters.

@@ -52,7 +52,7 @@ fn answer() -> Shape {
 }
 
 /// Said here for clients; the engine is who refuses.
-const MAX_MESSAGE: usize = 32_768;
+const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
 pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
     caller.run(house, run).await?;

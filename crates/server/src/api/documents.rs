@@ -7,7 +7,7 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, named, nullable, open, page, record, text, time, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs};
+use super::{Answer, House, Page, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -45,7 +45,7 @@ pub fn routes() -> Vec<Route> {
             .refuses([404]),
         Route::get(ONE, Read, "A document", show).gives(200, records::document()),
         Route::patch(ONE, Run, "Change a document; props are merged key by key", edit)
-            .header("If-Match", text())
+            .header("If-Match", version::shape())
             .takes(form([], [("title", words(MAX_TITLE)), ("content", text()), ("props", open())]))
             .gives(200, records::document())
             .refuses([412, 428]),

@@ -2,7 +2,7 @@
 //! requests say who acts and are believed; over the network nobody is believed without credentials.
 
 use super::caller::Caller;
-use super::front::from_own_page;
+use super::front::{from_own_page, is_of_this_machine};
 use super::pace::{Pace, TooFast};
 use super::problems::Problem;
 use super::route::Access;
@@ -16,7 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use runtime::keys::{Key, KeyKind};
 use runtime::ports::LOCAL_HANDLE;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The session of a browser.
@@ -40,13 +40,15 @@ pub struct Guard {
     pub access: Access,
     /// Costs more than an answer, so nobody may do it as fast as they can ask.
     pub paced: bool,
+    /// About the person, not about any project of theirs.
+    pub personal: bool,
 }
 
 pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    if guard.access == Access::Public {
-        return next.run(request).await;
-    }
     let (mut parts, body) = request.into_parts();
+    if guard.is_open_to(&parts) {
+        return next.run(Request::from_parts(parts, body)).await;
+    }
     let caller = match guard.allow(&parts).await {
         Ok(caller) => caller,
         Err(problem) => return problem.into_response(),
@@ -62,6 +64,15 @@ pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> 
 }
 
 impl Guard {
+    /// Whoever this is.
+    fn is_open_to(&self, request: &Parts) -> bool {
+        match self.access {
+            Access::Public => true,
+            Access::Local => self.door == Door::Private || is_of_this_machine(&request.headers, peer(request)),
+            Access::Read | Access::Run | Access::Admin => false,
+        }
+    }
+
     async fn allow(&self, request: &Parts) -> Result<Caller, Problem> {
         let caller = match self.door {
             Door::Private => self.believed(&request.headers).await?,
@@ -69,6 +80,9 @@ impl Guard {
         };
         if caller.access < self.access {
             return Err(insufficient(self.access));
+        }
+        if self.personal && !caller.bounds().is_empty() {
+            return Err(bound());
         }
         if self.paced && self.door == Door::Open {
             slow(&self.house.front.starts, &caller.id().to_string())?;
@@ -101,7 +115,8 @@ impl Guard {
         };
         match recognized {
             Err(problem) if problem.status == StatusCode::UNAUTHORIZED && Secret::parse(text).is_none() => {
-                slow(&self.house.front.guesses, &peer(request)).and(Err(problem))
+                let from = peer(request).map_or_else(String::new, |address| address.to_string());
+                slow(&self.house.front.guesses, &from).and(Err(problem))
             }
             recognized => recognized,
         }
@@ -147,9 +162,9 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The address a request came from; requests of this process itself have none.
-fn peer(request: &Parts) -> String {
+fn peer(request: &Parts) -> Option<IpAddr> {
     let info = request.extensions.get::<ConnectInfo<SocketAddr>>();
-    info.map_or_else(String::new, |ConnectInfo(address)| address.ip().to_string())
+    info.map(|ConnectInfo(address)| address.ip())
 }
 
 pub fn slow(pace: &Pace, who: &str) -> Result<(), Problem> {
@@ -167,6 +182,15 @@ pub fn unauthorized() -> Problem {
         StatusCode::UNAUTHORIZED,
         "unauthorized",
         "this needs a token that is valid: send it as `Authorization: Bearer TOKEN`, or log in",
+    )
+}
+
+/// A token for some projects is no token for their owner.
+pub fn bound() -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "bound_token",
+        "this token is for some projects only, and this is about more than those; nothing was changed",
     )
 }
 

@@ -4,11 +4,12 @@
 use super::House;
 use super::pace::Pace;
 use super::problems::Problem;
-use super::validity::Validity;
+use super::reliance::Reliance;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use engine::ids::KeyId;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -19,7 +20,8 @@ pub struct Front {
     pub public: Option<PublicUrl>,
     /// Where it listens, once it does.
     pub listening: OnceLock<SocketAddr>,
-    pub validity: Arc<Validity>,
+    /// Who relies on which credential.
+    pub validity: Arc<Reliance<KeyId>>,
     /// Failed logins, by address.
     pub logins: Pace,
     /// Tokens that were never ours, by address.
@@ -29,7 +31,7 @@ pub struct Front {
 }
 
 impl Front {
-    pub fn new(public: Option<PublicUrl>, validity: Arc<Validity>) -> Front {
+    pub fn new(public: Option<PublicUrl>, validity: Arc<Reliance<KeyId>>) -> Front {
         Front {
             public,
             listening: OnceLock::new(),
@@ -129,6 +131,17 @@ fn origin(headers: &HeaderMap) -> Option<&str> {
 
 fn site(headers: &HeaderMap) -> Option<&str> {
     headers.get("sec-fetch-site").map(|site| site.to_str().unwrap_or("unreadable"))
+}
+
+/// Sent from this machine, to this machine, and passed on by nobody. A proxy beside us sends what it was sent from anywhere.
+pub fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+    const PASSED_ON: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(host_of).unwrap_or_default();
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let named_here = host.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback());
+    named_here
+        && peer.is_some_and(|address| address.is_loopback())
+        && !PASSED_ON.iter().any(|name| headers.contains_key(*name))
 }
 
 /// Does the browser say that one of our own pages sent this? Cookies count for changes only then.

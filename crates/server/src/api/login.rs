@@ -8,7 +8,7 @@ use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
 use super::secret::Secret;
 use super::shape::{form, list, named, nullable, one_of, record, text, time};
-use super::tokens::{keep, scopes};
+use super::tokens::{Terms, keep, scopes};
 use super::{Answer, House, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
@@ -71,7 +71,10 @@ async fn make_code(State(house): State<Arc<House>>, caller: Caller) -> Answer<(S
     house.desk()?;
     let expires_at = house.clock.now().plus_ms(CODE_MS);
     let name = "one-time login".to_owned();
-    let (secret, _) = keep(&house, caller.id(), KeyKind::Code, None, name, Grant::Admin, Some(expires_at)).await?;
+    let end = Some(expires_at);
+    let terms =
+        Terms { kind: KeyKind::Code, parent: None, name, grant: Grant::Admin, projects: Vec::new(), expires_at: end };
+    let (secret, _) = keep(&house, caller.id(), terms).await?;
     let code = secret.reveal().to_owned();
     let url = house.front.url().map(|url| format!("{url}/login?code={code}"));
     Ok((StatusCode::CREATED, Json(CodeView { code, url, expires_at })))
@@ -132,8 +135,15 @@ async fn session_of(
     key: &Key,
     end: Timestamp,
 ) -> Answer<(Secret, Key)> {
-    let name = format!("browser session ({})", key.name);
-    keep(house, actor, KeyKind::Session, parent, name, key.grant, Some(end)).await
+    let terms = Terms {
+        kind: KeyKind::Session,
+        parent,
+        name: format!("browser session ({})", key.name),
+        grant: key.grant,
+        projects: key.projects.clone(),
+        expires_at: Some(end),
+    };
+    keep(house, actor, terms).await
 }
 
 fn not_accepted(problem: Problem) -> Problem {

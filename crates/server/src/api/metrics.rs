@@ -1,4 +1,5 @@
-//! What the process counts, in the text format of Prometheus. Totals only: no run, person or text can be told from it.
+//! What the process counts, in the text format of Prometheus. Totals only: no run, person or text can be told from it,
+//! and yet only this machine is told without a token.
 
 use super::route::{Access, Route};
 use super::{Answer, House};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub fn routes() -> Vec<Route> {
     vec![
-        Route::get("/metrics", Access::Public, "What the process counts, for Prometheus", metrics)
+        Route::get("/metrics", Access::Local, "What the process counts, for Prometheus", metrics)
             .gives_text(200, "text/plain"),
     ]
 }

@@ -8,6 +8,7 @@ mod commands;
 mod documents;
 pub mod door;
 mod events;
+mod example;
 pub mod front;
 mod inbox;
 mod login;
@@ -24,6 +25,7 @@ mod process;
 mod projects;
 mod realtime;
 mod records;
+pub mod reliance;
 mod route;
 mod runs;
 mod secret;
@@ -34,7 +36,6 @@ mod tail;
 mod tasks;
 mod tokens;
 mod tools;
-pub mod validity;
 mod version;
 mod webhooks;
 mod workspace;
@@ -45,9 +46,9 @@ pub use login::CodeView;
 pub use metrics::Counters;
 pub use nodes::NodeView;
 pub use snapshot::Views;
-pub use tail::Sights;
 pub use tokens::{NewToken, TokenMade, TokenView};
 pub use tools::{Tools, described};
+pub use webhooks::{NewWebhook, WebhookView, WithDeliveries};
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
@@ -58,6 +59,7 @@ use door::Door;
 use effects::notify::{Courier, Private};
 use front::Front;
 use problems::Problem;
+use reliance::{Reliance, Sight};
 use route::Route;
 use runtime::keys::Keys;
 use runtime::live::Live;
@@ -83,7 +85,8 @@ pub struct House {
     /// What is committed, here or elsewhere.
     pub live: Live,
     pub views: Views,
-    pub sights: Arc<Sights>,
+    /// Who relies on seeing which run.
+    pub sights: Arc<Reliance<Sight>>,
     pub counters: Counters,
     pub post: Arc<dyn Post>,
     /// Absent where the database is only read.

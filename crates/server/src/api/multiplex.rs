@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::problems::Problem;
 use super::stream::{RETRY_MS, aside, or_beat};
 use super::tail::{Heard, Tail};
-use super::{Answer, House};
+use super::{Answer, House, door};
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
@@ -101,6 +101,7 @@ fn fingerprint(runs: &[RunId]) -> u32 {
 pub struct Multiplex {
     house: Arc<House>,
     reader: ActorId,
+    scope: Scope,
     tails: Vec<Tail>,
     cursor: Cursor,
     stirs: Option<Receiver<RunId>>,
@@ -114,7 +115,6 @@ pub struct Multiplex {
     told: BTreeSet<String>,
     show_at: Instant,
     ready: VecDeque<Bytes>,
-    ended: bool,
 }
 
 impl Multiplex {
@@ -133,6 +133,9 @@ impl Multiplex {
         });
         let resumed = resumed.transpose()?;
         let (shows_runs, notifies) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
+        if notifies && !caller.bounds().is_empty() {
+            return Err(door::bound());
+        }
         // Heard from here on, before anything is read.
         let stirs = (shows_runs || notifies).then(|| house.live.stirs());
         let mut tails = Vec::with_capacity(runs.len());
@@ -151,6 +154,7 @@ impl Multiplex {
         let hello = format!("id: {}\nretry: {RETRY_MS}\n\n", cursor.text()).into();
         Ok(Multiplex {
             reader: caller.id(),
+            scope: caller.scope(),
             house,
             tails,
             cursor,
@@ -163,7 +167,6 @@ impl Multiplex {
             show_at: Instant::now(),
             // With the cursor, so that who is cut off before the first event misses nothing.
             ready: VecDeque::from([hello]),
-            ended: false,
         })
     }
 
@@ -172,9 +175,6 @@ impl Multiplex {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
-            }
-            if self.ended {
-                return None;
             }
             let happened = match or_beat(self.something()).await {
                 Ok(happened) => happened,
@@ -217,7 +217,12 @@ impl Multiplex {
                 self.ready.push_back(frames.into());
             }
             Heard::CaughtUp => {}
-            Heard::Barred => self.ended = true,
+            Heard::Gone => {
+                let run = self.tails[index].run;
+                // Said once, also to who is shown all runs.
+                self.shown.remove(&run);
+                self.ready.push_back(aside("run_gone", format_args!("{{\"id\":\"{run}\"}}")));
+            }
             Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
             Heard::Behind => {
                 let Tail { run, after, .. } = &self.tails[index];
@@ -252,7 +257,7 @@ impl Multiplex {
     }
 
     async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
-        Ok(match self.house.store.run(&Scope::Actor(self.reader), run).await? {
+        Ok(match self.house.store.run(&self.scope, run).await? {
             Some(row) => {
                 self.shown.insert(run);
                 serde_json::to_string(&row).ok().map(|json| ("run", json))
@@ -325,11 +330,14 @@ mod tests {
 
     #[test]
     fn a_cursor_is_good_for_its_own_topics_only() {
-        let cursor = Cursor { seqs: vec![3, 0, 12], at: Timestamp(1_700_000_000_000) };
-        assert_eq!(Cursor::parse(&cursor.text(), 3), Some(cursor.clone()));
-        assert_eq!(Cursor::parse(&cursor.text(), 2), None);
-        assert_eq!(Cursor::parse("17", 1), None);
-        let none = Cursor { seqs: vec![], at: Timestamp(5) };
-        assert_eq!(Cursor::parse(&none.text(), 0), Some(none));
+        let runs: Vec<RunId> = (1..=3).map(|nth| RunId(uuid::Uuid::from_u128(nth))).collect();
+        let at = Timestamp(1_700_000_000_000);
+        let cursor = Cursor { logs: fingerprint(&runs), seqs: vec![3, 0, 12], at };
+        assert_eq!(Cursor::parse(&cursor.text(), &runs), Some(cursor.clone()));
+        assert_eq!(Cursor::parse(&cursor.text(), &[runs[1], runs[0], runs[2]]), None);
+        assert_eq!(Cursor::parse(&cursor.text(), &runs[..2]), None);
+        assert_eq!(Cursor::parse("17", &runs[..1]), None);
+        let none = Cursor { logs: fingerprint(&[]), seqs: vec![], at };
+        assert_eq!(Cursor::parse(&none.text(), &[]), Some(none));
     }
 }

@@ -23,10 +23,12 @@ pub fn routes() -> Vec<Route> {
             .asks("unread", flag())
             .asks("cursor", text())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, shape::page(notice())),
+            .gives(200, shape::page(notice()))
+            .personal(),
         Route::post("/api/notifications/read", Run, "Mark notifications as read", read)
             .takes(form([], [("ids", up_to(MAX_MARKED, text()))]))
-            .gives(200, record([("unread", count())], [])),
+            .gives(200, record([("unread", count())], []))
+            .personal(),
     ]
 }
 

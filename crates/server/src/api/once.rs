@@ -1,7 +1,9 @@
 //! `Idempotency-Key`: a request sent twice is done once and answered twice. Names belong to whoever sends them.
 
+use super::House;
+use super::caller::whole;
 use super::problems::Problem;
-use super::{House, MAX_BODY};
+use super::shape::Shape;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -9,10 +11,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use engine::ids::ActorId;
 use runtime::keys::{Begun, KeptAnswer};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
+
+/// What such a name may be.
+pub fn shape() -> Shape {
+    json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$"})
+}
 
 pub async fn answer(house: &House, actor: ActorId, request: Request, next: Next) -> Response {
     match attempt(house, actor, request, next).await {
@@ -24,7 +32,7 @@ pub async fn answer(house: &House, actor: ActorId, request: Request, next: Next)
 async fn attempt(house: &House, actor: ActorId, request: Request, next: Next) -> Result<Response, Problem> {
     let name = name(&request)?;
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, MAX_BODY).await.map_err(|_| Problem::body_too_large())?;
+    let body = whole(body).await?;
     let mut hasher = Sha256::new();
     for part in [parts.uri.path().as_bytes(), b"\0", parts.uri.query().unwrap_or_default().as_bytes(), b"\0", &body] {
         hasher.update(part);

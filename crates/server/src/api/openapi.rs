@@ -3,8 +3,8 @@
 
 use super::door::COOKIE;
 use super::route::{Access, Body, Route};
-use super::shape::{Shape, id, text, words};
-use super::{records, table};
+use super::shape::{Shape, id, text};
+use super::{example, once, records, table};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ pub fn document(routes: &[Route]) -> Value {
     let mut paths = Map::new();
     for route in routes {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
-        methods[route.method.as_str().to_lowercase()] = operation(route);
+        methods[route.method.as_str().to_lowercase()] = operation(route, routes);
     }
     let mut document = json!({
         "openapi": "3.1.0",
@@ -40,21 +40,22 @@ pub fn document(routes: &[Route]) -> Value {
     document
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, all: &[Route]) -> Value {
     let mut operation = json!({
         "operationId": operation_id(route),
         "summary": route.summary,
         "tags": [tag(route.path)],
         "x-access": route.access.name(),
         "security": security(route.access),
-        "responses": responses(route),
+        "responses": responses(route, all),
     });
     let parameters = parameters(route);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
     if let Some(shape) = &route.takes {
-        operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": shape}}});
+        let content = json!({"application/json": {"schema": shape, "example": example::body(shape)}});
+        operation["requestBody"] = json!({"required": true, "content": content});
     }
     operation
 }
@@ -62,6 +63,7 @@ fn operation(route: &Route) -> Value {
 fn security(access: Access) -> Value {
     match access {
         Access::Public => json!([]),
+        Access::Local => json!([{}, {"token": []}, {"session": []}]),
         _ => json!([{"token": []}, {"session": []}]),
     }
 }
@@ -84,7 +86,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     let query = route.query.iter().map(|(name, shape)| json!({"name": name, "in": "query", "schema": shape}));
     let mut headers = route.headers.clone();
     if route.method == Method::POST && route.access != Access::Public {
-        headers.push(("Idempotency-Key", words(255)));
+        headers.push(("Idempotency-Key", once::shape()));
     }
     let headers = headers.into_iter().map(|(name, shape)| json!({"name": name, "in": "header", "schema": shape}));
     path.chain(query).chain(headers).collect()
@@ -98,7 +100,7 @@ fn path_shape(name: &str) -> Shape {
     }
 }
 
-fn responses(route: &Route) -> Value {
+fn responses(route: &Route, all: &[Route]) -> Value {
     let mut responses = Map::new();
     for status in route.refusals() {
         let content = json!({"application/problem+json": {"schema": records::problem()}});
@@ -111,9 +113,33 @@ fn responses(route: &Route) -> Value {
             Body::Text(media_type) => response["content"] = json!({*media_type: {"schema": text()}}),
             Body::Nothing => {}
         }
+        let links = links(route, all);
+        if !links.is_empty() {
+            response["links"] = Value::Object(links);
+        }
         responses.insert(status.to_string(), response);
     }
     Value::Object(responses)
+}
+
+/// From what makes a thing, or lists those that only runs make, to everything that can be done with one.
+fn links(route: &Route, all: &[Route]) -> Map<String, Value> {
+    let (parameters, of_one) = match (&route.method, route.path) {
+        (&Method::POST, "/api/tokens") => (json!({"id": "$response.body#/record/id"}), "/api/tokens/{id}".to_owned()),
+        (&Method::POST, path) => (json!({"id": "$response.body#/id"}), format!("{path}/{{id}}")),
+        (&Method::GET, "/api/runs/{id}/nodes") => {
+            let parameters = json!({"id": "$request.path.id", "node": "$response.body#/items/0/id"});
+            (parameters, "/api/runs/{id}/nodes/{node}".to_owned())
+        }
+        _ => return Map::new(),
+    };
+    let needs = |path: &str| path.matches('{').count();
+    let led_to = all.iter().filter(|other| other.path.starts_with(&of_one) && needs(other.path) == needs(&of_one));
+    let link = |other: &Route| {
+        let id = operation_id(other);
+        (id.clone(), json!({"operationId": id, "parameters": parameters}))
+    };
+    led_to.map(link).collect()
 }
 
 fn reason(status: u16) -> &'static str {
@@ -150,6 +176,21 @@ mod tests {
             assert!(!route.gives.is_empty(), "{} {} gives nothing", route.method, route.path);
             assert!(!route.summary.is_empty() && !route.summary.ends_with('.'), "{}", route.path);
         }
+    }
+
+    #[test]
+    fn what_is_taken_has_an_example_and_what_is_made_leads_on() {
+        let document = document(&table());
+        let new = &document["paths"]["/api/runs"]["post"];
+        let example = &new["requestBody"]["content"]["application/json"]["example"];
+        assert_eq!((&example["kind"], example["objective"].is_string()), (&json!("homework"), true), "{example}");
+        let led_to = new["responses"]["201"]["links"].as_object().expect("links");
+        for id in ["get_runs_id", "get_runs_id_events", "get_runs_id_snapshot", "post_runs_id_cancel", "delete_runs_id"]
+        {
+            assert_eq!(led_to[id]["operationId"], id);
+        }
+        let ids: BTreeSet<String> = table().iter().map(operation_id).collect();
+        assert!(led_to.keys().all(|id| ids.contains(id)));
     }
 
     #[test]

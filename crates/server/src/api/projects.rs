@@ -6,7 +6,7 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{form, id, list as list_of, page, text, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs};
+use super::{Answer, House, Page, records, runs, version};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -28,10 +28,11 @@ pub fn routes() -> Vec<Route> {
             .gives(200, page(records::project())),
         Route::post("/api/projects", Run, "A new project, yours", create)
             .takes(form([("title", words(MAX_TITLE))], [("description", text())]))
-            .gives(201, records::project()),
+            .gives(201, records::project())
+            .personal(),
         Route::get(ONE, Read, "A project", show).gives(200, records::project()),
         Route::patch(ONE, Run, "Change a project", edit)
-            .header("If-Match", text())
+            .header("If-Match", version::shape())
             .takes(form([], text_of()))
             .gives(200, records::project())
             .refuses([412, 428]),

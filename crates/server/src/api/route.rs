@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub enum Access {
     /// Anybody, without a token.
     Public,
+    /// Anybody on the server's own machine; others as for `Read`.
+    Local,
     Read,
     /// Start, steer and end runs; change the workspace.
     Run,
@@ -29,6 +31,7 @@ impl Access {
     pub fn name(self) -> &'static str {
         match self {
             Access::Public => "public",
+            Access::Local => "local",
             Access::Read => "read",
             Access::Run => "run",
             Access::Admin => "admin",
@@ -57,6 +60,8 @@ pub struct Route {
     pub gives: Vec<(u16, Body)>,
     /// Costs more than an answer: see `door::Guard`.
     paced: bool,
+    /// About the person who asks, not about any project of theirs.
+    personal: bool,
     refuses: BTreeSet<u16>,
     handler: MethodRouter<Arc<House>>,
 }
@@ -116,6 +121,7 @@ impl Route {
             takes: None,
             gives: Vec::new(),
             paced: false,
+            personal: false,
             refuses: BTreeSet::new(),
             handler: on(filter, handler),
         }
@@ -159,6 +165,12 @@ impl Route {
         self
     }
 
+    /// Refused to a token that is for some projects only.
+    pub fn personal(mut self) -> Route {
+        self.personal = true;
+        self
+    }
+
     /// Problems beyond those that follow from the route itself.
     pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
         self.refuses.extend(statuses);
@@ -187,7 +199,7 @@ impl Route {
             all.extend([400, 413, 415, 422]);
         }
         if self.method != Method::GET {
-            all.extend([403, 409, 422, 507]);
+            all.extend([403, 408, 409, 422, 507]);
         }
         all
     }
@@ -196,7 +208,8 @@ impl Route {
 /// The routes, behind a door: who a request comes from is settled before its handler sees it.
 pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<House>> {
     routes.into_iter().fold(Router::new(), |router, route| {
-        let guard = door::Guard { house: house.clone(), door, access: route.access, paced: route.paced };
+        let (access, paced, personal) = (route.access, route.paced, route.personal);
+        let guard = door::Guard { house: house.clone(), door, access, paced, personal };
         router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, door::admit)))
     })
 }

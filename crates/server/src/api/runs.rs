@@ -133,7 +133,10 @@ async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunI
         ));
     }
     match house.removal.remove_run(id).await? {
-        Removed::Done => Ok(StatusCode::NO_CONTENT),
+        Removed::Done => {
+            house.live.forget(id);
+            Ok(StatusCode::NO_CONTENT)
+        }
         Removed::Gone => Err(Problem::not_found("run")),
         Removed::Needed => Err(Problem::new(
             StatusCode::CONFLICT,

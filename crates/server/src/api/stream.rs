@@ -185,7 +185,10 @@ impl Log {
                 }
             }
             Heard::CaughtUp => self.look_for_end().await?,
-            Heard::Barred => self.ended = true,
+            Heard::Gone => {
+                self.ready.push_back(aside("gone", "{}"));
+                self.ended = true;
+            }
             Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
             Heard::Behind => self.ready.push_back(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
         }

@@ -1,35 +1,30 @@
 //! A run's log from some seq on, without a gap: what is stored is read, what is committed from then on is heard, and
-//! whoever falls behind reads again. The one reader under every stream, whatever it is sent as.
+//! whoever falls behind reads again. The one reader under every stream, whatever it is sent as; it ends with the sight
+//! of the run.
 
 use super::House;
 use super::caller::Caller;
-use engine::ids::{ActorId, RunId};
-use engine::workspace::Scope;
+use super::reliance::Ending;
+use engine::ids::RunId;
 use runtime::live::{Commit, Listener};
 use runtime::ports::{Store, StoreError};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::Instant;
 
 const PAGE: usize = 500;
-/// Who left a project learns nothing more of its runs after this.
-const CHECK_EVERY: Duration = Duration::from_secs(4);
 
 pub struct Tail {
     store: Arc<dyn Store>,
-    sights: Arc<Sights>,
     listener: Listener,
-    /// Whose eyes it is for.
-    pub reader: ActorId,
-    checked: Instant,
+    /// When its reader may no longer see the run.
+    sight: Ending,
     pub run: RunId,
     /// Everything up to here was handed out.
     pub after: u64,
     reading: bool,
     /// Heard, and not yet handed out.
     held: Option<Arc<Commit>>,
+    over: bool,
 }
 
 pub enum Heard {
@@ -41,8 +36,8 @@ pub enum Heard {
     Delta(Arc<str>),
     /// The reader was too slow to be told: what follows is read from the log again.
     Behind,
-    /// The reader may no longer see this run.
-    Barred,
+    /// The run was removed, or the reader may no longer see it: nothing more comes.
+    Gone,
 }
 
 impl Tail {
@@ -50,41 +45,49 @@ impl Tail {
     pub fn new(house: &House, reader: &Caller, run: RunId, after: u64) -> Tail {
         Tail {
             store: house.store.clone(),
-            sights: house.sights.clone(),
             listener: house.live.listen(run),
-            reader: reader.id(),
-            checked: Instant::now(),
+            sight: house.sights.end_of((reader.scope(), run)),
             run,
             after,
             reading: true,
             held: None,
+            over: false,
         }
     }
 
-    /// Dropping the future loses nothing.
+    /// For somebody else's eyes from now on.
+    pub fn turn_to(&mut self, house: &House, reader: &Caller) {
+        self.sight = house.sights.end_of((reader.scope(), self.run));
+    }
+
+    /// Dropping the future loses nothing. After `Gone` it never comes to an end.
     pub async fn next(&mut self) -> Result<Heard, StoreError> {
+        if self.over {
+            return std::future::pending().await;
+        }
         loop {
+            if self.sight.is_over() {
+                return self.end();
+            }
             if self.reading {
                 return self.read().await;
             }
-            if self.held.is_some() {
-                if !self.may_still_read().await? {
-                    return Ok(Heard::Barred);
-                }
-                match self.hand_out() {
-                    Some(heard) => return Ok(heard),
-                    None => continue,
-                }
+            if let Some(heard) = self.hand_out() {
+                return Ok(heard);
+            }
+            if self.reading {
+                continue;
             }
             tokio::select! {
                 biased;
+                () = self.sight.over() => return self.end(),
                 commit = self.listener.commits.recv() => match commit {
                     Ok(commit) => self.held = Some(commit),
                     Err(RecvError::Lagged(_)) => {
                         self.reading = true;
                         return Ok(Heard::Behind);
                     }
-                    Err(RecvError::Closed) => return Err(StoreError::Unavailable("nothing is told here any more".into())),
+                    Err(RecvError::Closed) => return self.end(),
                 },
                 delta = self.listener.deltas.recv() => {
                     if let Ok(json) = delta {
@@ -93,6 +96,11 @@ impl Tail {
                 }
             }
         }
+    }
+
+    fn end(&mut self) -> Result<Heard, StoreError> {
+        self.over = true;
+        Ok(Heard::Gone)
     }
 
     async fn read(&mut self) -> Result<Heard, StoreError> {
@@ -115,40 +123,5 @@ impl Tail {
         }
         let after = std::mem::replace(&mut self.after, commit.last);
         Some(Heard::Events(commit, after))
-    }
-
-    /// Asked again now and then, when there is something to hand out.
-    async fn may_still_read(&mut self) -> Result<bool, StoreError> {
-        if self.checked.elapsed() < CHECK_EVERY {
-            return Ok(true);
-        }
-        let seen = self.sights.sees(self.store.as_ref(), self.reader, self.run).await?;
-        self.checked = Instant::now();
-        Ok(seen)
-    }
-}
-
-/// Who was lately found to see which run: a thousand streams of one person ask once.
-#[derive(Default)]
-pub struct Sights(Mutex<HashMap<(ActorId, RunId), Instant>>);
-
-impl Sights {
-    const MOST: usize = 10_000;
-
-    async fn sees(&self, store: &dyn Store, actor: ActorId, run: RunId) -> Result<bool, StoreError> {
-        let lately = |at: &Instant| at.elapsed() < CHECK_EVERY / 4;
-        if self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(actor, run)).is_some_and(lately) {
-            return Ok(true);
-        }
-        let seen = store.run(&Scope::Actor(actor), run).await?.is_some();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= Sights::MOST {
-            known.retain(|_, at| lately(at));
-        }
-        match seen {
-            true => known.insert((actor, run), Instant::now()),
-            false => known.remove(&(actor, run)),
-        };
-        Ok(seen)
     }
 }

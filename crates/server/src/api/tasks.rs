@@ -8,7 +8,7 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{form, id, open, page, text, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs};
+use super::{Answer, House, Page, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -38,7 +38,7 @@ pub fn routes() -> Vec<Route> {
             .refuses([404]),
         Route::get(ONE, Read, "A task", show).gives(200, records::task()),
         Route::patch(ONE, Run, "Change a task; props are merged key by key", edit)
-            .header("If-Match", text())
+            .header("If-Match", version::shape())
             .takes(form([], [("title", words(MAX_TITLE)), description, state, props]))
             .gives(200, records::task())
             .refuses([412, 428]),

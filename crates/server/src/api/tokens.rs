@@ -5,25 +5,33 @@ use super::problems::Problem;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{Shape, form, id, list, named, nullable, one_of, page, record, text, time, whole, words};
-use super::{Answer, House, Page, runs};
+use super::shape::{Shape, form, id, list, named, nullable, one_of, page, record, text, time, up_to, whole, words};
+use super::{Answer, House, Page, brief, runs};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::actor::ActorKind;
-use engine::ids::{ActorId, KeyId};
+use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
+use engine::workspace::Scope;
 use runtime::keys::{Grant, Key, KeyKind};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 const MAX_NAME: usize = 200;
 const MAX_PAGE: usize = 200;
+const MAX_PROJECTS: usize = 50;
 
 pub fn routes() -> Vec<Route> {
     let taken = form(
         [],
-        [("actor", text()), ("name", words(MAX_NAME)), ("scopes", list(scope())), ("expires_at", nullable(time()))],
+        [
+            ("actor", text()),
+            ("name", words(MAX_NAME)),
+            ("scopes", list(scope())),
+            ("project_ids", up_to(MAX_PROJECTS, id())),
+            ("expires_at", nullable(time())),
+        ],
     );
     vec![
         Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_them)
@@ -31,13 +39,16 @@ pub fn routes() -> Vec<Route> {
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
             .gives(200, page(token()))
-            .refuses([404]),
+            .refuses([404])
+            .personal(),
         Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
             .takes(taken)
             .gives(201, record([("token", text()), ("record", token())], []))
-            .refuses([404]),
+            .refuses([404])
+            .personal(),
         Route::delete("/api/tokens/{id}", Run, "End a token, and the sessions opened with it", revoke)
-            .gives(200, token()),
+            .gives(200, token())
+            .personal(),
     ]
 }
 
@@ -55,6 +66,7 @@ fn token() -> Shape {
                 ("kind", one_of(KeyKind::ALL.iter().map(|kind| kind.name()))),
                 ("name", text()),
                 ("scopes", list(scope())),
+                ("project_ids", list(id())),
                 ("prefix", text()),
                 ("created_at", time()),
                 ("expires_at", nullable(time())),
@@ -74,6 +86,9 @@ pub struct TokenView {
     pub kind: String,
     pub name: String,
     pub scopes: Vec<String>,
+    /// Empty: everything its actor may see.
+    #[serde(default)]
+    pub project_ids: Vec<ProjectId>,
     pub prefix: String,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
@@ -89,6 +104,7 @@ impl From<Key> for TokenView {
             kind: key.kind.name().into(),
             name: key.name,
             scopes: scopes(key.grant).into_iter().map(str::to_owned).collect(),
+            project_ids: key.projects,
             prefix: key.prefix,
             created_at: key.created_at,
             expires_at: key.expires_at,
@@ -117,6 +133,9 @@ pub struct NewToken {
     /// `read` and `run` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
+    /// What it is narrowed to: projects its actor may see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub project_ids: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -126,27 +145,30 @@ pub fn scopes(grant: Grant) -> Vec<&'static str> {
     Grant::ALL.into_iter().filter(|other| *other <= grant).map(Grant::name).collect()
 }
 
+/// What a new credential is to be.
+pub struct Terms {
+    pub kind: KeyKind,
+    pub parent: Option<KeyId>,
+    pub name: String,
+    pub grant: Grant,
+    pub projects: Vec<ProjectId>,
+    pub expires_at: Option<Timestamp>,
+}
+
 /// Makes a credential and keeps its digest.
-pub async fn keep(
-    house: &House,
-    actor: ActorId,
-    kind: KeyKind,
-    parent: Option<KeyId>,
-    name: String,
-    grant: Grant,
-    expires_at: Option<Timestamp>,
-) -> Answer<(Secret, Key)> {
+pub async fn keep(house: &House, actor: ActorId, terms: Terms) -> Answer<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
         id: runs::mint(house),
         actor_id: actor,
-        kind,
-        parent,
-        name,
-        grant,
+        kind: terms.kind,
+        parent: terms.parent,
+        name: terms.name,
+        grant: terms.grant,
+        projects: terms.projects,
         prefix: secret.prefix(),
         created_at: house.clock.now(),
-        expires_at,
+        expires_at: terms.expires_at,
         used_at: None,
         revoked_at: None,
     };
@@ -173,8 +195,23 @@ async fn create(
     if name.trim().is_empty() || name.chars().count() > MAX_NAME {
         return Err(Problem::invalid("bad_name", format!("a token's name has 1 to {MAX_NAME} characters")));
     }
-    let (secret, key) = keep(&house, actor.id, KeyKind::Token, None, name, grant, new.expires_at).await?;
+    let projects = bounds(&house, actor.id, &new.project_ids, grant).await?;
+    let terms = Terms { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
+    let (secret, key) = keep(&house, actor.id, terms).await?;
     Ok((StatusCode::CREATED, Json(TokenMade { token: secret.reveal().to_owned(), record: key.into() })))
+}
+
+/// The projects a token is narrowed to, each of which its actor may see now.
+async fn bounds(house: &House, actor: ActorId, names: &[String], grant: Grant) -> Answer<Vec<ProjectId>> {
+    if names.len() > MAX_PROJECTS {
+        let detail = format!("{} projects were named; a token is bound to at most {MAX_PROJECTS}", names.len());
+        return Err(Problem::invalid("too_many", detail));
+    }
+    if grant == Grant::Admin && !names.is_empty() {
+        let detail = "a token that is bound to projects cannot have the scope admin, which is about everybody";
+        return Err(Problem::invalid("bad_scope", detail));
+    }
+    brief::projects(house, &Scope::Actor(actor), names).await
 }
 
 /// What a subagent may do is its owner's to say.

@@ -2,6 +2,7 @@
 //! (`If-Match`), so that nobody's edit is lost.
 
 use super::problems::Problem;
+use super::shape::Shape;
 use super::{Answer, House};
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use engine::workspace::{Change, Document, Project, Task};
 use runtime::ports::AppendError;
 use serde::Serialize;
+use serde_json::json;
 use std::sync::Arc;
 
 /// What has versions.
@@ -61,6 +63,11 @@ impl Expected {
             false => Err(stale()),
         }
     }
+}
+
+/// What `If-Match` may say.
+pub fn shape() -> Shape {
+    json!({"type": "string", "pattern": "^([*]|\"[0-9]{1,9}\")$"})
 }
 
 impl FromRequestParts<Arc<House>> for Expected {

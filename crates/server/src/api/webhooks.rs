@@ -29,14 +29,15 @@ pub fn routes() -> Vec<Route> {
     let mut made = webhook();
     made["properties"]["secret"] = text();
     made["title"] = "NewWebhook".into();
-    vec![
+    let routes = [
         Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all).gives(200, list(webhook())),
         Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).takes(new).gives(201, made),
         Route::get("/api/webhooks/{id}", Read, "A webhook and its last deliveries", show)
             .gives(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
-        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).gives_text(204, "text/plain"),
+        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).gives_nothing(204),
         Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).gives(200, delivery()),
-    ]
+    ];
+    routes.map(Route::personal).to_vec()
 }
 
 fn webhook() -> Shape {
@@ -80,39 +81,41 @@ fn delivery() -> Shape {
 }
 
 /// A webhook as its owner sees it.
-#[derive(Serialize)]
-struct Seen {
-    id: Uuid,
-    url: String,
-    template: Template,
-    kinds: Vec<String>,
-    disabled_reason: Option<String>,
-    created_at: Timestamp,
+#[derive(Serialize, Deserialize)]
+pub struct WebhookView {
+    pub id: Uuid,
+    pub url: String,
+    pub template: Template,
+    pub kinds: Vec<String>,
+    pub disabled_reason: Option<String>,
+    pub created_at: Timestamp,
     /// Only when it is made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
 }
 
-impl From<Webhook> for Seen {
-    fn from(webhook: Webhook) -> Seen {
+impl From<Webhook> for WebhookView {
+    fn from(webhook: Webhook) -> WebhookView {
         let Webhook { id, url, template, kinds, disabled_reason, created_at, .. } = webhook;
-        Seen { id, url, template, kinds, disabled_reason, created_at, secret: None }
+        WebhookView { id, url, template, kinds, disabled_reason, created_at, secret: None }
     }
 }
 
-async fn list_all(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<Seen>>> {
+async fn list_all(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<WebhookView>>> {
     let webhooks = house.post.webhooks(caller.id()).await?;
-    Ok(Json(webhooks.into_iter().map(Seen::from).collect()))
+    Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
 
-#[derive(Deserialize)]
+/// The body of `POST /api/webhooks`.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NewWebhook {
-    url: String,
+pub struct NewWebhook {
+    pub url: String,
+    /// Every kind when empty.
     #[serde(default)]
-    kinds: Vec<String>,
+    pub kinds: Vec<String>,
     #[serde(default = "standard")]
-    template: String,
+    pub template: String,
 }
 
 fn standard() -> String {
@@ -123,7 +126,7 @@ async fn create(
     State(house): State<Arc<House>>,
     caller: Caller,
     Sent(new): Sent<NewWebhook>,
-) -> Answer<(StatusCode, Json<Seen>)> {
+) -> Answer<(StatusCode, Json<WebhookView>)> {
     if let Some(unknown) = new.kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
         let detail = format!("there is no notification of kind {unknown}; kinds: {}", KINDS.join(", "));
         return Err(Problem::invalid("unknown_kind", detail));
@@ -148,7 +151,7 @@ async fn create(
         created_at: house.clock.now(),
     };
     house.post.add_webhook(&webhook).await?;
-    Ok((StatusCode::CREATED, Json(Seen { secret: Some(secret), ..webhook.into() })))
+    Ok((StatusCode::CREATED, Json(WebhookView { secret: Some(secret), ..webhook.into() })))
 }
 
 async fn own(house: &House, caller: &Caller, id: Uuid) -> Answer<Webhook> {
@@ -156,10 +159,10 @@ async fn own(house: &House, caller: &Caller, id: Uuid) -> Answer<Webhook> {
     webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
 
-#[derive(Serialize)]
-struct WithDeliveries {
-    webhook: Seen,
-    deliveries: Vec<Delivery>,
+#[derive(Serialize, Deserialize)]
+pub struct WithDeliveries {
+    pub webhook: WebhookView,
+    pub deliveries: Vec<Delivery>,
 }
 
 async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<WithDeliveries>> {

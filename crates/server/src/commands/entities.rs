@@ -4,7 +4,6 @@ use super::{Session, closing, encoded, every, print};
 use crate::args::{ActorCommand, ProjectCommand};
 use crate::failure::Failure;
 use crate::render::style::line;
-use axum::http::Method;
 use engine::workspace::{ActorRecord, Project};
 use serde_json::json;
 
@@ -34,10 +33,8 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
         ProjectCommand::Revoke { project, member } => {
             let attached = session.writer().await?;
             let path = format!("/api/projects/{project}/members/{}", encoded(&member));
-            let revoked = attached.link.send(Method::DELETE, &path, &json!({})).await;
-            let text = closing(attached, revoked).await?;
-            let member: ActorRecord =
-                serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
+            let revoked = attached.link.delete::<ActorRecord>(&path).await;
+            let member = closing(attached, revoked).await?;
             print_actor(session, &member, &format!("{} may no longer see project {project}", member.handle));
             Ok(0)
         }

@@ -4,6 +4,7 @@ mod demo;
 mod drive;
 mod entities;
 mod follow;
+mod inbox;
 mod look;
 mod nodes;
 mod serve;
@@ -11,6 +12,7 @@ mod start;
 mod tokens;
 mod tools;
 mod upkeep;
+mod webhooks;
 
 pub use demo::DemoArgs;
 
@@ -80,6 +82,8 @@ impl Session {
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,
+            Command::Inbox(args) => inbox::show(self, &args).await,
+            Command::Webhooks(command) => webhooks::webhooks(self, command).await,
             Command::Rebuild => upkeep::rebuild(self).await,
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Tools => tools::list(self).await,

@@ -1,7 +1,7 @@
 //! `up` and `worker`: drive every run of the database until told to stop.
 
 use super::follow::Signals;
-use super::{Session, print};
+use super::{Session, note, print};
 use crate::api::{CodeView, Page};
 use crate::attach;
 use crate::catalogue::{Catalogue, LISTING};
@@ -46,6 +46,11 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
         Some(_) => attached.link.post::<CodeView>("/api/login-codes", &json!({})).await?.url,
         None => None,
     };
+    if let Some(address) = address.filter(|address| is_exposed(config, *address)) {
+        note(&format!(
+            "warning: {address} is reached from other machines, and nothing sent there is encrypted: whoever listens in reads tokens.\nPut a server with TLS in front and set PLEACH_PUBLIC_URL=https://…, or listen on 127.0.0.1."
+        ));
+    }
     let model = default_model(config).await;
     for line in greeting(session, link, address, &model, resumed.items.len(), queued.items.len()) {
         print(&line);
@@ -54,6 +59,12 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
     print("stopping: calls in flight are given up to ten seconds");
     attached.close().await;
     Ok(0)
+}
+
+/// Reached from elsewhere, with nobody in front who encrypts.
+fn is_exposed(config: &Config, address: SocketAddr) -> bool {
+    let encrypted = config.public_url.as_ref().is_some_and(|url| url.value.is_secure());
+    !address.ip().is_loopback() && !encrypted
 }
 
 /// A second process of the same machine and PostgreSQL does without.

@@ -5,22 +5,27 @@ use crate::api::{CodeView, NewToken, TokenMade, TokenView};
 use crate::args::TokenCommand;
 use crate::drive::SystemClock;
 use crate::failure::Failure;
+use crate::link::{Link, LinkError};
 use crate::render::style::line;
-use axum::http::Method;
+use engine::ids::KeyId;
 use runtime::ports::Clock;
 use serde_json::json;
 use std::time::Duration;
 
 pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failure> {
     match command {
-        TokenCommand::Create { handle, name, scopes, expires } => create(session, handle, name, scopes, expires).await,
+        TokenCommand::Create { handle: actor, name, scopes, projects: project_ids, expires } => {
+            let in_ms = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+            let expires_at = expires.map(|age| SystemClock.now().plus_ms(in_ms(age)));
+            create(session, NewToken { actor, name, scopes: Some(scopes), project_ids, expires_at }).await
+        }
         TokenCommand::Ls { all } => list(session, all).await,
-        TokenCommand::Revoke { id } => {
+        TokenCommand::Revoke { id, all: _ } => {
             let attached = session.writer().await?;
-            let ended = attached.link.send(Method::DELETE, &format!("/api/tokens/{id}"), &json!({})).await;
-            let text = closing(attached, ended).await?;
-            let token: TokenView = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
-            print_token(session, &token, &format!("token {id} is not valid any more"));
+            let ended = revoke(&attached.link, id).await;
+            for token in closing(attached, ended).await? {
+                print_token(session, &token, &format!("{} {} is not valid any more", token.kind, token.id));
+            }
             Ok(0)
         }
         TokenCommand::Link => link(session).await,
@@ -28,16 +33,7 @@ pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failu
 }
 
 /// The secret alone goes to standard output, for `TOKEN=$(pleach token create)`.
-async fn create(
-    session: &Session,
-    actor: Option<String>,
-    name: Option<String>,
-    scopes: Vec<String>,
-    expires: Option<Duration>,
-) -> Result<u8, Failure> {
-    let in_ms = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let expires_at = expires.map(|age| SystemClock.now().plus_ms(in_ms(age)));
-    let new = NewToken { actor, name, scopes: Some(scopes), expires_at };
+async fn create(session: &Session, new: NewToken) -> Result<u8, Failure> {
     let attached = session.writer().await?;
     let made = attached.link.post::<TokenMade>("/api/tokens", &new).await;
     let made = closing(attached, made).await?;
@@ -48,11 +44,37 @@ async fn create(
     print(&made.token);
     let until = made.record.expires_at.map_or_else(|| "until it is revoked".into(), |end| format!("until {end}"));
     note(&format!(
-        "valid {until}, for {}; it is not shown again. `pleach token revoke {}` ends it",
+        "valid {until}, for {}{}; it is not shown again. `pleach token revoke {}` ends it",
         made.record.scopes.join(", "),
+        within(&made.record),
         made.record.id
     ));
     Ok(0)
+}
+
+/// What it is narrowed to, if it is.
+fn within(token: &TokenView) -> String {
+    match token.project_ids.as_slice() {
+        [] => String::new(),
+        [only] => format!(" in project {only}"),
+        several => format!(" in {} projects", several.len()),
+    }
+}
+
+/// This one, or all that are valid.
+async fn revoke(link: &Link, id: Option<KeyId>) -> Result<Vec<TokenView>, LinkError> {
+    let ids: Vec<KeyId> = match id {
+        Some(id) => vec![id],
+        None => {
+            let tokens: Vec<TokenView> = every(link, "/api/tokens?actor=*&limit=200").await?;
+            tokens.into_iter().filter(|token| token.revoked_at.is_none()).map(|token| token.id).collect()
+        }
+    };
+    let mut ended = Vec::new();
+    for id in ids {
+        ended.push(link.delete(&format!("/api/tokens/{id}")).await?);
+    }
+    Ok(ended)
 }
 
 async fn list(session: &Session, all: bool) -> Result<u8, Failure> {
@@ -76,12 +98,13 @@ fn sentence(token: &TokenView) -> String {
     };
     let used = token.used_at.map_or_else(|| "never used".into(), |at| format!("used {at}"));
     format!(
-        "{}  {:<7}  {}…  {:<14}  {state}, {used}  {}",
+        "{}  {:<7}  {}…  {:<14}  {state}, {used}  {}{}",
         token.id,
         token.kind,
         token.prefix,
         token.scopes.join(","),
-        line(&token.name)
+        line(&token.name),
+        within(token)
     )
 }
 

@@ -11,6 +11,7 @@ use crate::drive::SystemClock;
 use crate::failure::Failure;
 use crate::toolboxes::{State, offers};
 use clap::CommandFactory;
+use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::ports::Clock;
 use serde_json::json;
@@ -62,12 +63,28 @@ async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failu
 
 pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
     let (store, _hold) = alone(session).await?;
-    let runs = store.rebuild().await.map_err(|error| attach::unusable(&session.config, &error))?;
+    let unusable = |error| attach::unusable(&session.config, &error);
+    let runs = store.rebuild().await.map_err(unusable)?;
+    // Rows made from a log that was changed are as wrong as the log.
+    let damaged = damage(&store.verify_all().await.map_err(unusable)?);
     match session.json {
-        true => session.print_json(&json!({"rebuilt": runs})),
-        false => print(&format!("the projections of {runs} runs were computed again from their logs")),
+        true => session.print_json(&json!({"rebuilt": runs, "damaged": damaged})),
+        false => {
+            print(&format!("the projections of {runs} runs were computed again from their logs"));
+            damaged.iter().for_each(|damage| print(damage));
+        }
     }
-    Ok(0)
+    Ok(u8::from(damaged.is_some()))
+}
+
+/// The first log that is not what was written.
+fn damage(verdicts: &[(RunId, Verdict)]) -> Option<String> {
+    verdicts.iter().find_map(|(run, verdict)| match verdict {
+        Verdict::Broken { seq, what } => {
+            Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
+        }
+        Verdict::Intact { .. } => None,
+    })
 }
 
 pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
@@ -172,12 +189,7 @@ async fn logs(session: &Session) -> Check {
     match verdicts {
         Err(error) => check(false, error.to_string()),
         Ok(verdicts) => {
-            let broken = verdicts.iter().find_map(|(run, verdict)| match verdict {
-                Verdict::Broken { seq, what } => {
-                    Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
-                }
-                Verdict::Intact { .. } => None,
-            });
+            let broken = damage(&verdicts);
             check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))
         }
     }

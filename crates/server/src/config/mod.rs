@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 18] = [
+pub const KEYS: [&str; 19] = [
     "data_dir",
     "database",
     "database_direct",
@@ -39,6 +39,7 @@ pub const KEYS: [&str; 18] = [
     "fetch_private",
     "files_dir",
     "files_write",
+    "otlp_endpoint",
 ];
 
 fn variable(key: &str) -> String {
@@ -100,6 +101,8 @@ pub struct Config {
     pub rehearsal_ms: Setting<u64>,
     /// Whether webhooks may lead to addresses of this machine and its networks.
     pub webhooks_private: Setting<bool>,
+    /// Where traces go: a collector that speaks OTLP over HTTP. Nowhere when absent.
+    pub otlp_endpoint: Option<Setting<String>>,
     pub providers: providers::Sections,
     pub mcp: file::Servers,
     /// Whether runs may read pages of the web.
@@ -126,6 +129,15 @@ impl Config {
     /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
     pub fn token(&self) -> Option<String> {
         self.variable("PLEACH_TOKEN")
+    }
+
+    /// Who wants traces. By the names every exporter of OpenTelemetry knows, where no name of ours says otherwise.
+    pub fn collector(&self) -> Option<effects::trace::Collector> {
+        Some(effects::trace::Collector {
+            endpoint: self.otlp_endpoint.as_ref()?.value.clone(),
+            headers: self.variable("OTEL_EXPORTER_OTLP_HEADERS"),
+            service: self.variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "pleach".into()),
+        })
     }
 
     pub fn load(flags: &Global, environment: &Environment) -> Result<Config, Failure> {
@@ -188,6 +200,9 @@ impl Config {
                 .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
                 .unwrap_or_else(|| Setting::default(0)),
             webhooks_private: yes_or_no(&layers, "webhooks_private")?,
+            otlp_endpoint: layers.parse("otlp_endpoint", "http://HOST:PORT or https://…", |text| {
+                (text.starts_with("http://") || text.starts_with("https://")).then(|| text.to_owned())
+            })?,
             fetch_url: yes_or_no(&layers, "fetch_url")?,
             fetch_private: yes_or_no(&layers, "fetch_private")?,
             files_dir: layers.parse("files_dir", "a directory", |text| Some(environment.directory.join(text)))?,
@@ -225,12 +240,13 @@ fn flag_layer(flags: &Global) -> BTreeMap<&'static str, Setting<String>> {
 }
 
 fn variable_layer(environment: &Environment) -> BTreeMap<&'static str, Setting<String>> {
-    let found = |key: &&'static str| {
-        let name = variable(key);
+    let found = |key: &'static str, name: String| {
         let value = environment.get(&name)?.to_owned();
-        Some((*key, Setting { value, origin: Origin::Variable(name) }))
+        Some((key, Setting { value, origin: Origin::Variable(name) }))
     };
-    KEYS.iter().filter_map(found).collect()
+    // The name of ours comes later and wins.
+    let known_elsewhere = found("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT".into());
+    known_elsewhere.into_iter().chain(KEYS.iter().filter_map(|key| found(key, variable(key)))).collect()
 }
 
 fn is_postgres(text: &str) -> bool {

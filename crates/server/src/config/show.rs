@@ -32,6 +32,7 @@ impl Config {
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
             line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
             line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
+            optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
             line("fetch_url", self.fetch_url.clone().map(|yes| yes.to_string())),
             line("fetch_private", self.fetch_private.clone().map(|yes| yes.to_string())),
             optional("files_dir", self.files_dir.clone().map(|dir| dir.map(|path| path.display().to_string()))),

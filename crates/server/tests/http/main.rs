@@ -5,7 +5,9 @@
 mod home;
 
 mod access;
+mod bounds;
 mod client;
+mod connections;
 mod limits;
 mod matrix;
 mod once;
@@ -13,7 +15,11 @@ mod page;
 mod peers;
 mod people;
 mod problems;
+#[allow(dead_code, reason = "shared with the tests of what is live, which use more of it")]
+#[path = "../live/receiver.rs"]
+mod receiver;
 mod runs;
+mod secrets;
 mod server;
 mod shapes;
 mod workspace;

@@ -3,8 +3,9 @@
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
-use serde_json::json;
-use std::path::PathBuf;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn schemathesis() -> PathBuf {
@@ -19,7 +20,9 @@ fn tried_by(server: &Server, visitor: &Visitor) {
     let mut command = Command::new(schemathesis());
     command.args(["run", &format!("{}/openapi.json", server.url), "--no-color", "--workers", "1"]);
     command.args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance"]);
-    command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", &examples, "--generation-deterministic"]);
+    command.args(["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", &examples]);
+    let record = server.home.folder.path().join("tried.har");
+    command.args(["--generation-deterministic", "--report", "har", "--report-har-path", &record.display().to_string()]);
     command.args([
         "--request-timeout",
         "20",
@@ -32,14 +35,46 @@ fn tried_by(server: &Server, visitor: &Visitor) {
     let said = command.current_dir(server.home.folder.path()).env("NO_PROXY", "*").output().expect("schemathesis runs");
     let out = String::from_utf8_lossy(&said.stdout);
     assert!(said.status.success(), "{out}\n{}", String::from_utf8_lossy(&said.stderr));
+    let counts = answered(&record);
+    println!("{counts:?}");
+    let of = |statuses: std::ops::Range<u16>| counts.range(statuses).map(|(_, count)| count).sum::<usize>();
+    let all = of(0..1000);
+    assert!(all > 500, "only {all} requests: {counts:?}");
+    assert!(of(200..300) * 5 > all, "it was mostly turned away: {counts:?}");
+    assert!(of(401..402) * 10 < all, "it was not let in: {counts:?}");
+}
+
+/// How often which status was answered.
+fn answered(record: &Path) -> BTreeMap<u16, usize> {
+    let record: Value = serde_json::from_slice(&std::fs::read(record).expect("a record")).expect("JSON");
+    let mut counts = BTreeMap::new();
+    for entry in record["log"]["entries"].as_array().expect("entries") {
+        let status = entry["response"]["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+        *counts.entry(status.unwrap_or(0)).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Something to look at, made by the one who was there first.
+fn furnished() -> (Server, Visitor, Visitor) {
+    let server = Server::start(Home::bare());
+    let (owner, ann) = (server.owner(), server.person("ann"));
+    for who in [&owner, &ann] {
+        server.post(who, "/api/runs", &json!({"kind": "tree", "objective": "Something to look at"})).is(201);
+    }
+    (server, owner, ann)
 }
 
 #[test]
-fn peers_schemathesis_finds_no_server_error_and_no_undocumented_status_as_two_people() {
-    let server = Server::start(Home::bare());
-    let (owner, ann) = (server.owner(), server.person("ann"));
-    server.post(&owner, "/api/runs", &json!({"kind": "homework", "objective": "Something to look at"})).is(201);
-    tried_by(&server, &ann);
+fn peers_schemathesis_finds_no_server_error_and_no_undocumented_status_as_the_owner() {
+    let (server, owner, _) = furnished();
     tried_by(&server, &owner);
+    server.stranger(reqwest::Method::GET, "/readyz").is(200);
+}
+
+#[test]
+fn peers_schemathesis_finds_no_server_error_and_no_undocumented_status_as_somebody_else() {
+    let (server, _, ann) = furnished();
+    tried_by(&server, &ann);
     server.stranger(reqwest::Method::GET, "/readyz").is(200);
 }

@@ -66,7 +66,8 @@ impl Visitor {
 
 impl Server {
     pub fn start(home: Home) -> Server {
-        let mut child = home.start(&["up"]);
+        let log = std::fs::File::create(home.folder.path().join("up.log")).expect("a file");
+        let mut child = home.command(&["up"]).stderr(log).spawn().expect("the binary starts");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let mut greeting = Vec::new();
         for line in lines {
@@ -80,6 +81,11 @@ impl Server {
         let client =
             Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
         Server { home, child, url, greeting, client }
+    }
+
+    /// What it said beside its output.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.home.folder.path().join("up.log")).expect("a log")
     }
 
     /// The one-time link it printed.

@@ -95,6 +95,30 @@ impl Owner {
         response.bytes_stream().eventsource().filter_map(|event| async { event.ok() }).boxed()
     }
 
+    /// As somebody with a token, over the network.
+    pub fn stream_as(&self, token: &str, path: &str) -> Frames {
+        let response = self.ask_as(token, path, &[]);
+        assert_eq!(response.status(), 200, "{path}");
+        response.bytes_stream().eventsource().filter_map(|event| async { event.ok() }).boxed()
+    }
+
+    /// The status and text of what is no stream.
+    pub fn refused_as(&self, token: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+        let response = self.ask_as(token, path, headers);
+        let status = response.status().as_u16();
+        assert!(status >= 400, "{path}: {status}");
+        (status, self.home.runtime.block_on(response.text()).expect("text"))
+    }
+
+    fn ask_as(&self, token: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+        let client = Client::builder().no_proxy().build().expect("a client");
+        let mut request = client.get(format!("{}{path}", self.url)).bearer_auth(token);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.home.runtime.block_on(request.send()).expect("an answer")
+    }
+
     /// The next frame, if there is one within so long.
     pub fn next(&self, frames: &mut Frames, patience: Duration) -> Option<Event> {
         self.home.runtime.block_on(async { tokio::time::timeout(patience, frames.next()).await.ok().flatten() })

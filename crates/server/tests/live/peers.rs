@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-fn directory() -> PathBuf {
+pub fn directory() -> PathBuf {
     let set = std::env::var_os("PLEACH_PEERS_DIR");
     PathBuf::from(set.expect(
         "PLEACH_PEERS_DIR is not set: run ./test peers, or `export PLEACH_PEERS_DIR=\"$(scripts/peers)\"` first",
@@ -205,6 +205,42 @@ fn peers_h7_deliveries_are_verified_by_the_published_packages() {
         assert_eq!(verified(command(), &given), Some(taken.json()));
         assert_eq!(verified(command(), &tampered), None, "a changed body is no longer what was signed");
     }
+}
+
+#[test]
+fn peers_otlp_traces_are_what_opentelemetrys_own_types_understand() {
+    let mut command = Command::new(directory().join("otlp/bin/python"));
+    command.arg(script("otlp.py"));
+    let collector = Talker::start(command);
+    let url = collector.next()["url"].as_str().expect("an address").to_owned();
+    let home = Home::with(scripts::complete_in(2)).set("OTEL_EXPORTER_OTLP_ENDPOINT", &url);
+    let owner = Owner::of(home);
+    let run = owner.start("homework", "Leave a trace");
+    owner.settled(&run);
+    let mut spans: Vec<Value> = Vec::new();
+    while spans.last().is_none_or(|span| span["name"] != "invoke_workflow homework") {
+        spans.push(collector.next());
+    }
+    let whole = spans.last().expect("the run").clone();
+    assert_eq!((&whole["service"], &whole["kind"]), (&json!("pleach"), &json!("SPAN_KIND_INTERNAL")));
+    assert_eq!((whole["trace"].as_str(), whole["parent"].as_str()), (Some(run.replace('-', "").as_str()), Some("")));
+    assert_eq!(whole["attributes"]["gen_ai.conversation.id"], run.as_str());
+    assert!(whole["ns"].as_i64() > Some(0) && whole["status"] == "STATUS_CODE_UNSET", "{whole}");
+    let of = |name: &str| spans.iter().filter(|span| span["name"] == name).cloned().collect::<Vec<_>>();
+    let (chats, plans) = (of("chat scripted"), of("plan homework"));
+    assert!(!chats.is_empty() && !plans.is_empty(), "{spans:?}");
+    for chat in &chats {
+        let said = &chat["attributes"];
+        assert_eq!((&chat["kind"], &said["gen_ai.operation.name"]), (&json!("SPAN_KIND_CLIENT"), &json!("chat")));
+        assert_eq!(
+            (&said["gen_ai.provider.name"], &said["gen_ai.request.model"]),
+            (&json!("openai"), &json!("scripted"))
+        );
+        assert!(said["gen_ai.usage.input_tokens"].as_u64() > Some(0), "{chat}");
+    }
+    assert!(plans.iter().all(|plan| plan["parent"] == whole["span"]));
+    assert!(plans.iter().all(|plan| chats.iter().any(|chat| chat["parent"] == plan["span"])));
+    assert!(spans.iter().any(|span| span["name"] == "execute_tool create_document"), "{spans:?}");
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::thread;
 pub struct Taken {
     pub headers: BTreeMap<String, String>,
     pub body: String,
+    /// How it was answered.
+    pub status: u16,
 }
 
 impl Taken {
@@ -34,10 +36,10 @@ impl Receiver {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let answer = if answers.is_empty() { "204".into() } else { answers.remove(0) };
-                if let Some(request) = read(&stream) {
+                let (status, headers) = answer.split_once("\r\n").unwrap_or((&answer, ""));
+                if let Some(request) = read(&stream, status.parse().expect("a status")) {
                     ledger.lock().expect("the ledger").push(request);
                 }
-                let (status, headers) = answer.split_once("\r\n").unwrap_or((&answer, ""));
                 let more = if headers.is_empty() { String::new() } else { format!("{headers}\r\n") };
                 let _ = write!(
                     &stream,
@@ -51,9 +53,14 @@ impl Receiver {
     pub fn taken(&self) -> Vec<Taken> {
         self.taken.lock().expect("the ledger").clone()
     }
+
+    /// Those that were answered well.
+    pub fn accepted(&self) -> Vec<Taken> {
+        self.taken().into_iter().filter(|taken| (200..300).contains(&taken.status)).collect()
+    }
 }
 
-fn read(stream: &TcpStream) -> Option<Taken> {
+fn read(stream: &TcpStream, status: u16) -> Option<Taken> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -67,5 +74,5 @@ fn read(stream: &TcpStream) -> Option<Taken> {
     let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Taken { headers, body: String::from_utf8(body).ok()? })
+    Some(Taken { headers, body: String::from_utf8(body).ok()?, status })
 }

@@ -109,6 +109,7 @@ fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
         "run_projects",
         "notifications",
         "run_checkpoints",
+        "trace_cursors",
         "notification_reads",
         "webhook_deliveries",
     ]) {

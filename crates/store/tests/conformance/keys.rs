@@ -30,6 +30,7 @@ fn key(world: &World, kind: KeyKind, number: u8) -> (Key, Digest) {
         parent: None,
         name: format!("key {number}"),
         grant: Grant::Run,
+        projects: vec![ids::derive(NOW, &[b"project", &[number]]).into()],
         prefix: "pleach_0123".into(),
         created_at: NOW,
         expires_at: Some(later(10)),

@@ -10,6 +10,7 @@ mod postgres;
 mod reading;
 mod removal;
 mod sqlite;
+mod traces;
 mod tree;
 mod views;
 mod workspace;

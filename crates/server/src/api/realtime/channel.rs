@@ -90,7 +90,7 @@ impl Channel {
     pub async fn renew(&mut self, house: &House, caller: Caller) -> Answer<()> {
         caller.run(house, self.tail.run).await?;
         self.over = caller.revoked();
-        self.tail.reader = caller.id();
+        self.tail.turn_to(house, &caller);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl Channel {
                     }
                 }
                 Ok(Heard::Delta(_) | Heard::CaughtUp | Heard::Behind) => {}
-                Ok(Heard::Barred) | Err(_) => return Happened::Over,
+                Ok(Heard::Gone) | Err(_) => return Happened::Over,
             }
         }
     }

@@ -1,0 +1,64 @@
+"""A model server for one large tree: 9x10x10x10 nodes. Every node above the last level plans, every leaf writes a page. The root's
+summing up is never answered, so the run stays as it is, with all of its nodes, for as long as somebody measures."""
+import asyncio
+import json
+import sys
+
+FANS = [9, 10, 10, 10]
+PROSE = "Early peas and radishes go in first; they stand a late frost and are out of the way by June. "
+
+
+def plan(title):
+    level = title.count("/")
+    steps = [{"id": f"s{nth}", "title": f"{title}/{nth}", "leaf": level + 1 == len(FANS)} for nth in range(FANS[level])]
+    return {"mode": "plan", "plan": {"summary": "Bed by bed.", "bands": [{"index": 0, "steps": steps}]}}
+
+
+def answer(role, title):
+    if role == "tree_planner":
+        return plan(title)
+    if role == "tree_aggregator":
+        result = {"synthesis": {"summary": PROSE, "key_findings": [], "gaps": []}, "result": {"summary": PROSE}}
+        return result | {"next": {"should_replan": False}}
+    page = {"type": "document", "label": "bed", "title": title, "markdown": f"{title}: {PROSE}"}
+    return {"artifacts": [page], "result": {"summary": "Written.", "primary_artifact_label": "bed"}}
+
+
+def chunks(text):
+    choice = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 100, "completion_tokens": 80, "total_tokens": 180}
+    yield {"id": "x", "object": "chat.completion.chunk", "model": "forest", "choices": [choice]}
+    yield {"id": "x", "object": "chat.completion.chunk", "model": "forest", "choices": [], "usage": usage}
+
+
+async def serve(reader, writer):
+    try:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin1").lower()
+            headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+            if " /v1/models" in head.split("\r\n")[0] or not body:
+                text = json.dumps({"data": [{"id": "forest"}]}).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(text) + text)
+                continue
+            told = next(one["content"] for one in json.loads(body)["messages"] if one["role"] == "user")
+            title = next(line[6:] for line in told.splitlines() if line.startswith("Node: "))
+            role = headers["x-pleach-role"]
+            if role == "tree_aggregator" and "/" not in title:
+                await asyncio.sleep(3600)
+            sent = "".join(f"data: {json.dumps(one)}\n\n" for one in chunks(json.dumps(answer(role, title)))) + "data: [DONE]\n\n"
+            head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(sent.encode())}\r\n\r\n"
+            writer.write((head + sent).encode())
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 22)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

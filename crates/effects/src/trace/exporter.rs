@@ -1,0 +1,106 @@
+//! OTLP over HTTP, in its JSON form: one request for some spans, and what its answer means.
+
+use super::span::{Span, attribute};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, redirect::Policy};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const MOST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+
+/// Where traces go, and as whose.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    /// Up to, and without, `/v1/traces`.
+    pub endpoint: String,
+    /// `name=value,name=value`, as `OTEL_EXPORTER_OTLP_HEADERS` has them; they may hold a key.
+    pub headers: Option<String>,
+    pub service: String,
+}
+
+pub struct Exporter {
+    client: Client,
+    url: String,
+    resource: Value,
+}
+
+/// Not taken, but it may be later.
+pub struct Refused {
+    pub why: String,
+    pub retry_after: Duration,
+}
+
+impl Exporter {
+    pub fn new(collector: &Collector) -> Result<Exporter, String> {
+        let headers = headers(collector.headers.as_deref().unwrap_or_default())?;
+        let client = Client::builder().redirect(Policy::none()).timeout(TIMEOUT).default_headers(headers);
+        let client = client.user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION"))).build();
+        let names = [("service.name", collector.service.as_str()), ("service.version", env!("CARGO_PKG_VERSION"))];
+        Ok(Exporter {
+            client: client.map_err(|error| format!("traces cannot be sent: {error}"))?,
+            url: format!("{}/v1/traces", collector.endpoint.trim_end_matches('/')),
+            resource: json!({"attributes": names.map(|(name, value)| attribute((name, value.into())))}),
+        })
+    }
+
+    pub async fn send(&self, spans: &[Span]) -> Result<(), Refused> {
+        let spans: Vec<Value> = spans.iter().map(Span::json).collect();
+        let scope = json!({"name": "pleach", "version": env!("CARGO_PKG_VERSION")});
+        let body = json!({"resourceSpans": [{
+            "resource": self.resource,
+            "scopeSpans": [{"scope": scope, "spans": spans}],
+        }]});
+        let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body.to_string());
+        match request.send().await {
+            Ok(answer) => taken(answer).await,
+            Err(error) => Err(Refused { why: error.without_url().to_string(), retry_after: Duration::ZERO }),
+        }
+    }
+}
+
+/// Some answers ask for patience; what is refused for good will not be better for being sent again.
+async fn taken(answer: Response) -> Result<(), Refused> {
+    let status = answer.status();
+    if status.is_success() {
+        let said: Value = answer.json().await.unwrap_or_default();
+        if let Some(partial) = said.get("partialSuccess").filter(|partial| partial["rejectedSpans"].is_string()) {
+            tracing::warn!(%partial, "the collector took some of the spans only");
+        }
+        return Ok(());
+    }
+    if matches!(status.as_u16(), 429 | 500 | 502 | 503 | 504 | 401 | 403 | 404) {
+        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let retry_after = Duration::from_secs(asked.unwrap_or(0)).min(MOST_RETRY_AFTER);
+        return Err(Refused { why: format!("it answered {status}"), retry_after });
+    }
+    tracing::warn!(%status, "the collector refused some spans for good");
+    Ok(())
+}
+
+fn headers(text: &str) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        // Without the pair itself, which may hold a key.
+        let unusable = || "OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas between them".to_owned();
+        let (name, value) = pair.split_once('=').ok_or_else(unusable)?;
+        let name = HeaderName::try_from(name.trim()).map_err(|_| unusable())?;
+        let mut value = HeaderValue::try_from(value.trim()).map_err(|_| unusable())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_pairs_and_a_wrong_one_is_not_repeated() {
+        let read = headers("x-key=secret=with=signs, x-other = 1").unwrap();
+        assert_eq!((read["x-key"].to_str().unwrap(), read["x-other"].to_str().unwrap()), ("secret=with=signs", "1"));
+        assert!(read["x-key"].is_sensitive());
+        assert!(!headers("hunter2").unwrap_err().contains("hunter2"));
+    }
+}

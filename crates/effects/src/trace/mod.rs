@@ -1,0 +1,166 @@
+//! Traces of what runs did, told to a collector over OTLP from the log: nothing is kept open in memory that a restart
+//! would lose. How far each run was told is in the database; a span whose telling was cut off is told again as itself.
+
+mod exporter;
+mod span;
+mod weave;
+
+pub use exporter::{Collector, Exporter};
+
+use engine::ids::RunId;
+use exporter::Refused;
+use runtime::live::Live;
+use runtime::ports::{Store, StoreError};
+use runtime::traces::Traces;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use weave::Weave;
+
+const PAGE: usize = 500;
+/// Spans in one request.
+const TOGETHER: usize = 256;
+const AT_ONCE: usize = 16;
+/// A run whose teller died is taken up by another after this.
+const HOLD: Duration = Duration::from_secs(60);
+/// What happens within this is told together.
+const GATHER: Duration = Duration::from_secs(1);
+/// What nobody heard of is found at least this often.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How long a collector that does not take anything is left alone, at most.
+const MOST_PATIENCE: Duration = Duration::from_secs(60);
+/// When the process stops, what is in the log is still told, for so long.
+const LAST_ROUND: Duration = Duration::from_secs(3);
+/// Runs whose beginning is kept in mind; others are folded again.
+const REMEMBERED: usize = 1_000;
+
+pub struct Tracer {
+    traces: Arc<dyn Traces>,
+    store: Arc<dyn Store>,
+    exporter: Exporter,
+    weaves: HashMap<RunId, Weave>,
+}
+
+/// Why telling stops for now.
+enum Pause {
+    Store(StoreError),
+    Collector(Refused),
+}
+
+impl From<StoreError> for Pause {
+    fn from(error: StoreError) -> Pause {
+        Pause::Store(error)
+    }
+}
+
+impl Tracer {
+    pub fn new(traces: Arc<dyn Traces>, store: Arc<dyn Store>, exporter: Exporter) -> Tracer {
+        Tracer { traces, store, exporter, weaves: HashMap::new() }
+    }
+
+    /// Until told to stop, and then what is in the log already.
+    pub async fn serve(mut self, live: Live, stop: CancellationToken) {
+        let mut stirs = live.stirs();
+        let (mut stirred, mut failures) = (None, 0);
+        while !stop.is_cancelled() {
+            let wait = match self.round(stirred.as_ref()).await {
+                Ok(()) => {
+                    failures = 0;
+                    GATHER
+                }
+                Err(pause) => {
+                    failures += 1;
+                    patience(&pause, failures)
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep(wait) => {}
+            }
+            let first = tokio::select! {
+                () = stop.cancelled() => break,
+                heard = stirs.recv(), if failures == 0 => heard.ok(),
+                () = tokio::time::sleep(if failures == 0 { LOOK_EVERY } else { Duration::ZERO }) => None,
+            };
+            stirred = first.map(|run| BTreeSet::from([run]));
+            if let Some(stirred) = &mut stirred {
+                while let Ok(run) = stirs.try_recv() {
+                    stirred.insert(run);
+                }
+            }
+        }
+        let _ = tokio::time::timeout(LAST_ROUND, self.round(None)).await;
+    }
+
+    /// Everything there is to tell, of these runs or of all.
+    async fn round(&mut self, of: Option<&BTreeSet<RunId>>) -> Result<(), Pause> {
+        if of.is_none() {
+            self.traces.begin_tracing().await?;
+        }
+        let of: Option<Vec<RunId>> = of.map(|runs| runs.iter().copied().collect());
+        loop {
+            let taken = self.traces.take_untold(of.as_deref(), AT_ONCE, HOLD).await?;
+            if taken.is_empty() {
+                return Ok(());
+            }
+            let mut failed = None;
+            for (run, mut told) in taken {
+                if failed.is_none() {
+                    failed = self.tell(run, &mut told).await.err();
+                }
+                self.traces.told(run, told, Duration::ZERO).await?;
+            }
+            if let Some(pause) = failed {
+                return Err(pause);
+            }
+        }
+    }
+
+    /// The spans that end after `told`, which moves along. A run whose telling fails is folded anew the next time: what
+    /// was not told must not be thought told.
+    async fn tell(&mut self, run: RunId, told: &mut u64) -> Result<(), Pause> {
+        let mut weave = self.weaves.remove(&run).unwrap_or_else(|| Weave::new(run));
+        let mut spans = Vec::new();
+        loop {
+            let page = self.store.events(run, weave.seq, PAGE).await?;
+            let is_last = page.len() < PAGE;
+            for event in page {
+                let ended = weave.take(&event.decode());
+                if weave.seq > *told {
+                    spans.extend(ended);
+                }
+            }
+            if spans.len() >= TOGETHER || (is_last && !spans.is_empty()) {
+                for some in spans.chunks(TOGETHER) {
+                    self.exporter.send(some).await.map_err(Pause::Collector)?;
+                }
+                spans.clear();
+                *told = weave.seq.max(*told);
+                self.traces.told(run, *told, HOLD).await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        *told = weave.seq.max(*told);
+        if !weave.is_over() && self.weaves.len() < REMEMBERED {
+            self.weaves.insert(run, weave);
+        }
+        Ok(())
+    }
+}
+
+fn patience(pause: &Pause, failures: u32) -> Duration {
+    let doubled = GATHER.saturating_mul(1 << failures.min(6)).min(MOST_PATIENCE);
+    match pause {
+        Pause::Store(error) => {
+            tracing::warn!(%error, "traces wait for the database");
+            doubled
+        }
+        Pause::Collector(Refused { why, retry_after }) => {
+            tracing::warn!(why, "traces wait for the collector");
+            doubled.max(*retry_after)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a body may look like, made from its shape: what must be there, in words that a person might use.
+
+use super::shape::Shape;
+use serde_json::{Map, Value, json};
+
+/// Words for fields that everybody has an idea of; the rest follows from the shape.
+const WORDS: [(&str, &str); 14] = [
+    ("objective", "Compare three backup tools and recommend one"),
+    ("title", "Backup tools"),
+    ("description", "What we know about them"),
+    ("content", "# Backup tools\n\nNone is chosen yet."),
+    ("text", "Prefer the one that verifies what it wrote"),
+    ("message", "Go on, and be brief"),
+    ("name", "laptop"),
+    ("handle", "ann"),
+    ("actor", "ann"),
+    ("url", "https://hooks.example.org/pleach"),
+    ("kind", "homework"),
+    ("token", "pleach_0000000000000000000000000000000000000000000000000000000000000000"),
+    ("note", "seen in the other system's log"),
+    ("model", "rehearsal/default"),
+];
+
+pub fn body(shape: &Shape) -> Value {
+    value("", shape)
+}
+
+fn value(field: &str, shape: &Shape) -> Value {
+    if let Some(first) = shape["enum"].get(0).or_else(|| shape["examples"].get(0)) {
+        return first.clone();
+    }
+    if let Some(one) = shape["anyOf"].get(0) {
+        return value(field, one);
+    }
+    match shape["type"].as_str() {
+        Some("object") => object(shape),
+        Some("array") => json!([value(field, &shape["items"])]),
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => {
+            shape.get("minimum").cloned().filter(|least| *least != json!(0)).unwrap_or(json!(1))
+        }
+        _ => words(field, shape),
+    }
+}
+
+fn words(field: &str, shape: &Shape) -> Value {
+    match shape["format"].as_str() {
+        Some("uuid") => json!("01a1de11-0000-7000-8000-000000000009"),
+        Some("date-time") => json!("2030-01-01T00:00:00.000Z"),
+        _ => json!(WORDS.iter().find(|(known, _)| *known == field).map_or("walnut", |(_, words)| words)),
+    }
+}
+
+/// What must be there; where nothing must, the first thing that may.
+fn object(shape: &Shape) -> Value {
+    let none = Map::new();
+    let fields = shape["properties"].as_object().unwrap_or(&none);
+    let required: Vec<&str> = shape["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let named = |name: &str| Some((name.to_owned(), value(name, fields.get(name)?)));
+    match required.is_empty() {
+        true => fields.keys().next().and_then(|name| named(name)).into_iter().collect::<Map<_, _>>().into(),
+        false => required.into_iter().filter_map(named).collect::<Map<_, _>>().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::{form, id, list, nullable, text, whole};
+    use super::*;
+
+    #[test]
+    fn an_example_has_what_must_be_there() {
+        let answer = form([("question_id", id()), ("text", text())], [("other", text())]);
+        let shape = form([("answers", list(answer)), ("limit", whole(3, 9))], [("more", nullable(text()))]);
+        let (id, words) = ("01a1de11-0000-7000-8000-000000000009", "Prefer the one that verifies what it wrote");
+        assert_eq!(body(&shape), json!({"answers": [{"question_id": id, "text": words}], "limit": 3}));
+        assert_eq!(body(&form([], [("title", text())])), json!({"title": "Backup tools"}));
+    }
+}

@@ -1,0 +1,117 @@
+//! What open streams rely on: a credential that is valid, a run that may be seen. Looked at again and again, one
+//! question for all who rely on the same, and only while anybody does.
+
+use async_trait::async_trait;
+use engine::ids::{KeyId, RunId};
+use engine::workspace::Scope;
+use runtime::keys::Keys;
+use runtime::ports::{Clock, Store, StoreError};
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A stream must end within five seconds of what it relies on.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
+/// Answers which of these have ended.
+#[async_trait]
+pub trait Look<T>: Send + Sync + 'static {
+    async fn ended(&self, of: &[T]) -> Result<Vec<T>, StoreError>;
+}
+
+pub struct Reliance<T> {
+    look: Box<dyn Look<T>>,
+    relied_on: Mutex<HashMap<T, watch::Sender<()>>>,
+}
+
+/// Somebody's own ear for the end of what they rely on.
+pub struct Ending(watch::Receiver<()>);
+
+impl Ending {
+    pub fn is_over(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+
+    /// Dropping the future loses nothing.
+    pub async fn over(&mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+impl<T: Clone + Eq + Hash + Send + Sync + 'static> Reliance<T> {
+    pub fn new(look: impl Look<T>) -> Arc<Reliance<T>> {
+        Arc::new(Reliance { look: Box::new(look), relied_on: Mutex::default() })
+    }
+
+    pub fn end_of(self: &Arc<Self>, thing: T) -> Ending {
+        let mut relied_on = self.relied_on();
+        if relied_on.is_empty() {
+            tokio::spawn(self.clone().look());
+        }
+        Ending(relied_on.entry(thing).or_insert_with(|| watch::channel(()).0).subscribe())
+    }
+
+    fn relied_on(&self) -> MutexGuard<'_, HashMap<T, watch::Sender<()>>> {
+        self.relied_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until nobody listens any more.
+    async fn look(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            let things: Vec<T> = {
+                let mut relied_on = self.relied_on();
+                relied_on.retain(|_, told| told.receiver_count() > 0);
+                if relied_on.is_empty() {
+                    return;
+                }
+                relied_on.keys().cloned().collect()
+            };
+            let ended = self.look.ended(&things).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "what open streams rely on could not be looked at");
+                Vec::new()
+            });
+            let ended: HashSet<T> = ended.into_iter().collect();
+            let mut relied_on = self.relied_on();
+            // Removing the sender tells those who listen.
+            relied_on.retain(|thing, _| !ended.contains(thing));
+            if relied_on.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// Which credentials are not valid any more.
+pub struct OfKeys {
+    pub keys: Arc<dyn Keys>,
+    pub clock: Arc<dyn Clock>,
+}
+
+#[async_trait]
+impl Look<KeyId> for OfKeys {
+    async fn ended(&self, of: &[KeyId]) -> Result<Vec<KeyId>, StoreError> {
+        self.keys.ended_keys(of, self.clock.now()).await
+    }
+}
+
+/// A run, as somebody sees it.
+pub type Sight = (Scope, RunId);
+
+/// Which runs may not be seen any more by whom: a membership ended, or the run is gone.
+pub struct OfRuns(pub Arc<dyn Store>);
+
+#[async_trait]
+impl Look<Sight> for OfRuns {
+    async fn ended(&self, of: &[Sight]) -> Result<Vec<Sight>, StoreError> {
+        let mut ended = Vec::new();
+        for (scope, run) in of {
+            if self.0.run(scope, *run).await?.is_none() {
+                ended.push((scope.clone(), *run));
+            }
+        }
+        Ok(ended)
+    }
+}

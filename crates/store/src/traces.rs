@@ -1,0 +1,71 @@
+//! The `Traces` port on SQL: a cursor per run.
+
+use crate::log::unguarded;
+use crate::sql::{Query, Row, Statement, Value, id};
+use crate::tables::ALL_RUNS;
+use crate::{SqlStore, StoreError};
+use async_trait::async_trait;
+use engine::ids::RunId;
+use runtime::traces::Traces;
+use std::time::Duration;
+
+const BEGIN: &str = "INSERT INTO trace_cursors (run_id, seq) VALUES ('', now_ms()) ON CONFLICT DO NOTHING";
+const TOLD: &str = "UPDATE trace_cursors SET seq = ?1, claimed_until = now_ms() + ?2 WHERE run_id = ?3";
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 4)
+}
+
+/// A cursor for every run that moved since there are traces and has none.
+fn discovered(of: Option<&[RunId]>) -> Statement {
+    let mut query = Query::new(format!(
+        "INSERT INTO trace_cursors (run_id, seq) SELECT r.id, 0 FROM ({}) r \
+         WHERE r.updated_at >= (SELECT s.seq FROM trace_cursors s WHERE s.run_id = '')",
+        *ALL_RUNS
+    ));
+    if let Some(runs) = of {
+        query.push(" AND r.id IN ").bind_list(runs.iter().map(id));
+    }
+    query.push(" ON CONFLICT DO NOTHING");
+    query.statement()
+}
+
+fn taken(of: Option<&[RunId]>, limit: usize, hold: Duration) -> Statement {
+    let mut query = Query::new("UPDATE trace_cursors SET claimed_until = now_ms() + ");
+    query.bind(ms(hold)).push(
+        " WHERE run_id IN (SELECT c.run_id FROM trace_cursors c WHERE c.run_id <> '' \
+         AND c.seq < (SELECT j.last_seq FROM jobs j WHERE j.run_id = c.run_id) \
+         AND (c.claimed_until IS NULL OR c.claimed_until <= now_ms())",
+    );
+    if let Some(runs) = of {
+        query.push(" AND c.run_id IN ").bind_list(runs.iter().map(id));
+    }
+    query.push(" LIMIT ").bind(limit).push(" FOR UPDATE SKIP LOCKED) RETURNING run_id, seq");
+    query.statement()
+}
+
+#[async_trait]
+impl Traces for SqlStore {
+    async fn begin_tracing(&self) -> Result<(), StoreError> {
+        self.backend.write(vec![Statement::new(BEGIN, vec![])]).await.map(drop).map_err(unguarded)
+    }
+
+    async fn take_untold(
+        &self,
+        of: Option<&[RunId]>,
+        limit: usize,
+        hold: Duration,
+    ) -> Result<Vec<(RunId, u64)>, StoreError> {
+        if of.is_some_and(<[RunId]>::is_empty) {
+            return Ok(Vec::new());
+        }
+        let written = self.backend.write(vec![discovered(of), taken(of, limit, hold)]).await.map_err(unguarded)?;
+        let cursor = |row: &Row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()));
+        written.iter().skip(1).flatten().map(cursor).collect()
+    }
+
+    async fn told(&self, run: RunId, seq: u64, hold: Duration) -> Result<(), StoreError> {
+        let values = vec![Value::from(seq), Value::from(ms(hold)), id(run)];
+        self.backend.write(vec![Statement::new(TOLD, values)]).await.map(drop).map_err(unguarded)
+    }
+}

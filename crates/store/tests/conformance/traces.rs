@@ -1,0 +1,57 @@
+//! How far runs were told as traces: by one teller at a time, from where it was told, and nothing from before there were any.
+
+use crate::world::World;
+use engine::run::Command;
+use runtime::traces::Traces;
+use std::sync::Arc;
+use std::time::Duration;
+use store::SqlStore;
+
+crate::promises!(on [sqlite = Sqlite, postgres = Postgres]: [
+    a_run_is_told_by_one_at_a_time_from_where_it_was_told,
+    what_was_over_before_there_were_traces_is_not_told,
+]);
+
+const HOLD: Duration = Duration::from_millis(400);
+
+fn traces(world: &World) -> Arc<SqlStore> {
+    world.sql.clone().expect("a SQL store")
+}
+
+async fn a_run_is_told_by_one_at_a_time_from_where_it_was_told(world: World) {
+    let traces = traces(&world);
+    traces.begin_tracing().await.unwrap();
+    let mut run = world.queued(&[]).await;
+    let other = world.queued(&[]).await;
+    let (id, begun) = (run.shared.id, run.shared.last_seq);
+    assert_eq!(traces.take_untold(Some(&[id]), 10, HOLD).await.unwrap(), [(id, 0)]);
+    assert_eq!(traces.take_untold(Some(&[id]), 10, HOLD).await.unwrap(), [], "somebody has it");
+    assert_eq!(traces.take_untold(Some(&[]), 10, HOLD).await.unwrap(), []);
+    assert_eq!(traces.take_untold(None, 10, HOLD).await.unwrap(), [(other.shared.id, 0)], "the others are free");
+    traces.told(id, begun, Duration::ZERO).await.unwrap();
+    assert_eq!(traces.take_untold(Some(&[id]), 10, HOLD).await.unwrap(), [], "there is nothing more to tell");
+    world.store.append(world.commanded(&mut run, Command::Cancel)).await.expect("canceled");
+    assert_eq!(traces.take_untold(None, 10, HOLD).await.unwrap(), [(id, begun)]);
+    world.pass(HOLD * 2).await;
+    traces.begin_tracing().await.unwrap();
+    let mut again = traces.take_untold(None, 10, HOLD).await.unwrap();
+    again.sort();
+    assert_eq!(again, [(id, begun), (other.shared.id, 0)], "whoever had them is gone; beginning again changes nothing");
+}
+
+async fn what_was_over_before_there_were_traces_is_not_told(world: World) {
+    let traces = traces(&world);
+    let mut before = world.queued(&[]).await;
+    world.store.append(world.commanded(&mut before, Command::Cancel)).await.expect("canceled");
+    let mut across = world.queued(&[]).await;
+    world.pass(Duration::from_millis(50)).await;
+    traces.begin_tracing().await.unwrap();
+    assert_eq!(traces.take_untold(None, 10, HOLD).await.unwrap(), []);
+    world.pass(Duration::from_millis(50)).await;
+    world.store.append(world.commanded(&mut across, Command::Cancel)).await.expect("canceled");
+    assert_eq!(
+        traces.take_untold(None, 10, HOLD).await.unwrap(),
+        [(across.shared.id, 0)],
+        "told whole, because it went on"
+    );
+}
