@@ -188,7 +188,9 @@ impl Registry {
 
     fn granted(&self, call: &ToolCall) -> Result<&Action, Refused> {
         let is_granted = |name: &str| call.granted.iter().any(|granted| granted == name);
-        let valid = || list(self.actions.iter().map(|action| action.name).filter(|name| is_granted(name)));
+        let own = || self.actions.iter().map(|action| action.name).filter(|name| is_granted(name));
+        let others = || call.granted.iter().map(String::as_str).filter(|name| self.find(name).is_none());
+        let valid = || list(own().chain(others()));
         let asked: String = call.tool.chars().take(80).collect();
         match self.find(&call.tool) {
             Some(action) if is_granted(action.name) => Ok(action),

@@ -11,7 +11,7 @@ use crate::facts::effect::Decision;
 use crate::facts::run::{
     Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
 };
-use crate::ids::{ActorId, NodeId, QuestionId};
+use crate::ids::{NodeId, QuestionId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -165,14 +165,6 @@ impl Run {
             (None, Some(only), None) => Ok(only.id),
             (None, None, _) => refuse("no_open_question", format!("run {} has no open question", shared.id)),
             (None, Some(_), Some(_)) => refuse("several_questions", self.list_questions()),
-        }
-    }
-
-    /// Whose word this is.
-    pub(super) fn by(&self, actor: Actor) -> ActorId {
-        match actor {
-            Actor::Person(id) | Actor::Subagent(id) => id,
-            Actor::Platform => self.shared.brief.owner,
         }
     }
 
