@@ -159,7 +159,7 @@ async fn pings_do_not_keep_a_stalled_stream_alive() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_ends_is_cut_off() {
+async fn sec_s79_an_answer_that_never_ends_is_cut_off() {
     for kind in WIRES {
         let endless = Reply::text("x".repeat(1 << 20)).endless();
         let error = fault(kind, endless, CallFailure::Interrupted).await;

@@ -22,6 +22,7 @@ mod pace;
 pub mod problems;
 mod process;
 mod projects;
+mod pulse;
 mod realtime;
 mod records;
 pub mod reliance;
