@@ -1,7 +1,7 @@
 //! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
 
 use super::problems::Problem;
-use super::reliance::Reliance;
+use super::reliance::{Ending, Reliance};
 use super::route::Access;
 use super::{House, MAX_BODY, door};
 use axum::body::{Body, Bytes};
@@ -12,8 +12,7 @@ use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
 use engine::ids::{ActorId, KeyId, ProjectId, RunId};
 use engine::workspace::{ActorRecord, Scope};
-use futures::future::BoxFuture;
-use futures::{FutureExt, Stream, StreamExt};
+use futures::StreamExt;
 use runtime::agents::AgentRecord;
 use runtime::keys::Key;
 use serde::de::DeserializeOwned;
@@ -96,27 +95,9 @@ impl Caller {
         }
     }
 
-    /// Comes to its end when these credentials stop being valid: a stream ends with it. The owner's never do.
-    pub fn revoked(&self) -> BoxFuture<'static, ()> {
-        match &self.key {
-            Some((key, validity)) => {
-                let mut ending = validity.end_of(key.id);
-                async move { ending.over().await }.boxed()
-            }
-            None => std::future::pending().boxed(),
-        }
-    }
-
-    /// The frames of a stream while these credentials are valid; `last` when they stop being so.
-    pub fn while_valid<S>(&self, frames: S, last: S::Item) -> impl Stream<Item = S::Item> + Send + use<S>
-    where
-        S: Stream<Item: Send> + Send + 'static,
-    {
-        let over = || futures::stream::once(futures::future::ready(None));
-        let revoked = self.revoked().map(|()| Some(last)).into_stream();
-        let both = futures::stream::select(frames.map(Some).chain(over()), revoked.chain(over()));
-        // Whichever is over first ends both.
-        both.take_while(|frame| futures::future::ready(frame.is_some())).filter_map(futures::future::ready)
+    /// Over when these credentials stop being valid: a stream ends with it. The owner's never do.
+    pub fn validity(&self) -> Option<Ending> {
+        self.key.as_ref().map(|(key, validity)| validity.end_of(key.id))
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.

@@ -25,6 +25,7 @@ mod pages;
 pub mod problems;
 mod process;
 mod projects;
+mod pulse;
 mod realtime;
 mod records;
 pub mod reliance;
