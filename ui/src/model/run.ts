@@ -9,6 +9,7 @@ import * as read from './read';
 import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
+import { NOWHERE } from './words';
 
 export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
 
@@ -217,7 +218,9 @@ export class Run {
     if (event.type.startsWith('tree.')) foldTree(state, event, time);
     else if (event.type.startsWith('homework.')) foldHomework(state, event);
     else foldRun(state, event);
-    state.events.node.put(at, state.node(event));
+    const node = state.node(event);
+    state.events.node.put(at, node);
+    state.events.status.put(at, node === NONE ? NOWHERE : state.nodes.status.get(node));
     state.journal.close();
   }
 
