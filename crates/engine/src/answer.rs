@@ -2,6 +2,7 @@
 //! around the JSON is tolerated), then checked strictly, so that one repair can put right what is wrong.
 //! It knows no role; each machine declares its own answers.
 
+use crate::schema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -10,6 +11,8 @@ use serde_json::Value;
 pub const MAX_TOOL_CALLS: usize = 8;
 /// The result of what is over a limit.
 pub const NOT_RUN: &str = "not run: limit";
+/// As many mistakes as one repair can put right.
+const MAX_ERRORS: usize = 20;
 const MAX_TEXT: usize = 20_000;
 const MAX_LIST: usize = 50;
 
@@ -23,14 +26,29 @@ pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct CallAnswer {
     pub tool: String,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "arguments")]
     pub arguments: Value,
     #[serde(default, deserialize_with = "nullable")]
     pub purpose: String,
 }
 
+/// An object, or, as some models write it, the text of one.
+pub(crate) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(Value::Object(map)) => Value::Object(map),
+            _ => Value::String(text),
+        },
+        other => other,
+    })
+}
+
 /// Everything wrong with an answer of the right shape.
 pub trait Check {
+    /// The role whose schema it must fit.
+    fn role() -> Option<crate::model::Role> {
+        None
+    }
     fn errors(&self) -> Vec<String>;
 }
 
@@ -40,9 +58,22 @@ pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> R
         return Err(vec!["the answer was cut off at the token limit; answer again, shorter".into()]);
     }
     let value = crate::json::extract(&reply.text).map_err(|error| vec![error])?;
-    let answer: T = serde_json::from_value(value).map_err(|error| vec![error.to_string()])?;
+    let answer: T = T::deserialize(&value).map_err(|error| misfits::<T>(&value, &error))?;
     let errors = answer.errors();
-    if errors.is_empty() { Ok(answer) } else { Err(errors) }
+    if errors.is_empty() { Ok(answer) } else { Err(errors.into_iter().take(MAX_ERRORS).collect()) }
+}
+
+/// Everything in which an answer departs from its role's schema, by place; what the schema cannot say, in serde's words.
+fn misfits<T: Check>(value: &Value, error: &serde_json::Error) -> Vec<String> {
+    let mut errors = Vec::new();
+    if let Some(role) = T::role() {
+        schema::misfits(value, crate::prompts::schema(role), "", &mut errors);
+    }
+    if errors.is_empty() {
+        errors.push(error.to_string());
+    }
+    errors.truncate(MAX_ERRORS);
+    errors
 }
 
 pub(crate) fn too_long(field: &str, text: &str) -> Option<String> {

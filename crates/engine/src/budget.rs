@@ -48,8 +48,9 @@ impl Default for Budgets {
 pub struct BudgetPatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<Usd>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
+    /// `null` takes the limit away.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub max_tokens: Option<Option<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_wall_ms: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,11 +73,34 @@ pub struct BudgetPatch {
     pub repeat_limit: Option<u32>,
 }
 
+/// What is written down is given, `null` too.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u64>>, D::Error> {
+    Option::<u64>::deserialize(deserializer).map(Some)
+}
+
 impl Budgets {
+    /// The first limit nothing could be done under, in words that name the least that is valid.
+    pub fn nonsense(&self) -> Option<String> {
+        let least_one = [
+            ("max_iterations", self.max_iterations, "one iteration"),
+            ("max_nodes", self.max_nodes, "one node, the root,"),
+            ("max_bands", self.max_bands, "one band"),
+            ("max_steps_per_band", self.max_steps_per_band, "one step"),
+            ("max_parallel", self.max_parallel, "one call at a time"),
+            ("no_progress_limit", self.no_progress_limit, "stopping after one iteration without progress"),
+            ("repeat_limit", self.repeat_limit, "stopping at the first repeat"),
+        ];
+        if let Some((name, _, what)) = least_one.iter().find(|(_, limit, _)| *limit == 0) {
+            return Some(format!("{name} is 0: {what} is the least that works, so 1 or more is valid"));
+        }
+        let wall = self.max_wall_ms.filter(|limit| *limit <= 0)?;
+        Some(format!("max_wall_ms is {wall}: one minute (--max-minutes 1) is the least that makes sense"))
+    }
+
     pub fn patched(&self, patch: &BudgetPatch) -> Budgets {
         Budgets {
             max_cost_usd: patch.max_cost_usd.or(self.max_cost_usd),
-            max_tokens: patch.max_tokens.or(self.max_tokens),
+            max_tokens: patch.max_tokens.unwrap_or(self.max_tokens),
             max_wall_ms: patch.max_wall_ms.or(self.max_wall_ms),
             max_iterations: patch.max_iterations.unwrap_or(self.max_iterations),
             max_depth: patch.max_depth.unwrap_or(self.max_depth),

@@ -23,7 +23,18 @@ pub struct CallResult {
     pub ok: bool,
     pub summary: String,
     pub content: BlobRef,
+    /// How many characters the content has, where they are fewer than its bytes.
+    #[serde(default)]
+    pub chars: Option<u32>,
     pub seq: u64,
+}
+
+impl CallResult {
+    /// About how many bytes so many characters of the content take.
+    pub fn bytes_of(&self, chars: u32) -> u32 {
+        let (bytes, all) = (u64::from(self.content.bytes), u64::from(self.chars.unwrap_or(self.content.bytes)).max(1));
+        u32::try_from((u64::from(chars) * bytes).div_ceil(all)).unwrap_or(u32::MAX)
+    }
 }
 
 /// An answer that did not fit its role's schema.
@@ -48,6 +59,7 @@ pub struct Record {
     pub summary: String,
     /// What goes back to the model, whole.
     pub result: BlobRef,
+    pub chars: Option<u32>,
     /// The fingerprint of a pure reading, without what changes by itself.
     pub reading: Option<Hash>,
     pub artifacts: Artifacts,
@@ -58,11 +70,14 @@ pub fn record(tool: &str, outcome: &ToolOutcome, facts: &mut Facts) -> Record {
     match &outcome.result {
         Ok(output) => {
             outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
+            let text = output.content.to_string();
+            let chars = fewer_chars(&text);
             let seen = || crate::json::without_noise(&output.content).to_string();
             Record {
                 ok: true,
                 summary: output.summary.clone(),
-                result: facts.keep(output.content.to_string()),
+                result: facts.keep(text),
+                chars,
                 reading: output.read.then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
                 artifacts: Artifacts::of(&outcome.mutations),
             }
@@ -77,7 +92,14 @@ pub fn refused(error: &str, facts: &mut Facts) -> Record {
         ok: false,
         summary: error.chars().take(400).collect(),
         result: facts.keep(Value::from(error).to_string()),
+        chars: None,
         reading: None,
         artifacts: Artifacts::default(),
     }
+}
+
+/// The characters of a text that has more bytes than that.
+fn fewer_chars(text: &str) -> Option<u32> {
+    let chars = text.chars().count();
+    (chars < text.len()).then(|| u32::try_from(chars).unwrap_or(u32::MAX))
 }

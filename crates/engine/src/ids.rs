@@ -8,6 +8,17 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAnId;
+
+impl fmt::Display for NotAnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this is no id: ids look like 01a1df48-d78a-7b8e-8037-73144a9f3f51, and lists show them")
+    }
+}
+
+impl std::error::Error for NotAnId {}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -22,8 +33,10 @@ macro_rules! ids {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.0.hyphenated().fmt(f) }
         }
         impl FromStr for $name {
-            type Err = uuid::Error;
-            fn from_str(text: &str) -> Result<Self, Self::Err> { Uuid::parse_str(text.trim()).map($name) }
+            type Err = NotAnId;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Uuid::parse_str(text.trim()).map($name).map_err(|_| NotAnId)
+            }
         }
         impl From<Uuid> for $name {
             fn from(id: Uuid) -> Self { $name(id) }

@@ -1,49 +1,86 @@
 //! Finding the JSON in what a model wrote: fences, prose and thinking around it are tolerated, a
-//! truncated object never is. Linear in the text, bounded in depth.
+//! truncated object never is. Bounded in depth, and so in time.
 
 use serde_json::Value;
 
 /// Deeper than any answer of ours; beyond it a parser may run out of stack.
 const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 4 << 20;
+const THOUGHT_ENDS: &str = "</think>";
 
-/// The last top-level JSON object in the text that is whole, or why there is none.
+/// The largest top-level JSON object in the text that is whole, or why there is none.
 pub fn extract(text: &str) -> Result<Value, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("the answer has {} bytes; {MAX_BYTES} is the most that is read", text.len()));
     }
-    let text = text.trim_start_matches('\u{feff}').trim();
-    let after_thinking = text.rfind("</think>").map_or(text, |end| &text[end + "</think>".len()..]);
     let mut problem = "the answer contains no JSON object".to_owned();
-    for candidate in objects(after_thinking) {
-        match candidate.and_then(|json| serde_json::from_str::<Value>(json).map_err(|error| error.to_string())) {
-            Ok(value) => return Ok(value),
-            Err(error) => problem = error,
+    let mut found: Option<(usize, Value)> = None;
+    let mut at = 0;
+    while let Some(offset) = text[at..].find('{') {
+        let start = at + offset;
+        // What was said while thinking is no answer; inside an answer the same word is only text.
+        if text[at..start].contains(THOUGHT_ENDS) {
+            found = None;
+        }
+        let rest = &text[start..];
+        match (object_end(rest.as_bytes()), begins_like_an_object(rest)) {
+            (Ok(length), likely) => match serde_json::from_str::<Value>(&rest[..length]) {
+                Ok(value) => {
+                    if found.as_ref().is_none_or(|(longest, _)| length > *longest) {
+                        found = Some((length, value));
+                    }
+                    at = start + length;
+                }
+                // What is inside an answer with a mistake is a part of it, not the answer.
+                Err(error) => {
+                    problem = error.to_string();
+                    at = start + if likely { length } else { 1 };
+                }
+            },
+            // An answer that breaks off: none of its parts may pass for it, unless it was only thought.
+            (Err(error), true) => match end_of_thought(rest) {
+                Some(end) => {
+                    problem = error;
+                    at = start + end;
+                }
+                None => return Err(error),
+            },
+            (Err(error), false) => {
+                problem = error;
+                at = start + 1;
+            }
         }
     }
-    Err(problem)
+    if text[at..].contains(THOUGHT_ENDS) && found.is_some() {
+        return Err("the answer ends with its thinking and contains no JSON object after it".into());
+    }
+    found.map(|(_, value)| value).ok_or(problem)
 }
 
-/// Top-level `{…}` spans, longest first: prose may hold small ones, the answer is the big one.
-fn objects(text: &str) -> Vec<Result<&str, String>> {
-    let bytes = text.as_bytes();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(offset) = bytes[at..].iter().position(|byte| *byte == b'{') {
-        let start = at + offset;
-        match object_end(&bytes[start..]) {
-            Ok(length) => {
-                found.push(Ok(&text[start..start + length]));
-                at = start + length;
-            }
-            Err(error) => {
-                found.push(Err(error));
-                break;
-            }
+/// Where thinking ends after this brace, if that is not within a string.
+fn end_of_thought(text: &str) -> Option<usize> {
+    let (mut in_string, mut escaped) = (false, false);
+    text.bytes().enumerate().find_map(|(at, byte)| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ => {}
         }
-    }
-    found.sort_by_key(|span| std::cmp::Reverse(span.as_ref().map_or(0, |json| json.len())));
-    found
+        (!in_string && byte == b'<' && text[at..].starts_with(THOUGHT_ENDS)).then_some(at)
+    })
+}
+
+/// `{ "name": …`: the beginning of an object, and not a brace in a sentence.
+fn begins_like_an_object(text: &str) -> bool {
+    let Some(rest) = text[1..].trim_start().strip_prefix('"') else { return false };
+    let mut escaped = false;
+    let end = rest.find(|character| {
+        let ends = character == '"' && !escaped;
+        escaped = character == '\\' && !escaped;
+        ends
+    });
+    end.is_some_and(|end| rest[end + 1..].trim_start().starts_with(':'))
 }
 
 fn object_end(bytes: &[u8]) -> Result<usize, String> {
@@ -134,7 +171,66 @@ mod tests {
         assert!(extract("no json here").is_err());
     }
 
+    #[test]
+    fn p7_the_end_of_thinking_inside_a_value_is_text() {
+        // Given answers that speak of the tag, with and without thinking before them
+        let answer = json!({"text": "close it with </think> {here}", "n": {"m": 1}});
+        for before in [
+            "",
+            "<think>{\"draft\": {\"n\": 2}, \"more\": \"than the answer has, by far\"}</think>\n",
+            "hm {\"a\": </think>",
+        ] {
+            // When they are read, then the answer is the whole object
+            assert_eq!(extract(&format!("{before}{answer}")), Ok(answer.clone()), "{before}");
+        }
+    }
+
+    #[test]
+    fn p7_a_stray_brace_is_prose_and_a_part_of_a_broken_answer_is_no_answer() {
+        for before in ["Use { and } freely, or just { like that: ", "{ ", "{{ set {\"a\", \"b\"} } of {", "[{"] {
+            assert_eq!(extract(&format!("{before}{}", json!({"a": 1}))), Ok(json!({"a": 1})), "{before}");
+        }
+        for broken in [
+            r#"{"mode": "plan", "plan": {"bands": []}"#,
+            r#"Here: {"mode": "plan", "note": "ends </think> here", "plan": {"bands": []}, "#,
+            r#"{"mode": "plan", "plan": {"bands": []}, }"#,
+        ] {
+            assert!(extract(broken).is_err(), "{broken}");
+        }
+    }
+
+    fn any_answer() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            "\\PC{0,30}",
+            Just("</think>".to_owned()),
+            Just("{\"a\": {".to_owned()),
+            Just("}\\".to_owned())
+        ];
+        let leaf =
+            prop_oneof![any::<i32>().prop_map(Value::from), text.clone().prop_map(Value::from), Just(Value::Null)];
+        let inner = leaf.prop_recursive(3, 24, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                prop::collection::btree_map("[a-z]{1,6}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        });
+        prop::collection::btree_map("[a-z]{1,6}", inner, 1..5).prop_map(|map| Value::Object(map.into_iter().collect()))
+    }
+
     proptest! {
+        #[test]
+        fn p7_an_answer_is_found_whole_in_any_prose(answer in any_answer(), before in "[a-z {\n.,`']{0,40}", after in "[a-z }\n.,`']{0,40}") {
+            prop_assert_eq!(extract(&format!("{before}{answer}{after}")), Ok(answer));
+        }
+
+        #[test]
+        fn p7_an_answer_that_breaks_off_is_never_a_part_of_it(answer in any_answer(), keep in 0.0f64..1.0) {
+            let whole = answer.to_string();
+            let cut: String = whole.chars().take((whole.chars().count() as f64 * keep) as usize).collect();
+            prop_assert!(extract(&cut).is_err(), "{}", cut);
+        }
+
         #[test]
         fn no_text_makes_extraction_panic(text in ".*") {
             let _ = extract(&text);

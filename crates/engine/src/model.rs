@@ -52,7 +52,14 @@ impl Role {
 
     /// People's messages are shown to this role, and counted as delivered.
     pub fn hears_messages(self) -> bool {
-        matches!(self, Role::HomeworkPlanner | Role::TreePlanner | Role::TreeExecutor | Role::TreeAggregator)
+        matches!(
+            self,
+            Role::HomeworkPlanner
+                | Role::HomeworkExecutor
+                | Role::TreePlanner
+                | Role::TreeExecutor
+                | Role::TreeAggregator
+        )
     }
 
     pub fn profile(self) -> Profile {

@@ -60,6 +60,10 @@ impl Serialize for Usd {
 
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        f64::deserialize(deserializer).map(Usd::from_dollars)
+        let dollars = f64::deserialize(deserializer)?;
+        if !(0.0..=1e12).contains(&dollars) {
+            return Err(serde::de::Error::custom(format!("{dollars} is not an amount of dollars: 0 or more is valid")));
+        }
+        Ok(Usd::from_dollars(dollars))
     }
 }

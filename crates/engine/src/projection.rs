@@ -72,7 +72,8 @@ pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
         project_ids: shared.brief.project_ids.clone(),
         status: shared.status(),
         activity,
-        stop_reason: shared.stop_reason,
+        // What a paused run waited for before is not why it rests now.
+        stop_reason: shared.stop_reason.filter(|_| shared.status() != Status::Paused),
         stop_detail: shared.stop_detail.clone(),
         iteration: face.iteration,
         budgets: value(&shared.budgets),

@@ -1,87 +1,62 @@
-//! How a request is put together. Instructions are prose in the system message; everything else is data: one
-//! JSON value per line under a `## name` line, so no text a model or a tool wrote can pass for a heading.
+//! How a request is put together: the role's instructions as prose in the system message, everything else as data in the
+//! user message (`sections`), and the whole of it within what prompts may take and what the model can hold.
 
-use crate::calls::{Call, CallResult, Rejected};
+use crate::calls::Rejected;
 use crate::effect::{ModelCall, ToolSpec};
-use crate::model::Role;
+use crate::model::{ModelSpec, Role};
 use crate::prompts;
-use crate::request::{Message, Part, Request, Speaker};
-use crate::run::{Shared, Steering};
-use serde::Serialize;
+use crate::request::{Part, Request, Speaker};
+use crate::run::{Closed, Shared, Steering};
+pub use crate::sections::{Quote, Sections};
 use serde_json::{Value, json};
 
 /// Prompts stay below 24,000 tokens, three bytes each, unless one result alone needs more.
-pub const PROMPT_BYTES: usize = 72_000;
-/// One result in full, up to here.
-pub const RESULT_BYTES: u32 = 24_000;
-pub const LEAST_RESULT_BYTES: u32 = 1_500;
-/// The longest answer any role is given room for.
-pub const MAX_ANSWER_TOKENS: u32 = 8_192;
+const PROMPT_BYTES: usize = 72_000;
+/// A prompt of this size and this answer fit the wrap-up reserve.
+const WRAP_UP_BYTES: usize = 34_000;
+const WRAP_UP_ANSWER: u32 = 4_000;
+/// Below this the rules of a role and an answer leave no room for the work itself.
+pub const LEAST_WINDOW: u32 = 6_000;
+const BYTES_PER_TOKEN: usize = 3;
+/// What is shown again of an answer that could not be used, and of what was wrong with it.
+const REJECTED_BYTES: u32 = 12_000;
+const ERRORS_BYTES: usize = 3_000;
 const SHOWN_QUESTIONS: usize = 20;
+const SHOWN_MESSAGES: usize = 20;
 
-/// The user message, section by section.
-#[derive(Default)]
-pub struct Sections(pub Vec<Part>);
+/// How large a call may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    Ordinary,
+    /// As much as the model can hold beside its answer: for whoever sums up what others wrote.
+    Reading,
+    /// Ordinary, with an answer of at most so many tokens.
+    Brief(u32),
+    /// Within the wrap-up reserve.
+    WrapUp,
+}
 
-impl Sections {
-    pub fn text(&mut self, text: impl Into<String>) {
-        self.0.push(Part::Text(text.into()));
-    }
-
-    pub fn add(&mut self, name: &str, value: impl Serialize) {
-        let json = serde_json::to_string(&value).unwrap_or_else(|_| "null".into());
-        self.text(format!("## {name}\n{json}\n\n"));
-    }
-
-    pub fn add_some<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        if !list.is_empty() {
-            self.add(name, list);
+impl Size {
+    /// The most tokens an answer may have: what the model can write, as far as its window has room beside a prompt.
+    pub fn answer_tokens(self, model: &ModelSpec) -> u32 {
+        let window = model.context_window;
+        let beside_prompt = window.saturating_sub((PROMPT_BYTES / BYTES_PER_TOKEN) as u32).max(window / 4);
+        let able = model.max_output.min(beside_prompt).max(1);
+        match self {
+            Size::Ordinary | Size::Reading => able,
+            Size::Brief(most) => able.min(most),
+            Size::WrapUp => able.min(WRAP_UP_ANSWER),
         }
     }
 
-    /// One line per text: each is stored once, however often it is shown.
-    pub fn lines<'a>(&mut self, name: &str, texts: impl IntoIterator<Item = &'a String>) {
-        self.records(name, texts.into_iter().map(|text| Value::from(text.as_str())));
-    }
-
-    /// One JSON value per line.
-    pub fn records(&mut self, name: &str, values: impl IntoIterator<Item = Value>) {
-        let mut values = values.into_iter().peekable();
-        if values.peek().is_none() {
-            return;
+    /// The bytes all messages together should take, and the bytes they may take for one result's sake.
+    fn prompt_bytes(self, model: &ModelSpec) -> (usize, usize) {
+        let window = (model.context_window.saturating_sub(self.answer_tokens(model))) as usize * BYTES_PER_TOKEN;
+        match self {
+            Size::Ordinary | Size::Brief(_) => (PROMPT_BYTES.min(window), window),
+            Size::Reading => (window, window),
+            Size::WrapUp => (WRAP_UP_BYTES.min(window), WRAP_UP_BYTES.min(window)),
         }
-        self.text(format!("## {name}\n"));
-        for value in values {
-            self.text(format!("{value}\n"));
-        }
-        self.text("\n");
-    }
-
-    /// Results are stored texts; only their frame is new.
-    pub fn results<'a>(&mut self, calls: impl Iterator<Item = (&'a Call, &'a CallResult)>, limit: u32) {
-        let mut calls = calls.peekable();
-        if calls.peek().is_none() {
-            return;
-        }
-        self.text("## tool_results\n");
-        for (call, result) in calls {
-            let field = if result.ok { "result" } else { "error" };
-            let frame = json!({ "call_id": call.id, "tool": call.tool, "arguments": call.arguments, "ok": result.ok, "event": format!("event:{}", result.seq) });
-            self.framed(&frame, field, Part::Stored { blob: result.content, limit });
-        }
-        self.text("\n");
-    }
-
-    /// One line: an object whose last field is a text that is already JSON.
-    pub fn framed(&mut self, frame: &Value, field: &str, content: Part) {
-        let frame = frame.to_string();
-        self.text(format!("{},\"{field}\":", &frame[..frame.len() - 1]));
-        self.0.push(content);
-        self.text("}\n");
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.0.iter().map(Part::bytes).sum()
     }
 }
 
@@ -91,30 +66,33 @@ pub fn model_call(
     role: Role,
     sections: Sections,
     rejected: Option<&Rejected>,
-    most_tokens: u32,
+    size: Size,
 ) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
+    let system = prompts::system(role);
+    let correction = rejected.map(correction).unwrap_or_default();
+    let beside = system.len() + correction.bytes();
+    let (room, most) = size.prompt_bytes(&model);
     let mut request = Request::default();
-    request.say(Speaker::System, vec![Part::Text(prompts::system(role).to_owned())]);
-    request.say(Speaker::User, sections.0);
-    if let Some(rejected) = rejected {
-        request.say(Speaker::Assistant, vec![Part::Stored { blob: rejected.response, limit: RESULT_BYTES }]);
-        let errors = json!(rejected.errors);
-        request.messages.push(Message {
-            speaker: Speaker::User,
-            parts: vec![Part::Text(format!("That answer cannot be used. Answer again with one JSON object of the same schema.\n\n## errors\n{errors}\n"))],
-        });
-    }
-    let room = (model.context_window as usize).saturating_sub(request.bytes() / 3);
-    let max_tokens = most_tokens.min(model.max_output).min(u32::try_from(room.max(256)).unwrap_or(u32::MAX));
-    ModelCall { role, model, request, max_tokens }
+    request.say(Speaker::System, vec![Part::Text(system.to_owned())]);
+    request.say(Speaker::User, sections.fitted(room.saturating_sub(beside), most.saturating_sub(beside)));
+    request.messages.extend(correction.messages);
+    ModelCall { role, max_tokens: size.answer_tokens(&model), model, request }
 }
 
-/// How much of each of `count` results fits beside what is said already.
-pub fn share_of_prompt(sections: &Sections, role: Role, count: usize) -> u32 {
-    let room = PROMPT_BYTES.saturating_sub(sections.bytes() + prompts::system(role).len());
-    let each = u32::try_from(room / count.max(1)).unwrap_or(u32::MAX);
-    if count <= 1 { RESULT_BYTES } else { each.clamp(LEAST_RESULT_BYTES, RESULT_BYTES) }
+/// The answer that cannot be used, and why.
+fn correction(rejected: &Rejected) -> Request {
+    let mut said = Request::default();
+    // Some servers refuse a message without words.
+    if rejected.response.bytes > 0 {
+        said.say(Speaker::Assistant, vec![Part::Stored { blob: rejected.response, limit: REJECTED_BYTES }]);
+    }
+    let errors = crate::shorten::to_fit(&json!(rejected.errors), ERRORS_BYTES);
+    let asked = format!(
+        "That answer cannot be used. Answer again with one JSON object of the same schema.\n\n## errors\n{errors}\n"
+    );
+    said.say(Speaker::User, vec![Part::Text(asked)]);
+    said
 }
 
 pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<Value> {
@@ -125,14 +103,30 @@ pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<Value> {
 
 /// Everything people were asked, newest twenty, with what they answered.
 pub fn questions(shared: &Shared) -> Vec<Value> {
-    let newest = shared.questions.iter().rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
+    let asked = shared.questions.iter().filter(|question| question.closed != Some(Closed::Withdrawn));
+    let newest = asked.rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
     newest
         .into_iter()
         .rev()
-        .map(|question| json!({ "question_id": question.id, "text": question.text, "answer": question.answer }))
+        .map(|question| {
+            let mut line = json!({ "question_id": question.id, "text": question.text, "answer": question.answer });
+            if let Some(closed) = question.closed {
+                line["closed"] = json!(closed);
+            }
+            line
+        })
         .collect()
 }
 
-pub fn messages<'a>(messages: impl Iterator<Item = &'a Steering>) -> Vec<Value> {
-    messages.map(|message| json!({ "text": message.text, "unread": !message.delivered })).collect()
+/// The newest twenty of what people said to this call.
+pub fn newest_messages<'a>(heard: impl Iterator<Item = &'a Steering>) -> Vec<&'a Steering> {
+    let mut heard: Vec<&Steering> = heard.collect();
+    heard.drain(..heard.len().saturating_sub(SHOWN_MESSAGES));
+    heard
+}
+
+/// What people said, newest twenty, with what this reader has not seen marked.
+pub fn messages<'a>(heard: impl Iterator<Item = &'a Steering>, unread: impl Fn(&Steering) -> bool) -> Vec<Value> {
+    let shown = newest_messages(heard).into_iter();
+    shown.map(|message| json!({ "text": message.text, "unread": unread(message) })).collect()
 }

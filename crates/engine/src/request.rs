@@ -26,14 +26,23 @@ impl Part {
     pub fn bytes(&self) -> usize {
         match self {
             Part::Text(text) => text.len(),
-            // Quoting what is left of a cut text makes it longer.
-            Part::Stored { blob, limit } if blob.bytes > *limit => (*limit + *limit / 4) as usize + CUT_FRAME_BYTES,
+            Part::Stored { blob, limit } if blob.bytes > *limit => quoted(*limit as usize) + CUT_FRAME_BYTES,
             Part::Stored { blob, .. } => blob.bytes as usize,
         }
+    }
+
+    /// The limit under which a cut text takes no more than so many bytes.
+    pub fn limit_for(bytes: usize) -> usize {
+        bytes.saturating_sub(CUT_FRAME_BYTES) / 5 * 4
     }
 }
 
 const CUT_FRAME_BYTES: usize = 80;
+
+/// Quoting what is left of a cut text makes it longer; never by more than this.
+fn quoted(limit: usize) -> usize {
+    limit + limit / 4
+}
 
 /// The text, or, where it is longer than `limit` bytes, a JSON object on one line with its beginning and
 /// what is missing: a cut value still reads as data.
@@ -45,7 +54,7 @@ pub fn cut(text: String, limit: usize) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    serde_json::json!({ "cut": format!("{end} of {} bytes shown", text.len()), "beginning": &text[..end] }).to_string()
+    crate::shorten::beginning(&text, &text[..end], quoted(limit)).to_string()
 }
 
 #[derive(Clone, Debug, PartialEq)]

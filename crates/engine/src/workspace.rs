@@ -212,6 +212,17 @@ pub struct Artifacts {
     pub created_edges: Vec<Named>,
 }
 
+impl Mutation {
+    /// The whole text this change gives to that document.
+    pub fn text_of(&self, document: DocumentId) -> Option<&str> {
+        match self {
+            Mutation::CreateDocument { id, content, .. } if *id == document => Some(content),
+            Mutation::UpdateDocument { id, content, .. } if *id == document => content.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 impl Artifacts {
     pub fn is_empty(&self) -> bool {
         self == &Artifacts::default()

@@ -240,7 +240,7 @@ fn h4_each_budget_stops_with_its_own_reason_and_continue_goes_on() {
         assert!(play.run.shared.budgets.max_tokens.is_none_or(|limit| spent.spent.tokens <= limit));
         let raised = engine::budget::BudgetPatch {
             max_iterations: Some(40),
-            max_tokens: Some(200_000),
+            max_tokens: Some(Some(200_000)),
             max_cost_usd: Some(engine::money::Usd(9_000_000)),
             max_wall_ms: Some(60_000),
             ..Default::default()

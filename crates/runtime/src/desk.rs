@@ -4,7 +4,7 @@
 
 use crate::live::Live;
 use crate::load::{is_stored, load};
-use crate::ports::{Append, AppendError, Clock, Store, StoreError};
+use crate::ports::{Append, AppendError, Claimed, Clock, Store, StoreError};
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::event::Event;
@@ -60,6 +60,8 @@ pub(crate) struct Office {
 
 /// Appends of one command that may meet a moving log before we give up.
 const TRIES: usize = 50;
+/// For how long a command may keep drivers away from a run that nobody drove.
+const ABSENCE: Duration = Duration::from_secs(5);
 /// How often a waiting client looks for a run that another process drives.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -103,7 +105,11 @@ impl Desk {
         match self.append(run).await {
             Ok(row) => Ok(row),
             Err(AppendError::Store(error)) => Err(error.into()),
-            Err(error) => Err(StoreError::Unusable(error.to_string()).into()),
+            // Whose run that is and how far it got is nobody else's business.
+            Err(_) => {
+                let message = format!("the id {id} cannot be used for a run; leave it out and one is chosen");
+                Err(CommandError::Refused(Refusal { slug: "id_taken", message }))
+            }
         }
     }
 
@@ -123,9 +129,34 @@ impl Desk {
     }
 
     async fn record(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
+        // These settle how long it has worked, so it matters whether anybody was at work until now.
+        if !matches!(command, Command::Pause | Command::Cancel) {
+            return self.record_as(id, command, actor, None).await;
+        }
+        let store = &self.office.store;
+        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id)).await?.pop();
+        let recorded = self.record_as(id, command, actor, absence.as_ref()).await;
+        if let Some(claimed) = absence {
+            // What was recorded stays recorded; a lease that is not given back lapses.
+            let _ = store.release(&[claimed.lease]).await;
+        }
+        recorded
+    }
+
+    /// `absence`: nobody drives the run, and this is when somebody last did.
+    async fn record_as(
+        &self,
+        id: RunId,
+        command: Command,
+        actor: Actor,
+        absence: Option<&Claimed>,
+    ) -> Result<RunRow, CommandError> {
         for _ in 0..TRIES {
             let mut run = load(self.office.store.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
             let now = self.office.clock.now().max(run.shared.updated_at);
+            if let Some(claimed) = absence {
+                run.find_abandoned(claimed.last_seen, now);
+            }
             run.command(command.clone(), actor, now).map_err(CommandError::Refused)?;
             if !run.has_draft() {
                 return Ok(projection::run_row(&run));

@@ -151,12 +151,12 @@ pub struct Follow {
 #[derive(Clone, Debug, Default, Args)]
 pub struct Limits {
     /// Dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<Usd>,
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
     /// Minutes of running time
-    #[arg(long, value_name = "N", value_parser = minutes)]
+    #[arg(long, value_name = "N", value_parser = minutes, allow_negative_numbers = true)]
     pub max_minutes: Option<i64>,
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
@@ -172,7 +172,7 @@ impl Limits {
     pub fn patch(&self) -> BudgetPatch {
         BudgetPatch {
             max_cost_usd: self.max_cost,
-            max_tokens: self.max_tokens,
+            max_tokens: self.max_tokens.map(Some),
             max_wall_ms: self.max_minutes,
             max_iterations: self.max_iterations,
             max_depth: self.max_depth,
@@ -413,6 +413,8 @@ pub struct PruneArgs {
 
 fn age(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "an age such as 90d, 12h or 30m".to_owned();
+    // Longer than anything has been running.
+    const LONGEST_DAYS: u64 = 36_500;
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let count: u64 = text[..split].parse().map_err(|_| wrong())?;
     let seconds = match &text[split..] {
@@ -422,7 +424,8 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
         "s" => 1,
         _ => return Err(wrong()),
     };
-    count.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
+    let age = count.checked_mul(seconds).filter(|seconds| *seconds <= LONGEST_DAYS * 86_400);
+    age.map(std::time::Duration::from_secs).ok_or_else(|| format!("an age of at most {LONGEST_DAYS}d"))
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A provider that does not say within this what it has is shown with models people are likely to mean.
-const LISTING: Duration = Duration::from_secs(3);
+pub const LISTING: Duration = Duration::from_secs(3);
 
 pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
@@ -38,7 +38,7 @@ impl Catalogue {
     }
 
     fn gateway(&self) -> Result<&Arc<Gateway>, String> {
-        self.gateway.as_ref().map_err(|why| format!("{why}\nNo run was made."))
+        self.gateway.as_ref().map_err(String::clone)
     }
 
     pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
@@ -71,13 +71,13 @@ impl Catalogue {
             Some(Err(provider)) => (provider.to_owned(), None),
             None => (only_provider(gateway)?, None),
         };
-        let unmade = |error: ConfigError| format!("{error}\nNo run was made.");
+        let said = |error: ConfigError| error.to_string();
         set_up(gateway, &provider)?;
         let model = match model {
             Some(model) => model,
-            None => gateway.only_model(&provider).await.map_err(unmade)?,
+            None => gateway.only_model(&provider).await.map_err(said)?,
         };
-        gateway.spec(&provider, &model).map_err(unmade)
+        gateway.spec(&provider, &model).map_err(said)
     }
 
     /// The models that can be named at once: those chosen, and those each provider says it has.
@@ -146,7 +146,7 @@ fn set_up(gateway: &Gateway, provider: &str) -> Result<(), String> {
     let known = gateway.providers().any(|(name, _)| name == provider);
     match VENDORS.iter().find(|(name, ..)| *name == provider).filter(|_| !known) {
         Some((_, key, url)) => Err(format!(
-            "provider {provider} has no key: {key} is not set. No run was made.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works."
+            "provider {provider} has no key: {key} is not set.\nexport {key}=…, or {url}=… for a server that needs none; without either, --model rehearsal/default works."
         )),
         None => Ok(()),
     }
@@ -158,11 +158,20 @@ fn only_provider(gateway: &Gateway) -> Result<String, String> {
     match set_up.as_slice() {
         [] => Ok(REHEARSAL.into()),
         [only] => Ok((*only).to_owned()),
-        several => Err(format!(
-            "no model is chosen and several providers are set up ({}); pass --model provider/model or set PLEACH_MODEL\nNo run was made.",
-            several.join(", ")
+        _ => Err(format!(
+            "no model is chosen and several providers are set up; name one in the run or set PLEACH_MODEL, e.g. {}",
+            some_of_each(gateway).join(", ")
         )),
     }
+}
+
+/// Three models that could be meant, of every provider that is set up.
+fn some_of_each(gateway: &Gateway) -> Vec<String> {
+    let of = |nth: usize| {
+        let set_up = gateway.providers().filter(|(name, _)| *name != REHEARSAL);
+        set_up.map(move |(name, kind)| format!("{name}/{}", examples(kind)[nth])).collect::<Vec<_>>()
+    };
+    (0..3).flat_map(of).take(3).collect()
 }
 
 fn warnings(models: &Models) -> Vec<String> {

@@ -342,6 +342,7 @@ export interface Question {
   answer: string | null;
   answered_at: string | null;
   asked_at: string;
+  closed?: 'default' | 'unanswered' | 'withdrawn';
   deadline_at: string | null;
   default: string | null;
   id: string;

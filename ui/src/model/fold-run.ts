@@ -21,9 +21,9 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.question_asked':
       return asked(state, event);
     case 'run.answered':
-      return answered(state, payload.questionId, payload.text, event);
+      return answered(state, payload.questionId, { answer: payload.text }, event);
     case 'run.question_expired':
-      return answered(state, payload.questionId, payload.default, event);
+      return answered(state, payload.questionId, expired(payload), event);
     case 'run.waiting_on_user':
       state.say('status', 'waiting_on_user');
       state.say('stopReason', 'user_input');
@@ -119,9 +119,15 @@ function asked(state: State, event: StoredEvent): void {
   if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
 }
 
-function answered(state: State, id: string, text: string | undefined, event: StoredEvent): void {
-  const answer = text ?? '(no answer came in time)';
-  const close = (question: Question) => ({ ...question, answer, answered_at: event.timestamp });
+/** How it was closed where nobody answered, and what stands for the answer. */
+function expired(payload: StoredEvent['payload']): Pick<Question, 'answer' | 'closed'> {
+  if (payload.withdrawn) return { answer: '(withdrawn: the node that asked has ended)', closed: 'withdrawn' };
+  if (payload.default) return { answer: payload.default, closed: 'default' };
+  return { answer: '(no answer came in time)', closed: 'unanswered' };
+}
+
+function answered(state: State, id: string, how: Pick<Question, 'answer' | 'closed'>, event: StoredEvent): void {
+  const close = (question: Question) => ({ ...question, ...how, answered_at: event.timestamp });
   state.say(
     'questions',
     state.word('questions').map((question) => (question.id === id ? close(question) : question)),

@@ -52,8 +52,31 @@ pub struct ProviderConfig {
     /// `false` for servers whose streaming cannot be trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
+    #[serde(default, skip_serializing_if = "ProviderTimeouts::is_usual")]
+    pub timeouts: ProviderTimeouts,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, ModelTerms>,
+}
+
+/// How long a server may take, where it is slower or faster than most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderTimeouts {
+    /// Until the first sign of a streamed answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u64>,
+    /// Between two signs of life within it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u64>,
+    /// For the whole answer; the only limit of one that comes in one piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_seconds: Option<u64>,
+}
+
+impl ProviderTimeouts {
+    fn is_usual(&self) -> bool {
+        *self == ProviderTimeouts::default()
+    }
 }
 
 /// What the price table does not know, or knows wrongly.
@@ -128,6 +151,7 @@ pub struct Resolved {
     pub key: Option<String>,
     pub schema_mode: Option<SchemaMode>,
     pub stream: bool,
+    pub timeouts: ProviderTimeouts,
     pub models: BTreeMap<String, ModelTerms>,
 }
 
@@ -182,6 +206,7 @@ fn resolve_one(
         key,
         schema_mode: config.schema_mode,
         stream: config.stream.unwrap_or(true),
+        timeouts: config.timeouts,
         models: config.models,
     })
 }

@@ -1,5 +1,5 @@
-//! An answer while it arrives. Only one that reached its end, without an error, and that says something
-//! becomes a reply; everything else is interrupted (invariant 41).
+//! An answer while it arrives. Only one that reached its end, without an error, and that says something or was
+//! counted as output becomes a reply; everything else is interrupted (invariant 41).
 
 use super::usage::Reported;
 
@@ -79,6 +79,11 @@ impl Draft {
         self.text.len()
             + self.thought_bytes
             + self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+    }
+
+    /// The model came to an end and its output was counted, whether or not any of it is an answer.
+    pub fn was_written(&self) -> bool {
+        self.stop.is_some() && (self.truncated() || self.usage.output.is_some_and(|tokens| tokens > 0))
     }
 
     pub fn truncated(&self) -> bool {

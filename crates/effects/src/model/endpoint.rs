@@ -21,6 +21,7 @@ pub(super) struct Endpoint {
     /// How a model is asked before anything was learned about it.
     pub habits: Habits,
     pub models: BTreeMap<String, ModelTerms>,
+    pub timeouts: Timeouts,
 }
 
 /// Shorter than what common servers allow, so that we rarely send into a connection they are closing.
@@ -28,7 +29,7 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 
 impl Endpoint {
     /// `None` for a provider that has no server.
-    pub fn new(provider: &Resolved, timeouts: &Timeouts) -> Result<Option<Endpoint>, ConfigError> {
+    pub fn new(provider: &Resolved, timeouts: Timeouts) -> Result<Option<Endpoint>, ConfigError> {
         let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else {
             return Ok(None);
         };
@@ -42,7 +43,7 @@ impl Endpoint {
             Ok(value)
         });
         let client =
-            client(&base, timeouts).map_err(|error| wrong(format!("no HTTP client for {base_url}: {error}")))?;
+            client(&base, &timeouts).map_err(|error| wrong(format!("no HTTP client for {base_url}: {error}")))?;
         Ok(Some(Endpoint {
             name: provider.name.clone(),
             address: address(&base),
@@ -52,6 +53,7 @@ impl Endpoint {
             wire,
             habits: Habits::new(provider.schema_mode, provider.stream),
             models: provider.models.clone(),
+            timeouts,
         }))
     }
 

@@ -79,7 +79,7 @@ impl Reading<'_, '_> {
         self.judge()
     }
 
-    /// Only what belongs to the answer keeps the stream alive: a server that sends nothing but pings has stalled.
+    /// A server that still says something, be it only that it is there, is waited for: the total is the limit then.
     async fn stream(&mut self, response: &mut Response, patience: Duration, idle: Duration) -> Result<(), Trouble> {
         let mut parser = sse::Parser::default();
         let (mut limit, mut raw) = (patience, 0);
@@ -91,8 +91,9 @@ impl Reading<'_, '_> {
             let mut events = Vec::new();
             parser.push(&chunk, |event| events.push(event));
             if self.take(&events)? {
-                (limit, until) = (idle, Instant::now() + idle);
+                limit = idle;
             }
+            until = Instant::now() + limit;
             if raw > MOST_RAW || self.draft.bytes() > MOST_TEXT {
                 return Err(Trouble::Broke(format!(
                     "the answer did not end within {} MiB and was cut off",
@@ -115,8 +116,8 @@ impl Reading<'_, '_> {
                 .wire
                 .event(event, &mut self.draft)
                 .map_err(|error| Trouble::Broke(format!("an event of the stream is not JSON: {error}")))?;
-            if let Some(error) = &self.draft.error {
-                return Err(Trouble::Broke(format!("it reported an error in the middle of the answer: {error}")));
+            if let Some(error) = self.draft.error.take() {
+                return Err(Trouble::reported("it reported an error in the middle of the answer", error));
             }
             if self.draft.ended {
                 break;
@@ -145,12 +146,13 @@ impl Reading<'_, '_> {
     fn judge(self) -> Result<Draft, Trouble> {
         let Reading { draft, wire, role, .. } = self;
         if let Some(error) = draft.error {
-            return Err(Trouble::Broke(format!("it answered with an error: {error}")));
+            return Err(Trouble::reported("it answered with an error", error));
         }
         if !wire.finished(&draft) {
             return Err(Trouble::Broke("the answer ended without its terminator".into()));
         }
-        if draft.answer(role).trim().is_empty() {
+        // An answer that was all thinking, or none, is paid for like any other: the run judges it, and asks once more.
+        if draft.answer(role).trim().is_empty() && !draft.was_written() {
             let stop = draft.stop.as_deref().unwrap_or("none given");
             return Err(Trouble::Broke(format!("the answer is empty (reason to stop: {stop})")));
         }

@@ -18,7 +18,9 @@ mod trouble;
 mod usage;
 mod wire;
 
-pub use config::{ConfigError, Kind, ModelTerms, ProviderConfig, Providers, REHEARSAL, Resolved, SchemaMode};
+pub use config::{
+    ConfigError, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, REHEARSAL, Resolved, SchemaMode,
+};
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;
 
@@ -41,7 +43,7 @@ use wire::Ask;
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     pub connect: Duration,
-    /// Until the first piece of the answer.
+    /// Until the first piece of a streamed answer; an answer in one piece has the total.
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
@@ -51,7 +53,21 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Timeouts {
         let seconds = Duration::from_secs;
-        Timeouts { connect: seconds(10), first_byte: seconds(120), idle: seconds(60), total: seconds(600) }
+        Timeouts { connect: seconds(10), first_byte: seconds(600), idle: seconds(120), total: seconds(1_800) }
+    }
+}
+
+impl Timeouts {
+    /// With what a provider's configuration says.
+    fn of(self, provider: &Resolved) -> Timeouts {
+        let own = |seconds: Option<u64>, usual| seconds.map_or(usual, Duration::from_secs);
+        let total = own(provider.timeouts.total_seconds, self.total);
+        Timeouts {
+            connect: self.connect,
+            first_byte: own(provider.timeouts.first_byte_seconds, self.first_byte).min(total),
+            idle: own(provider.timeouts.idle_seconds, self.idle),
+            total,
+        }
     }
 }
 
@@ -59,7 +75,6 @@ impl Default for Timeouts {
 pub struct Gateway {
     providers: BTreeMap<String, Provider>,
     rehearsal: RehearsalModels,
-    timeouts: Timeouts,
     memory: habits::Memory,
     secrets: Secrets,
 }
@@ -81,12 +96,12 @@ impl Gateway {
         let secrets = Secrets::new(resolved.iter().filter_map(|provider| provider.key.clone()));
         let mut providers = BTreeMap::new();
         for one in resolved {
-            let server = Endpoint::new(&one, &timeouts)?;
+            let server = Endpoint::new(&one, timeouts.of(&one))?;
             let provider =
                 server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, Box::new(endpoint)));
             providers.insert(one.name, provider);
         }
-        Ok(Gateway { providers, rehearsal, timeouts, memory: habits::Memory::default(), secrets })
+        Ok(Gateway { providers, rehearsal, memory: habits::Memory::default(), secrets })
     }
 
     /// The names of the providers that can be asked, with their kinds.
@@ -117,14 +132,30 @@ impl Gateway {
 
     /// The model to use when nobody chose one: the only one there is, or an error that names three.
     pub async fn only_model(&self, provider: &str) -> Result<String, ConfigError> {
-        let kind = self.providers().find(|(name, _)| *name == provider).map(|(_, kind)| kind);
-        let listed = self.list_models(provider).await.unwrap_or_default();
+        let Some((_, kind)) = self.providers().find(|(name, _)| *name == provider) else {
+            let known: Vec<String> =
+                self.providers().map(|(name, kind)| format!("{name}/{}", examples(kind)[0])).collect();
+            return Err(ConfigError(format!(
+                "{provider:?} names no provider that is set up; a model is provider/model, e.g. {}",
+                known.join(", ")
+            )));
+        };
+        let listed = match self.list_models(provider).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                return Err(ConfigError(format!(
+                    "provider {provider:?} does not say which models it has: {}; name one, e.g. {provider}/{}",
+                    error.message,
+                    examples(kind)[0]
+                )));
+            }
+        };
         if let [only] = &listed[..] {
             return Ok(only.clone());
         }
         let mut named: Vec<String> = listed.into_iter().take(3).collect();
         if named.is_empty() {
-            named = kind.map(examples).into_iter().flatten().map(str::to_owned).collect();
+            named = examples(kind).map(str::to_owned).to_vec();
         }
         let choices: Vec<String> = named.iter().map(|model| format!("{provider}/{model}")).collect();
         Err(ConfigError(format!(
@@ -212,7 +243,8 @@ impl Gateway {
             .json(&body);
         let mut watcher = Watcher::new(&self.secrets, on_delta);
         let arrived =
-            exchange::exchange(request, endpoint.wire, ask.role, habits.stream, &self.timeouts, &mut watcher).await?;
+            exchange::exchange(request, endpoint.wire, ask.role, habits.stream, &endpoint.timeouts, &mut watcher)
+                .await?;
         watcher.finish();
         let draft = arrived.draft;
         Ok(ModelReply {

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 const UNKNOWN_CONTEXT: u32 = 128_000;
-const UNKNOWN_OUTPUT: u32 = 8_192;
+/// What an answer may take unless the configuration says otherwise. A model may be able to write more, but the room for
+/// an answer is reserved, and paid from the budget, before each call.
+const USUAL_OUTPUT: u32 = 8_192;
 
 #[derive(Deserialize)]
 struct Table {
@@ -62,7 +64,9 @@ pub(super) fn spec(provider: &str, model: &str, billing: Billing, terms: Option<
         provider: provider.to_owned(),
         model: model.to_owned(),
         context_window: own.context_window.or(entry.map(|entry| entry.context)).unwrap_or(UNKNOWN_CONTEXT),
-        max_output: own.max_output.or(entry.map(|entry| entry.max_output)).unwrap_or(UNKNOWN_OUTPUT),
+        max_output: own
+            .max_output
+            .unwrap_or_else(|| entry.map_or(USUAL_OUTPUT, |entry| entry.max_output.min(USUAL_OUTPUT))),
         price: overridden(listed, &own),
     }
 }

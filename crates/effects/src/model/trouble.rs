@@ -19,6 +19,15 @@ pub(super) enum Trouble {
 const MOST_SAID: usize = 300;
 
 impl Trouble {
+    /// An error the server put into an answer that began well. One about money is as final as a refusal.
+    pub fn reported(how: &str, error: String) -> Trouble {
+        if is_about_money(&error) {
+            Trouble::Refused { status: 402, body: error, retry_after_ms: None }
+        } else {
+            Trouble::Broke(format!("{how}: {error}"))
+        }
+    }
+
     /// `who` names the provider and its address.
     pub fn report(self, who: &str, model: &str, secrets: &Secrets) -> CallError {
         let (failure, words, retry_after_ms, maybe_paid) = match self {
@@ -37,9 +46,9 @@ impl Trouble {
     }
 }
 
-fn classify(status: u16, body: &str) -> CallFailure {
+fn is_about_money(body: &str) -> bool {
     let said = body.to_lowercase();
-    let money = [
+    [
         "insufficient_quota",
         "insufficient quota",
         "quota exhausted",
@@ -51,10 +60,15 @@ fn classify(status: u16, body: &str) -> CallFailure {
         "insufficient_balance",
         "insufficient credits",
         "insufficient_credits",
-    ];
+    ]
+    .iter()
+    .any(|word| said.contains(word))
+}
+
+fn classify(status: u16, body: &str) -> CallFailure {
     match status {
         402 => CallFailure::Quota,
-        400..500 if money.iter().any(|word| said.contains(word)) => CallFailure::Quota,
+        400..500 if is_about_money(body) => CallFailure::Quota,
         401 | 403 => CallFailure::Auth,
         429 => CallFailure::RateLimited,
         408 | 409 | 425 | 500.. => CallFailure::Unreachable,

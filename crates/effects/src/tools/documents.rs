@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 /// What a document is when nobody said.
 const DEFAULT_TYPE: &str = "document.note";
 
+/// Types only the platform makes documents of.
+const RESERVED_TYPES: [&str; 2] = ["document.homework.", "document.tree_agent."];
+
 const ID: Field = required("document_id", Kind::Id, "The document.");
 const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
 
@@ -113,6 +116,12 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let link = reach.link_under(arguments, id.0, project_id, DOCUMENT_HAS_DOCUMENT).await?;
     let title = arguments.line("title").unwrap_or_default();
     let type_key = arguments.text("type_key").unwrap_or(DEFAULT_TYPE).to_owned();
+    if let Some(reserved) = RESERVED_TYPES.iter().find(|reserved| type_key.starts_with(*reserved)) {
+        return Err(Refused::Request(format!(
+            "type_key {type_key:?} is the platform's own, like all that begin with {reserved}; leave it out ({DEFAULT_TYPE}) \
+             or choose another, e.g. document.report"
+        )));
+    }
     let content = arguments.required_text("content").to_owned();
     Ok(Done::changed(
         json!({"id": id, "title": title, "type_key": type_key, "project_id": project_id, "version": 1}),
@@ -148,7 +157,8 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
             id: document.id,
             expected_version: Some(document.version),
             title: Some(title),
-            content,
+            // The whole text at the new version, so that whoever keeps the change need not look it up.
+            content: Some(content.unwrap_or(document.content)),
             props,
         }],
     ))

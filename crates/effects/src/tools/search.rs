@@ -43,10 +43,8 @@ async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Re
         SearchFilter { kinds: kinds.to_vec(), project_id: project, limit: limit + 1, ..SearchFilter::default() };
     let (hits, more) = page(reach.library.search(reach.scope, query, filter).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
-    Ok(Done::read(
-        json!({"query": query, "results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}),
-        summary,
-    ))
+    // The query is not repeated: finding nothing by other words is not something new.
+    Ok(Done::read(json!({"results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
 }
 
 fn shown(hit: &Hit) -> Value {

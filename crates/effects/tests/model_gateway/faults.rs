@@ -1,7 +1,7 @@
 //! The faults of real providers, one by one, on both wires.
 
 use crate::harness::{Asked, Setup, WIRES, fails, quick};
-use effects::model::{Kind, Timeouts};
+use effects::model::{Kind, ProviderTimeouts, Timeouts};
 use engine::effect::{CallError, CallFailure};
 use serde_json::json;
 use simulation::scripted::{Reply, Scripted};
@@ -109,8 +109,8 @@ async fn invariant_41_streams_that_break_off_are_interrupted() {
 #[tokio::test]
 async fn invariant_41_an_empty_success_is_interrupted() {
     for kind in WIRES {
-        fault(kind, Reply::text(""), CallFailure::Interrupted).await;
-        fault(kind, Reply::text("  \n").never_stream(), CallFailure::Interrupted).await;
+        fault(kind, Reply::text("").tokens(100, 0, 0), CallFailure::Interrupted).await;
+        fault(kind, Reply::text("  \n").tokens(100, 0, 0).never_stream(), CallFailure::Interrupted).await;
         fault(kind, Reply::status(200, ""), CallFailure::Interrupted).await;
         fault(
             kind,
@@ -150,11 +150,61 @@ async fn silence_is_noticed_before_and_within_the_answer() {
 }
 
 #[tokio::test]
-async fn pings_do_not_keep_a_stalled_stream_alive() {
+async fn e2_pings_are_a_sign_of_life_until_the_total_is_over() {
     for kind in WIRES {
+        // Given a server that pings for longer than it may be silent, then answers
+        let server = Scripted::start().await;
+        server.on("homework_planner", vec![answer().pings(40)]);
+        let patient = Timeouts { total: Duration::from_secs(20), ..impatient() };
+        let asked = Asked::with(kind, &server.url(), Setup { timeouts: patient, ..Setup::default() });
+        // Then it is waited for; one that does nothing but ping is not, once the total is over
+        asked.ask().await.expect("an answer");
         let begun = Instant::now();
-        fault_within(kind, answer().pings(500), impatient(), CallFailure::Interrupted).await;
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        let error = fault_within(kind, answer().pings(500), impatient(), CallFailure::Interrupted).await;
+        assert!(error.message.contains("2.5 s"), "{}", error.message);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn e2_a_providers_own_timeouts_replace_the_usual_ones() {
+    // Given a server that is silent for two seconds, where the usual patience is 0.4 s
+    for (own, answers) in [(Some(15), true), (None, false)] {
+        let server = Scripted::start().await;
+        server.on("homework_planner", vec![answer().delay_ms(2_000)]);
+        let timeouts = ProviderTimeouts { first_byte_seconds: own, total_seconds: own, ..Default::default() };
+        let asked = Asked::with(
+            Kind::Openai,
+            &server.url(),
+            Setup { timeouts: impatient(), own: timeouts, ..Setup::default() },
+        );
+        // Then it answers where its configuration says to wait longer, and only there
+        assert_eq!(asked.ask().await.is_ok(), answers);
+    }
+}
+
+#[tokio::test]
+async fn e2_an_answer_that_was_all_thinking_is_an_answer_with_its_cost() {
+    for kind in WIRES {
+        // Given an answer without words whose output was counted, cut at the limit or not
+        let length = if kind == Kind::Openai { "length" } else { "max_tokens" };
+        for reply in [Reply::text("").tokens(50, 0, 60), Reply::text("").tokens(50, 0, 60).finish(length)] {
+            let server = Scripted::start().await;
+            server.on("homework_planner", vec![reply]);
+            // When it is asked for, then it arrives as it is: the run judges it, and knows what it cost
+            let reply = Asked::at(kind, &server.url()).ask().await.expect("an answer");
+            assert_eq!((reply.text.as_str(), reply.usage.output), ("", 60));
+        }
+    }
+}
+
+#[tokio::test]
+async fn e2_an_error_about_money_inside_an_answer_is_a_matter_of_quota() {
+    let body = r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
+    for kind in WIRES {
+        let reply = Reply::status(200, body).header("content-type", "application/json");
+        let error = fault(kind, reply, CallFailure::Quota).await;
+        assert!(!error.maybe_paid, "{}", error.message);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A gateway in front of one server, and the shortest way to ask it something.
 
-use effects::model::{Gateway, Kind, ModelTerms, ProviderConfig, Providers, SchemaMode, Timeouts};
+use effects::model::{Gateway, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, SchemaMode, Timeouts};
 use effects::rehearsal::RehearsalModels;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::Role;
@@ -17,13 +17,22 @@ pub struct Setup {
     pub schema_mode: Option<SchemaMode>,
     pub stream: Option<bool>,
     pub timeouts: Timeouts,
+    pub own: ProviderTimeouts,
     pub model: &'static str,
     pub terms: Option<ModelTerms>,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { key: Some(KEY), schema_mode: None, stream: None, timeouts: quick(), model: MODEL, terms: None }
+        Setup {
+            key: Some(KEY),
+            schema_mode: None,
+            stream: None,
+            timeouts: quick(),
+            own: ProviderTimeouts::default(),
+            model: MODEL,
+            terms: None,
+        }
     }
 }
 
@@ -51,6 +60,7 @@ impl Asked {
             api_key_env: setup.key.map(|_| "TEST_KEY".to_owned()),
             schema_mode: setup.schema_mode,
             stream: setup.stream,
+            timeouts: setup.own,
             models: setup.terms.map(|terms| (setup.model.to_owned(), terms)).into_iter().collect(),
         };
         let providers = Providers([(kind.name().to_owned(), config)].into());

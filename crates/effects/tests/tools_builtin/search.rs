@@ -36,6 +36,18 @@ async fn h9_the_platforms_documents_are_found_by_type_and_never_by_words() {
 }
 
 #[tokio::test]
+async fn b10_finding_nothing_by_other_words_is_nothing_new() {
+    // Given two searches that find nothing
+    let world = World::bound().await;
+    for tool in ["search", "search_documents"] {
+        let first = world.done(tool, json!({"query": "unicorn"})).await;
+        let second = world.done(tool, json!({"query": "griffin"})).await;
+        // Then their results are equal, so the second is no new reading
+        assert_eq!(engine::json::without_noise(&first), engine::json::without_noise(&second), "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn b10_reading_the_platforms_documents_never_counts_as_news() {
     let world = World::bound().await;
     let own = world.document_in(world.home, 1, "Ours", "text").await;

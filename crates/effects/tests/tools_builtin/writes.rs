@@ -109,6 +109,16 @@ async fn the_platforms_documents_cannot_be_written_by_tools() {
 }
 
 #[tokio::test]
+async fn h9_the_platforms_types_cannot_be_taken_by_tools() {
+    let world = World::bound().await;
+    for type_key in ["document.homework.plan", "document.tree_agent.scratchpad"] {
+        let arguments = json!({"title": "Mine", "content": "x", "type_key": type_key});
+        let error = world.error("create_document", arguments).await;
+        assert!(error.contains(type_key) && error.contains("document.note"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn tasks_and_projects_are_updated_by_compare_and_swap_too() {
     let world = World::bound().await;
     let task = world.done("create_task", json!({"title": "Do", "description": "d"})).await;

@@ -119,6 +119,9 @@ pub struct ToolCallResult {
     pub summary: String,
     /// What went back to the model, whole.
     pub result: BlobRef,
+    /// The characters of the result, where they are fewer than its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chars: Option<u32>,
     /// A read this run had not seen before (B10).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_reading: bool,
@@ -149,6 +152,9 @@ pub struct ExecutorStarted {
     pub title: String,
     pub objective: String,
     pub tools: Vec<String>,
+    /// Named by the task, and not among the run's tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_tools: Vec<String>,
     pub scratchpad_document_id: DocumentId,
 }
 
@@ -184,7 +190,7 @@ pub struct ExecutorFinished {
     pub completed_step_ids: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Absent when the task was over the limit and never ran.
+    /// Absent when the task never ran: it was over the limit, or none of its tools exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<PadEntry>,
 }
@@ -231,7 +237,7 @@ pub struct ScratchpadAppended {
 }
 
 /// What an iteration moved, if it moved anything.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     #[serde(rename = "progress")]
     pub made: bool,

@@ -70,6 +70,10 @@ pub struct Paused {
 pub enum ResumeReason {
     Unpaused,
     Answered,
+    /// The last open question's time was over.
+    Expired,
+    /// Nobody needs the answers any more: what asked was canceled.
+    Withdrawn,
     /// Limits were raised or a person said go on; the no-progress counters start again.
     Continued,
     Retry,
@@ -109,8 +113,12 @@ pub struct Answered {
 #[serde(rename_all = "camelCase")]
 pub struct QuestionExpired {
     pub question_id: QuestionId,
+    /// Taken for the answer, where one was given with the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// Whoever asked has ended: nobody waits for an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 /// running → waiting_on_user: nothing but answers can move the run.
@@ -144,7 +152,7 @@ pub struct BudgetChanged {
     pub budgets: Budgets,
 }
 
-/// Once per limit, at four fifths of it.
+/// Once per limit, at four fifths of what calls may use of it, or when a call has no room in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetWarning {

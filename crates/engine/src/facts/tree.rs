@@ -32,6 +32,7 @@ facts! {
         StepStatusChanged = "tree.step_status",
         NodeDelegated = "tree.node_delegated",
         ExecutorAnswered = "tree.executor_answered",
+        ResultRefused = "tree.result_refused",
         ToolCallRequested = "tree.tool_call_requested",
         ToolCallResult = "tree.tool_call_result",
         ArtifactCreated = "tree.artifact_created",
@@ -183,6 +184,14 @@ pub struct ExecutorAnswered {
     pub result: Option<ResultAnswer>,
 }
 
+/// The result that waited for its round's tool calls cannot stand: another round, with the reasons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultRefused {
+    pub round: u32,
+    pub errors: Vec<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallRequested {
@@ -202,6 +211,9 @@ pub struct ToolCallResult {
     pub summary: String,
     /// What went back to the model, whole.
     pub result: BlobRef,
+    /// The characters of the result, where they are fewer than its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chars: Option<u32>,
     #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
     pub artifacts: Artifacts,
 }
@@ -222,6 +234,9 @@ pub struct ArtifactCreated {
     /// A JSON artifact small enough to travel in the envelope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
+    /// Given in an answer, not made by a tool: the same label again takes its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// The receipt: the named node was shown this artifact.
@@ -299,12 +314,13 @@ pub struct NodeCompleted {
     /// Of the whole subtree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
-    /// A limit cut it short: continuing with a higher one takes it up again.
+    /// A limit cut it short: continuing takes it up again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
 }
 
-/// → failed. What it was given to do may be tried again if `retryable`.
+/// → failed. What it was given to do may be tried again if `retryable`; continuing takes up what was `cut_short`, by a
+/// limit or by the end of the run, where it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeFailed {
@@ -331,7 +347,7 @@ pub struct NodeCanceled {
     pub disposition: Disposition,
 }
 
-/// completed, failed or aggregating → waiting, in a new generation; a retried root → planning.
+/// completed, failed or aggregating → waiting, in a new generation; caused by itself, what it was doing last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReopened {

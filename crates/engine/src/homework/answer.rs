@@ -2,8 +2,10 @@
 //! with the reason, so that one repair can put it right.
 
 pub use crate::answer::{CallAnswer, Check, MAX_TOOL_CALLS, read};
-use crate::answer::{nullable, too_long, too_many};
+use crate::answer::{arguments, nullable, too_long, too_many};
 use crate::homework::plan::{Owner, Step, StepStatus};
+use crate::model::Role;
+use crate::shorten;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,6 +13,11 @@ pub const MAX_EXECUTOR_TASKS: usize = 3;
 pub const MAX_CORRECTED_CALLS: usize = 2;
 pub const MAX_ROUNDS: u32 = 4;
 const MAX_STEPS: usize = 40;
+/// In characters. What is longer is cut, with a note, rather than refused: the work it speaks of is done.
+const LONGEST_TEXT: usize = 4_000;
+const LONGEST_ITEM: usize = 500;
+/// Ids are names, shown everywhere.
+const LONGEST_ID: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -141,7 +148,7 @@ pub struct RepairAnswer {
 pub struct CorrectedCall {
     pub for_call_id: String,
     pub tool: String,
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "arguments")]
     pub arguments: Value,
 }
 
@@ -156,6 +163,10 @@ pub struct ReportAnswer {
 }
 
 impl Check for PlannerAnswer {
+    fn role() -> Option<Role> {
+        Some(Role::HomeworkPlanner)
+    }
+
     fn errors(&self) -> Vec<String> {
         let mut errors = Vec::new();
         let steps = &self.plan.steps;
@@ -165,6 +176,9 @@ impl Check for PlannerAnswer {
         for (index, step) in steps.iter().enumerate() {
             if step.id.trim().is_empty() || step.title.trim().is_empty() {
                 errors.push(format!("plan step {} has no id or no title", index + 1));
+            }
+            if step.id.chars().count() > LONGEST_ID {
+                errors.push(format!("the id of plan step {} is longer than {LONGEST_ID} characters", index + 1));
             }
             if steps[..index].iter().any(|earlier| earlier.id == step.id) {
                 errors.push(format!("plan step id {:?} is used twice", step.id));
@@ -177,11 +191,19 @@ impl Check for PlannerAnswer {
             if task.branch_id.trim().is_empty() || task.title.trim().is_empty() || task.objective.trim().is_empty() {
                 errors.push(format!("executor task {} needs branch_id, title and objective", index + 1));
             }
+            if task.branch_id.chars().count() > LONGEST_ID {
+                errors.push(format!(
+                    "the branch_id of executor task {} is longer than {LONGEST_ID} characters",
+                    index + 1
+                ));
+            }
             if self.executor_tasks[..index].iter().any(|earlier| earlier.branch_id == task.branch_id) {
                 errors.push(format!("branch_id {:?} is given to two executor tasks of one iteration", task.branch_id));
             }
         }
-        errors.extend(too_long("progress_summary", &self.progress_summary));
+        for task in &self.executor_tasks {
+            errors.extend(too_long("the objective of an executor task", &task.objective));
+        }
         errors.extend(too_many("remaining_work", self.remaining_work.len()));
         errors.extend(too_many("completion_evidence", self.completion_evidence.len()));
         errors.extend(too_many("blocking_questions", self.blocking_questions.len()));
@@ -190,8 +212,12 @@ impl Check for PlannerAnswer {
 }
 
 impl Check for ExecutorAnswer {
+    fn role() -> Option<Role> {
+        Some(Role::HomeworkExecutor)
+    }
+
     fn errors(&self) -> Vec<String> {
-        let mut errors: Vec<String> = too_long("thought", &self.thought).into_iter().collect();
+        let mut errors = Vec::new();
         if !self.done && self.tool_calls.is_empty() {
             errors.push("neither tool_calls nor done: call a tool, or set done to true with a summary".into());
         }
@@ -200,12 +226,20 @@ impl Check for ExecutorAnswer {
 }
 
 impl Check for RepairAnswer {
+    fn role() -> Option<Role> {
+        Some(Role::HomeworkRepair)
+    }
+
     fn errors(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
 impl Check for ReportAnswer {
+    fn role() -> Option<Role> {
+        Some(Role::HomeworkReport)
+    }
+
     fn errors(&self) -> Vec<String> {
         too_long("summary", &self.summary).into_iter().collect()
     }
@@ -215,10 +249,41 @@ impl PlanAnswer {
     pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         self.steps.iter().map(|step| Step {
             id: step.id.clone(),
-            title: step.title.clone(),
+            title: shorten::text(&step.title, LONGEST_ITEM),
             status: step.status,
             owner: step.owner,
             iteration_last_touched: 0,
         })
     }
+}
+
+impl PlannerAnswer {
+    /// As it is kept: what the run remembers, shows and writes down is bounded, whatever a model wrote.
+    pub fn bounded(mut self) -> PlannerAnswer {
+        self.progress_summary = shorten::text(&self.progress_summary, LONGEST_TEXT);
+        self.branch_rollup = self.branch_rollup.map(|rollup| shorten::text(&rollup, LONGEST_TEXT));
+        cut_each(&mut self.remaining_work, LONGEST_ITEM);
+        cut_each(&mut self.blocking_questions, LONGEST_TEXT);
+        for claim in &mut self.completion_evidence {
+            claim.claim = shorten::text(&claim.claim, LONGEST_ITEM);
+        }
+        for task in &mut self.executor_tasks {
+            task.title = shorten::text(&task.title, LONGEST_ITEM);
+        }
+        self
+    }
+}
+
+impl ExecutorAnswer {
+    pub fn bounded(mut self) -> ExecutorAnswer {
+        self.thought = shorten::text(&self.thought, LONGEST_TEXT);
+        self.summary = self.summary.map(|summary| shorten::text(&summary, LONGEST_TEXT));
+        self.result_snippet = self.result_snippet.map(|snippet| shorten::text(&snippet, LONGEST_TEXT));
+        self.completed_step_ids.truncate(MAX_STEPS);
+        self
+    }
+}
+
+fn cut_each(texts: &mut [String], most: usize) {
+    texts.iter_mut().for_each(|text| *text = shorten::text(text, most));
 }

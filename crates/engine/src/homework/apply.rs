@@ -1,6 +1,9 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
-use super::state::{Branch, Current, Executor, Finished, Last, Made, Phase, State, Verdict, Workspace};
+use super::place::Place;
+use super::state::{
+    Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Verdict, Workspace, Written,
+};
 use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
 use crate::facts::homework::{
@@ -17,6 +20,9 @@ const KEPT_HISTORY: usize = 40;
 const KEPT_MADE: usize = 50;
 const KEPT_BRANCHES: usize = 30;
 const KEPT_TOTALS: usize = 200;
+const KEPT_TEXTS: usize = 6;
+/// In characters: together the kept texts are about what the report can be shown.
+const KEPT_TEXT: usize = 6_000;
 
 impl State {
     pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
@@ -34,6 +40,12 @@ impl State {
             R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
                 self.repeats = 0;
                 self.barred = None;
+            }
+            R::MessageDelivered(fact) => {
+                let place = Place::of(&fact.effect.clone().into(), &self.tag, self.iteration);
+                if let Some(Place::Round { .. }) = place {
+                    self.overheard.insert(fact.message_id);
+                }
             }
             _ => {}
         }
@@ -63,7 +75,10 @@ impl State {
                 let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
                 self.now.rejected.insert(fact.effect.clone(), rejected);
             }
-            H::Planned(fact) => self.now.planned = Some(fact.clone()),
+            H::Planned(fact) => {
+                self.now.planned = Some(fact.clone());
+                self.overheard.clear();
+            }
             H::PlanUpdated(fact) => {
                 self.plan.version = fact.version;
                 self.plan.steps = fact.steps.clone();
@@ -71,7 +86,7 @@ impl State {
             H::ToolCallRequested(fact) => self.requested(fact),
             H::ToolCallResult(fact) => self.answered(fact, event.seq),
             H::RepairAttempted(_) => self.now.repaired = true,
-            H::ExecutorStarted(fact) => self.executor_started(fact),
+            H::ExecutorStarted(fact) => self.executor_started(shared, fact),
             H::ExecutorAnswered(fact) => {
                 if let Some(executor) = self.now.executors.get_mut(fact.index as usize) {
                     executor.answered = fact.round;
@@ -119,15 +134,25 @@ impl State {
     }
 
     fn answered(&mut self, fact: &ToolCallResult, seq: u64) {
-        let result = CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, seq };
+        let result =
+            CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, chars: fact.chars, seq };
         let of_executors = self.now.executors.iter_mut().flat_map(|executor| &mut executor.calls);
         if let Some(call) = self.now.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
             call.result = Some(result);
+            let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, KEPT_TEXT));
+            self.wrote(&fact.artifacts, text);
         }
-        for executor in &mut self.now.executors {
-            let round_is_over =
-                executor.answered == executor.round && executor.calls.iter().all(|call| call.result.is_some());
-            if round_is_over && !executor.said_done {
+        let (tag, iteration) = (self.tag.clone(), self.iteration);
+        for (index, executor) in self.now.executors.iter_mut().enumerate() {
+            if executor.answered < executor.round || executor.calls.iter().any(|call| call.result.is_none()) {
+                continue;
+            }
+            if executor.failed_in_round(|id| Place::round_of(id, &tag, iteration) == Some((index, executor.round))) {
+                // It may not have known: what it said of this round's calls does not hold.
+                executor.said_done = false;
+                executor.completed_step_ids.clear();
+            }
+            if !executor.said_done {
                 executor.round += 1;
             }
         }
@@ -157,7 +182,17 @@ impl State {
         self.left_out += self.totals.keep_newest(KEPT_TOTALS);
     }
 
-    fn executor_started(&mut self, fact: &ExecutorStarted) {
+    /// A text that was written is kept for the report where it is known which document got it.
+    fn wrote(&mut self, artifacts: &Artifacts, text: Option<String>) {
+        let mut documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents);
+        let (Some(text), Some(Named { id, title }), None) = (text, documents.next(), documents.next()) else { return };
+        let reference = format!("doc:{id}");
+        self.written.retain(|written| written.reference != reference);
+        self.written.push_back(Written { reference, title: title.clone(), text });
+        keep_newest(&mut self.written, KEPT_TEXTS);
+    }
+
+    fn executor_started(&mut self, shared: &Shared, fact: &ExecutorStarted) {
         if self.branch(&fact.branch_id).is_none() {
             let branch = Branch {
                 id: fact.branch_id.clone(),
@@ -185,13 +220,19 @@ impl State {
             snippet: None,
             completed_step_ids: Vec::new(),
             finished: None,
+            refused_tools: super::executor::refused_tools(shared, &fact.refused_tools),
         });
     }
 
     fn executor_finished(&mut self, fact: &ExecutorFinished) {
         let Some(entry) = &fact.entry else {
-            let tasks = self.now.planned.iter().flat_map(|planned| &planned.executor_tasks);
-            self.now.not_run.extend(tasks.filter(|task| task.branch_id == fact.branch_id).cloned());
+            let mut tasks = self.now.planned.iter().flat_map(|planned| &planned.executor_tasks);
+            let task = tasks.find(|task| task.branch_id == fact.branch_id);
+            self.now.not_run.extend(task.map(|task| NotRun {
+                branch_id: task.branch_id.clone(),
+                title: task.title.clone(),
+                why: fact.error.clone().unwrap_or_default(),
+            }));
             return;
         };
         if let Some(executor) = self.now.executors.get_mut(fact.index as usize) {
@@ -215,9 +256,8 @@ impl State {
     }
 
     fn completed(&mut self, fact: &IterationCompleted) {
-        let planned = self.now.planned.take();
-        let (remaining_work, actions) =
-            planned.map(|planned| (planned.remaining_work, planned.actions)).unwrap_or_default();
+        let Some(planned) = self.now.planned.take() else { return self.completed_without_plan(fact) };
+        let (remaining_work, actions) = (planned.remaining_work, planned.actions);
         let repeats_last = self.last.as_ref().is_some_and(|last| {
             (!actions.is_empty() && last.actions == actions)
                 || (!remaining_work.is_empty() && last.remaining_work == remaining_work)
@@ -238,12 +278,7 @@ impl State {
         if !fact.exit_refused {
             self.refused_exit.clear();
         }
-        self.remember(fact);
-        self.phase = match &fact.verdict {
-            Verdict::On => Phase::Iterating,
-            Verdict::Wait => Phase::Waiting,
-            Verdict::Stop { .. } => Phase::Reporting,
-        };
+        self.end_iteration(fact);
         self.last = Some(Last {
             iteration: fact.iteration,
             summary: fact.summary.clone(),
@@ -255,7 +290,34 @@ impl State {
             remaining_work,
             actions,
             lost: fact.lost.clone(),
+            results_of: None,
         });
+    }
+
+    /// An iteration whose planner gave nothing usable adds nothing, and takes nothing away from what was known.
+    fn completed_without_plan(&mut self, fact: &IterationCompleted) {
+        self.hint = false;
+        self.end_iteration(fact);
+        let known = self.last.take().unwrap_or_default();
+        let results_of = (known.iteration > 0).then(|| known.results_of.unwrap_or(known.iteration));
+        self.last = Some(Last {
+            iteration: fact.iteration,
+            summary: fact.summary.clone(),
+            progress: fact.progress.clone(),
+            artifacts: fact.artifacts.clone(),
+            lost: fact.lost.clone(),
+            results_of,
+            ..known
+        });
+    }
+
+    fn end_iteration(&mut self, fact: &IterationCompleted) {
+        self.remember(fact);
+        self.phase = match &fact.verdict {
+            Verdict::On => Phase::Iterating,
+            Verdict::Wait => Phase::Waiting,
+            Verdict::Stop { .. } => Phase::Reporting,
+        };
         self.now.verdict = Some(fact.verdict.clone());
     }
 

@@ -107,8 +107,7 @@ impl State {
             return stop(StopReason::NoProgress, format!("{streak} iterations in a row without progress"));
         }
         if let Some(limit) = shared.exhausted {
-            let reason = StopReason::from(limit);
-            return stop(reason, format!("{}: there is no room for another call", reason.name()));
+            return stop(StopReason::from(limit), "there is no room for another call".into());
         }
         if let Some(limit) = budgets.max_wall_ms.filter(|limit| shared.running_ms(now) >= *limit) {
             return stop(StopReason::BudgetWallClock, format!("worked for {} of {} ms", shared.running_ms(now), limit));

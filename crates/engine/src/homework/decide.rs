@@ -125,7 +125,7 @@ impl State {
 
     fn plan_answered(&self, effect: &EffectId, _fix: bool, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
         match answer::read::<PlannerAnswer>(reply) {
-            Ok(answer) => self.planned(answer, facts),
+            Ok(answer) => self.planned(answer.bounded(), facts),
             Err(errors) => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
         }
     }
@@ -133,7 +133,7 @@ impl State {
     fn planned(&self, answer: PlannerAnswer, facts: &mut Facts) {
         let actions = actions_of(&answer);
         let withheld = !actions.is_empty() && self.barred.as_ref() == Some(&actions);
-        let (steps, changed) = self.plan.revised(answer.plan.steps(), self.iteration);
+        let (steps, changed) = self.plan.revised(answer.plan.steps(), self.iteration, answer.exit_signal);
         facts.push(fact::Planned {
             iteration: self.iteration,
             progress_summary: answer.progress_summary,
@@ -212,9 +212,9 @@ impl State {
     }
 
     fn result_of(&self, call_id: EffectId, tool: String, record: calls::Record) -> fact::ToolCallResult {
-        let calls::Record { ok, summary, result, reading, artifacts } = record;
+        let calls::Record { ok, summary, result, chars, reading, artifacts } = record;
         let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
-        fact::ToolCallResult { call_id, tool, ok, summary, result, new_reading, reading, artifacts }
+        fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts }
     }
 
     fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
@@ -264,6 +264,7 @@ impl State {
         let Some(executor) = self.now.executors.get(index).filter(|executor| executor.round == round) else { return };
         match answer::read::<ExecutorAnswer>(reply) {
             Ok(answer) => {
+                let answer = answer.bounded();
                 facts.push(fact::ExecutorAnswered {
                     index: index as u32,
                     branch_id: executor.task.branch_id.clone(),

@@ -8,6 +8,8 @@ use serde_json::Value;
 use std::fmt::Write;
 
 const LINE: usize = 240;
+/// An executor's outcome is more than a line and less than a document.
+const LONGEST_OUTCOME: usize = 2_000;
 
 /// One iteration on the main pad.
 pub fn iteration(state: &State, lost: Option<&str>, progress: &Progress, verdict: &Verdict) -> String {
@@ -68,7 +70,7 @@ pub fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> Str
     );
     let outcome = match (error, &executor.summary) {
         (Some(error), _) => format!("failed: {}", line(error)),
-        (None, Some(summary)) => summary.clone(),
+        (None, Some(summary)) => crate::shorten::text(summary, LONGEST_OUTCOME),
         (None, None) => "done".into(),
     };
     let _ = write!(text, "\n\n**Outcome**: {outcome}");
@@ -131,7 +133,7 @@ fn results(state: &State) -> Vec<String> {
             .map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
         Some(format!("executor {:?} {said}", executor.task.title))
     });
-    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, crate::answer::NOT_RUN));
+    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, line(&task.why)));
     calls.chain(executors).chain(not_run).collect()
 }
 

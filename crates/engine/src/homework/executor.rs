@@ -15,23 +15,32 @@ const LONGEST_SNIPPET: usize = 300;
 
 impl State {
     pub(super) fn start_executors(&self, shared: &Shared, tasks: &[ExecutorTask], facts: &mut Facts) {
+        let mut started = 0;
         for (index, task) in tasks.iter().enumerate() {
-            if index >= MAX_EXECUTOR_TASKS {
-                facts.push(not_run(self.iteration, index, task));
+            let refused = unknown_tools(shared, task);
+            let why = match &refused {
+                _ if index >= MAX_EXECUTOR_TASKS => Some(NOT_RUN.to_owned()),
+                refused if !refused.is_empty() && refused.len() == task.tools.len() => refused_tools(shared, refused),
+                _ => None,
+            };
+            if let Some(why) = why {
+                facts.push(not_run(self.iteration, index, task, why));
                 continue;
             }
             let pad = self.branch(&task.branch_id).map(|branch| branch.document);
             let pad = pad.unwrap_or_else(|| self.open_branch(shared, task, facts));
             facts.push(fact::ExecutorStarted {
                 iteration: self.iteration,
-                index: index as u32,
+                index: started,
                 branch_id: task.branch_id.clone(),
                 step_id: task.step_id.clone(),
                 title: task.title.clone(),
                 objective: task.objective.clone(),
                 tools: granted(shared, task),
+                refused_tools: refused,
                 scratchpad_document_id: pad,
             });
+            started += 1;
         }
     }
 
@@ -69,7 +78,7 @@ impl State {
         let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else {
             return;
         };
-        let error = error.or_else(|| (!executor.said_done).then(|| format!("not done after {MAX_ROUNDS} rounds")));
+        let error = error.or_else(|| (!executor.said_done).then(|| unfinished(executor)));
         let ok = error.is_none();
         let summary = executor.summary.clone().or_else(|| executor.thoughts.last().cloned()).unwrap_or_default();
         let snippet = executor.snippet.clone().unwrap_or_else(|| summary.clone());
@@ -111,17 +120,40 @@ fn granted(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
     kept.map(|tool| tool.name.clone()).collect()
 }
 
-fn not_run(iteration: u32, index: usize, task: &ExecutorTask) -> fact::ExecutorFinished {
+/// What its task names that the run does not have.
+fn unknown_tools(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
+    let known = |name: &str| shared.brief.tools.iter().any(|tool| tool.name == name);
+    task.tools.iter().filter(|name| !known(name)).cloned().collect()
+}
+
+/// Said to the planner of tools that do not exist, with those that do.
+pub(super) fn refused_tools(shared: &Shared, unknown: &[String]) -> Option<String> {
+    let valid: Vec<&str> = shared.brief.tools.iter().map(|tool| tool.name.as_str()).collect();
+    (!unknown.is_empty()).then(|| format!("unknown tools: {}; valid: {}", unknown.join(", "), valid.join(", ")))
+}
+
+/// Why it is over although it never came to its end.
+fn unfinished(executor: &Executor) -> String {
+    let last = executor.calls.iter().filter_map(|call| Some((call, call.result.as_ref()?))).next_back();
+    match last {
+        Some((call, result)) if !result.ok => {
+            format!("not done after {MAX_ROUNDS} rounds; its last call, {}, failed: {}", call.tool, result.summary)
+        }
+        _ => format!("not done after {MAX_ROUNDS} rounds"),
+    }
+}
+
+fn not_run(iteration: u32, index: usize, task: &ExecutorTask, why: String) -> fact::ExecutorFinished {
     fact::ExecutorFinished {
         iteration,
         index: index as u32,
         branch_id: task.branch_id.clone(),
         ok: false,
         rounds: 0,
-        summary: NOT_RUN.into(),
-        result_snippet: NOT_RUN.into(),
+        summary: why.clone(),
+        result_snippet: why.chars().take(LONGEST_SNIPPET).collect(),
         completed_step_ids: Vec::new(),
-        error: Some(NOT_RUN.into()),
+        error: Some(why),
         entry: None,
     }
 }

@@ -22,7 +22,7 @@ pub use state::State;
 
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
-use crate::run::{Facts, Input, Rules, Shared, Want};
+use crate::run::{Facts, Input, Rules, Shared, Steering, Want};
 
 pub const WORKSPACE: &str = "document.homework.workspace";
 pub const SCRATCHPAD_ROOT: &str = "document.homework.scratchpad.root";
@@ -47,6 +47,15 @@ impl Rules for State {
 
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
         self.respond(shared, input, facts);
+    }
+
+    /// The planner hears everything, executors what steers.
+    fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
+        match place::Place::of(effect, &self.tag, self.iteration) {
+            Some(place::Place::Plan { .. }) => true,
+            Some(place::Place::Round { .. }) => self.steers(message),
+            _ => false,
+        }
     }
 
     fn activity(&self, shared: &Shared) -> String {

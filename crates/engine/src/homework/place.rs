@@ -53,6 +53,16 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The executor and the round a tool call belongs to.
+    pub fn round_of(effect: &EffectId, tag: &str, iteration: u32) -> Option<(usize, u32)> {
+        match Place::of(effect, tag, iteration)? {
+            Place::RoundTool { executor, round, .. } => Some((executor, round)),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,10 +48,16 @@ pub struct Plan {
 
 impl Plan {
     /// The plan as the planner now gives it: steps it leaves out are gone, steps it repeats unchanged
-    /// keep their last touch. An answer without steps leaves the plan alone. Returns the ids that changed.
-    pub fn revised(&self, given: impl IntoIterator<Item = Step>, iteration: u32) -> (Vec<Step>, Vec<String>) {
+    /// keep their last touch. An answer without steps leaves the plan alone. Whoever is `leaving` drops no open step
+    /// on the way out: it stays, and the exit is judged with it. Returns the ids that changed.
+    pub fn revised(
+        &self,
+        given: impl IntoIterator<Item = Step>,
+        iteration: u32,
+        leaving: bool,
+    ) -> (Vec<Step>, Vec<String>) {
         let mut changed = Vec::new();
-        let steps: Vec<Step> = given
+        let mut steps: Vec<Step> = given
             .into_iter()
             .map(|mut step| {
                 let known = self.steps.iter().find(|known| known.id == step.id);
@@ -71,8 +77,11 @@ impl Plan {
         if steps.is_empty() {
             return (self.steps.clone(), Vec::new());
         }
-        let dropped = self.steps.iter().filter(|known| !steps.iter().any(|step| step.id == known.id));
-        changed.extend(dropped.map(|step| step.id.clone()));
+        let gone = |known: &&Step| !steps.iter().any(|step| step.id == known.id);
+        let stays = |known: &&Step| leaving && known.status != StepStatus::Done;
+        let (kept, dropped): (Vec<&Step>, Vec<&Step>) = self.steps.iter().filter(gone).partition(stays);
+        changed.extend(dropped.into_iter().map(|step| step.id.clone()));
+        steps.extend(kept.into_iter().cloned());
         (steps, changed)
     }
 
@@ -116,16 +125,26 @@ mod tests {
 
     #[test]
     fn p2_only_touched_steps_move() {
-        let (steps, _) = Plan::default().revised([step("a", StepStatus::Pending), step("b", StepStatus::Pending)], 1);
+        let (steps, _) =
+            Plan::default().revised([step("a", StepStatus::Pending), step("b", StepStatus::Pending)], 1, false);
         let plan = Plan { version: 1, steps };
-        let (steps, changed) = plan.revised([step("a", StepStatus::Done), step("b", StepStatus::Pending)], 3);
+        let (steps, changed) = plan.revised([step("a", StepStatus::Done), step("b", StepStatus::Pending)], 3, false);
         assert_eq!(changed, ["a"]);
         assert_eq!(steps.iter().map(|step| step.iteration_last_touched).collect::<Vec<_>>(), [3, 1]);
     }
 
     #[test]
+    fn h4_an_open_step_is_not_dropped_on_the_way_out() {
+        // Given a plan with one step done and one pending
+        let plan = Plan { version: 1, steps: vec![step("a", StepStatus::Done), step("b", StepStatus::Pending)] };
+        // When the answer that wants out names only the first, then the second stays; a replan may drop it
+        assert_eq!(plan.revised([step("a", StepStatus::Done)], 2, true), (plan.steps.clone(), vec![]));
+        assert_eq!(plan.revised([step("a", StepStatus::Done)], 2, false).1, ["b"]);
+    }
+
+    #[test]
     fn p2_an_answer_without_steps_keeps_the_plan() {
         let plan = Plan { version: 1, steps: vec![step("a", StepStatus::Doing)] };
-        assert_eq!(plan.revised([], 2), (plan.steps.clone(), vec![]));
+        assert_eq!(plan.revised([], 2, true), (plan.steps.clone(), vec![]));
     }
 }

@@ -2,16 +2,13 @@
 
 use super::answer;
 use super::place::Place;
-use super::state::{Executor, Last, State};
+use super::state::{Branch, Executor, Last, State};
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ModelCall, ToolCall, Work};
 use crate::model::Role;
-use crate::prompt::{self, LEAST_RESULT_BYTES, MAX_ANSWER_TOKENS, PROMPT_BYTES, RESULT_BYTES, Sections};
-use crate::prompts;
-use crate::run::{Shared, Status};
+use crate::prompt::{self, Sections, Size};
+use crate::run::{Lane, Shared, Status, Steering};
 use serde_json::{Value, json};
-
-const SHOWN_BRANCHES: usize = 12;
 
 pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
 
@@ -61,54 +58,46 @@ impl State {
 
     fn model_call(&self, shared: &Shared, role: Role, sections: Sections, fix: Option<Place>) -> ModelCall {
         let rejected = fix.and_then(|place| self.now.rejected.get(&place.id(&self.tag, self.iteration)));
-        prompt::model_call(shared, role, sections, rejected, role_answer_tokens(role))
+        prompt::model_call(shared, role, sections, rejected, size_of(role))
     }
 
     fn planner(&self, shared: &Shared) -> Sections {
-        let mut trimmed = Vec::new();
-        let full = self.planner_sections(shared, RESULT_BYTES, true, &trimmed);
-        if full.bytes() + prompts::system(Role::HomeworkPlanner).len() <= PROMPT_BYTES {
-            return full;
-        }
-        trimmed.push("older history left out".to_owned());
-        let results = self.last.iter().flat_map(|last| calls::answered(&last.calls)).count().max(1);
-        let bare =
-            self.planner_sections(shared, 0, false, &trimmed).bytes() + prompts::system(Role::HomeworkPlanner).len();
-        let each = (PROMPT_BYTES.saturating_sub(bare) / results) as u32;
-        let limit = if results == 1 { RESULT_BYTES } else { each.clamp(LEAST_RESULT_BYTES, RESULT_BYTES) };
-        if limit < RESULT_BYTES {
-            trimmed.push(format!("tool results over {limit} bytes are cut; read a document again to see it whole"));
-        }
-        self.planner_sections(shared, limit, false, &trimmed)
-    }
-
-    fn planner_sections(&self, shared: &Shared, result_limit: u32, with_history: bool, trimmed: &[String]) -> Sections {
         let mut out = Sections::default();
-        out.add("objective", &shared.brief.objective);
-        out.add_some("success_criteria", &shared.brief.success_criteria);
+        out.share(4).add("objective", &shared.brief.objective);
+        out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
         out.add("scope", self.scope(shared));
-        out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.share(2).add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
         out.add("iteration", self.iteration);
         out.add("budgets_left", budgets_left(shared, self.iteration));
-        out.add_some("artifacts", &self.made.iter().collect::<Vec<_>>());
+        out.share(2).newest("artifacts", &self.made.iter().collect::<Vec<_>>());
         if !self.plan.steps.is_empty() {
-            out.add("plan", &self.plan);
+            out.share(3).add("plan", &self.plan);
         }
         if let Some(last) = &self.last {
-            self.last_iteration(last, result_limit, &mut out);
+            self.last_iteration(last, &mut out);
             out.add("no_progress_streak", shared.metrics.no_progress_streak);
         }
         out.add_some("exit_refused", &self.refused_exit);
-        out.lines("scratchpad", &self.entries);
-        if with_history && self.history.len() > self.entries.len() {
+        out.share(3).lines("scratchpad", &self.entries);
+        if self.history.len() > self.entries.len() {
             out.add("history", self.older_history());
         }
-        out.add_some("branches", &self.shown_branches());
-        out.add_some("questions", &prompt::questions(shared));
-        out.add_some("messages", &prompt::messages(shared.messages.iter()));
+        out.share(3).newest("branches", &self.branches.iter().map(shown_branch).collect::<Vec<_>>());
+        out.share(2).newest("questions", &prompt::questions(shared));
+        self.messages(shared.messages.iter(), &mut out);
         out.add_some("hints", &self.hints());
-        out.add_some("trimmed", trimmed);
         out
+    }
+
+    /// What people said to this call; a note counts what is too old to be shown.
+    fn messages<'a>(&self, heard: impl Iterator<Item = &'a Steering>, out: &mut Sections) {
+        let heard: Vec<&Steering> = heard.collect();
+        let unread = |message: &Steering| !message.delivered || self.overheard.contains(&message.id);
+        let shown = prompt::messages(heard.iter().copied(), unread);
+        if shown.len() < heard.len() {
+            out.note(format!("messages: the newest {} of {} shown", shown.len(), heard.len()));
+        }
+        out.share(3).newest("messages", &shown);
     }
 
     fn scope(&self, shared: &Shared) -> Value {
@@ -120,7 +109,7 @@ impl State {
         })
     }
 
-    fn last_iteration(&self, last: &Last, result_limit: u32, out: &mut Sections) {
+    fn last_iteration(&self, last: &Last, out: &mut Sections) {
         out.add(
             "last_iteration",
             json!({
@@ -130,9 +119,10 @@ impl State {
                 "progress_reasons": last.progress.reasons,
                 "new_artifacts": last.artifacts,
                 "planner_error": last.lost,
+                "results_of_iteration": last.results_of,
             }),
         );
-        out.results(calls::answered(&last.calls), result_limit);
+        out.share(8).results(calls::answered(&last.calls));
         let executors = last.executors.iter().filter_map(|executor| {
             let finished = executor.finished.as_ref()?;
             Some(json!({
@@ -142,11 +132,15 @@ impl State {
                 "result_snippet": finished.snippet,
                 "completed_step_ids": executor.completed_step_ids,
                 "error": finished.error,
+                "tools_refused": executor.refused_tools,
             }))
         });
-        let not_run = last.not_run.iter().map(|task| json!({ "branch_id": task.branch_id, "title": task.title, "ok": false, "error": crate::answer::NOT_RUN }));
-        out.add_some("executor_results", &executors.chain(not_run).collect::<Vec<_>>());
-        out.add_some("remaining_work_last", &last.remaining_work);
+        let not_run = last
+            .not_run
+            .iter()
+            .map(|task| json!({ "branch_id": task.branch_id, "title": task.title, "ok": false, "error": task.why }));
+        out.share(2).add_some("executor_results", &executors.chain(not_run).collect::<Vec<_>>());
+        out.share(2).add_some("remaining_work_last", &last.remaining_work);
     }
 
     fn older_history(&self) -> String {
@@ -156,11 +150,6 @@ impl State {
             lines.insert(0, format!("({} earlier iterations are in the summary documents)", self.forgotten));
         }
         lines.join("\n")
-    }
-
-    fn shown_branches(&self) -> Vec<Value> {
-        let newest = self.branches.iter().rev().take(SHOWN_BRANCHES);
-        newest.map(|branch| json!({ "branch_id": branch.id, "document_id": branch.document, "title": branch.title, "last_entries": branch.tail })).collect()
     }
 
     fn hints(&self) -> Vec<String> {
@@ -194,25 +183,35 @@ impl State {
         out.lines("branch_scratchpad", self.branch(&task.branch_id).iter().flat_map(|branch| &branch.tail));
         out.add("round", json!({ "round": executor.round, "of": answer::MAX_ROUNDS }));
         out.lines("thoughts", &executor.thoughts);
-        let limit = prompt::share_of_prompt(&out, Role::HomeworkExecutor, executor.calls.len());
-        out.results(calls::answered(&executor.calls), limit);
+        let steering = shared.messages.iter().filter(|message| self.steers(message));
+        self.messages(steering, &mut out);
+        out.share(8).results(calls::answered(&executor.calls));
         out
+    }
+
+    /// A word that should reach executors at work: it came while this iteration was under way.
+    pub(super) fn steers(&self, message: &Steering) -> bool {
+        message.lane == Lane::Steer && (!message.delivered || self.overheard.contains(&message.id))
     }
 
     fn repair(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
-        out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.add("objective", &shared.brief.objective);
+        out.add("scope", self.scope(shared));
+        out.share(2).add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.newest("artifacts", &self.made.iter().collect::<Vec<_>>());
         let failed = self.failed_calls().filter_map(|call| {
             let error = &call.result.as_ref()?.summary;
             Some(json!({ "call_id": call.id, "tool": call.tool, "arguments": call.arguments, "error": error }))
         });
-        out.records("failed_calls", failed);
+        out.share(6).records("failed_calls", failed);
         out
     }
 
+    /// Everything the report may speak of: the texts themselves first, so that it can lead with the answer.
     fn report_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
-        out.add("objective", &shared.brief.objective);
+        out.share(2).add("objective", &shared.brief.objective);
         out.add_some("success_criteria", &shared.brief.success_criteria);
         if let Some(super::state::Verdict::Stop { reason, detail }) = self.verdict() {
             let status: Status = reason.status();
@@ -222,35 +221,43 @@ impl State {
             );
         }
         out.add_some("evidence", &self.evidence.values().collect::<Vec<_>>());
-        out.add_some("artifacts", &self.made.iter().collect::<Vec<_>>());
+        out.newest("artifacts", &self.made.iter().collect::<Vec<_>>());
+        out.share(6).newest("documents", &self.written.iter().collect::<Vec<_>>());
+        out.share(2).newest("branches", &self.branches.iter().map(shown_branch).collect::<Vec<_>>());
         if !self.plan.steps.is_empty() {
             out.add("plan", &self.plan);
         }
-        out.lines("scratchpad", &self.entries);
+        out.add_some("remaining_work", &self.last.iter().flat_map(|last| &last.remaining_work).collect::<Vec<_>>());
+        out.share(2).lines("scratchpad", &self.entries);
         if self.history.len() > self.entries.len() {
             out.add("history", self.older_history());
         }
-        out.add_some("questions", &prompt::questions(shared));
+        out.newest("questions", &prompt::questions(shared));
         out
     }
 }
 
-/// A report must fit the wrap-up reserve; the others get room to think.
-fn role_answer_tokens(role: Role) -> u32 {
+fn shown_branch(branch: &Branch) -> Value {
+    json!({ "branch_id": branch.id, "document_id": branch.document, "title": branch.title, "last_entries": branch.tail })
+}
+
+/// A report must fit the wrap-up reserve; a correction is short; the others get room to think.
+fn size_of(role: Role) -> Size {
     match role {
-        Role::HomeworkReport => 3_000,
-        Role::HomeworkRepair => 4_096,
-        _ => MAX_ANSWER_TOKENS,
+        Role::HomeworkReport => Size::WrapUp,
+        Role::HomeworkRepair => Size::Brief(4_096),
+        _ => Size::Ordinary,
     }
 }
 
+/// What the planner may still use: the wrap-up reserve is not its own.
 fn budgets_left(shared: &Shared, iteration: u32) -> Value {
     let budgets = &shared.budgets;
-    let spent = &shared.ledger.spent;
+    let (spent, kept) = (&shared.ledger.spent, shared.wrap_up_reserve());
     json!({
         "iterations_after_this": budgets.max_iterations.saturating_sub(iteration),
-        "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd)),
-        "tokens": budgets.max_tokens.map(|limit| limit.saturating_sub(spent.tokens)),
+        "cost_usd": budgets.max_cost_usd.map(|limit| limit.saturating_sub(spent.cost_usd + kept.cost_usd)),
+        "tokens": budgets.max_tokens.map(|limit| limit.saturating_sub(spent.tokens.saturating_add(kept.tokens))),
         "working_ms": budgets.max_wall_ms.map(|limit| (limit - shared.metrics.running_ms).max(0)),
     })
 }

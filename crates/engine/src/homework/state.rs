@@ -6,7 +6,7 @@ use crate::blob::Hash;
 use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
-use crate::ids::DocumentId;
+use crate::ids::{DocumentId, MessageId};
 use crate::metrics::Metrics;
 use crate::run::StopReason;
 use crate::time::Timestamp;
@@ -57,6 +57,12 @@ pub struct State {
     pub barred: Option<Vec<String>>,
     pub refused_exit: Vec<String>,
     pub hint: bool,
+    /// Words of people that executors were shown and the planner was not.
+    #[serde(default)]
+    pub overheard: BTreeSet<MessageId>,
+    /// The newest texts this run wrote, their beginnings, for the report.
+    #[serde(default)]
+    pub written: VecDeque<Written>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,8 +96,8 @@ pub struct Current {
     pub calls: Vec<Call>,
     pub repaired: bool,
     pub executors: Vec<Executor>,
-    /// Tasks over the limit, for the next request to know.
-    pub not_run: Vec<ExecutorTask>,
+    /// Tasks that were not carried out, for the next request to know.
+    pub not_run: Vec<NotRun>,
     /// Answers that did not fit their schema.
     pub rejected: BTreeMap<EffectId, Rejected>,
     pub artifacts: Artifacts,
@@ -114,6 +120,17 @@ pub struct Executor {
     pub snippet: Option<String>,
     pub completed_step_ids: Vec<String>,
     pub finished: Option<Finished>,
+    /// Tools its task names that do not exist, and those that do.
+    #[serde(default)]
+    pub refused_tools: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NotRun {
+    pub branch_id: String,
+    pub title: String,
+    #[serde(default)]
+    pub why: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -125,7 +142,7 @@ pub struct Finished {
 }
 
 /// What the next planner call is told of this iteration.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Last {
     pub iteration: u32,
     pub summary: String,
@@ -133,10 +150,13 @@ pub struct Last {
     pub artifacts: Artifacts,
     pub calls: Vec<Call>,
     pub executors: Vec<Executor>,
-    pub not_run: Vec<ExecutorTask>,
+    pub not_run: Vec<NotRun>,
     pub remaining_work: Vec<String>,
     pub actions: Vec<String>,
     pub lost: Option<String>,
+    /// The iteration the results are of, where the last one brought none of its own.
+    #[serde(default)]
+    pub results_of: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -154,6 +174,23 @@ pub struct Made {
     #[serde(rename = "ref")]
     pub reference: String,
     pub title: String,
+}
+
+impl Executor {
+    /// Calls of the round in hand that failed: what it said of them does not hold.
+    pub(super) fn failed_in_round(&self, in_round: impl Fn(&EffectId) -> bool) -> bool {
+        let failed = |call: &&Call| call.result.as_ref().is_some_and(|result| !result.ok);
+        self.calls.iter().filter(failed).any(|call| in_round(&call.id))
+    }
+}
+
+/// A text of this run, as far as the report is shown it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    #[serde(rename = "ref")]
+    pub reference: String,
+    pub title: String,
+    pub text: String,
 }
 
 impl State {

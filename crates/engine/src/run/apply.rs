@@ -1,7 +1,7 @@
 //! The fold of the shared facts. Every arm is the transition its fact's doc states.
 
 use super::flight::EffectState;
-use super::shared::{Question, Shared, Steering};
+use super::shared::{Closed, Question, Shared, Steering};
 use super::terms::{Status, StopReason};
 use crate::actor::Actor;
 use crate::event::Event;
@@ -69,6 +69,7 @@ impl Shared {
                     deadline_at: asked.deadline_at,
                     default: asked.default.clone(),
                     answer: None,
+                    closed: None,
                     asked_at: event.at,
                     answered_at: None,
                 });
@@ -78,8 +79,11 @@ impl Shared {
                     self.questions.remove(old);
                 }
             }
-            R::Answered(fact) => self.answer(fact.question_id, Some(fact.text.clone()), event),
-            R::QuestionExpired(fact) => self.answer(fact.question_id, fact.default.clone(), event),
+            R::Answered(fact) => self.answer(fact.question_id, fact.text.clone(), None, event),
+            R::QuestionExpired(fact) => {
+                let (closed, words) = Closed::by(fact);
+                self.answer(fact.question_id, words, Some(closed), event);
+            }
             R::WaitingOnUser(_) => {
                 self.standing = Status::WaitingOnUser;
                 self.stop_reason = Some(StopReason::UserInput);
@@ -121,7 +125,11 @@ impl Shared {
                 self.paused = false;
                 self.held = false;
             }
-            ResumeReason::Answered | ResumeReason::Continued | ResumeReason::Retry => {
+            ResumeReason::Answered
+            | ResumeReason::Expired
+            | ResumeReason::Withdrawn
+            | ResumeReason::Continued
+            | ResumeReason::Retry => {
                 if reason == ResumeReason::Continued {
                     self.metrics.no_progress_streak = 0;
                 }
@@ -134,9 +142,10 @@ impl Shared {
         }
     }
 
-    fn answer(&mut self, id: crate::ids::QuestionId, text: Option<String>, event: &Event) {
+    fn answer(&mut self, id: crate::ids::QuestionId, text: String, closed: Option<Closed>, event: &Event) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.id == id) {
-            question.answer = Some(text.unwrap_or_else(|| "(no answer came in time)".into()));
+            question.answer = Some(text);
+            question.closed = closed;
             question.answered_at = Some(event.at);
         }
     }

@@ -1,11 +1,12 @@
 //! What people may tell a run, and when it refuses.
 
+use super::door::{check_message, least_call};
 use super::flight::EffectState;
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{BudgetPatch, Reserve, Room};
+use crate::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS, Room};
 use crate::effect::EffectId;
 use crate::facts::effect::{Decision, Resolved};
 use crate::facts::run::{
@@ -22,6 +23,11 @@ pub enum Command {
     Answer {
         question: Option<QuestionId>,
         text: String,
+    },
+    /// Several answers and limits, all of them or none.
+    Respond {
+        answers: Vec<Reply>,
+        budgets: BudgetPatch,
     },
     Say {
         text: String,
@@ -49,6 +55,13 @@ pub enum Command {
     },
 }
 
+/// Without a question: the only open one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    pub question: Option<QuestionId>,
+    pub text: String,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeOrder {
@@ -73,7 +86,10 @@ impl Run {
     /// Decide a command: facts in the draft, or a refusal and no change.
     pub fn command(&mut self, command: Command, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         match command {
-            Command::Answer { question, text } => self.answer(question, text, actor, now),
+            Command::Answer { question, text } => {
+                self.respond(vec![Reply { question, text }], &BudgetPatch::default(), actor, now)
+            }
+            Command::Respond { answers, budgets } => self.respond(answers, &budgets, actor, now),
             Command::Say { text, node, lane } => self.say(text, node, lane, actor, now),
             Command::Pause => self.pause(actor, now),
             Command::Resume => self.resume(actor, now),
@@ -85,43 +101,65 @@ impl Run {
         }
     }
 
-    fn answer(
+    /// Everything is looked at before anything is recorded. Limits first, so that an answer finds the room it was given.
+    fn respond(
         &mut self,
-        question: Option<QuestionId>,
-        text: String,
+        answers: Vec<Reply>,
+        budgets: &BudgetPatch,
         actor: Actor,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        if text.trim().is_empty() {
-            return refuse("empty_answer", "the answer is empty; the question stays open");
+        let mut meant: Vec<(QuestionId, String)> = Vec::new();
+        for reply in answers {
+            let question = self.question_of(&reply)?;
+            if meant.iter().any(|(known, _)| *known == question) {
+                return refuse(
+                    "answered_twice",
+                    format!("question {question} is answered twice; nothing was recorded"),
+                );
+            }
+            meant.push((question, reply.text));
         }
-        let open: Vec<QuestionId> = self.shared.open_questions().map(|question| question.id).collect();
-        let question_id = match (question, open.as_slice()) {
-            (Some(id), _) => id,
-            (None, [only]) => *only,
-            (None, []) => return refuse("no_open_question", format!("run {} has no open question", self.shared.id)),
-            (None, _) => return refuse("several_questions", self.list_questions()),
-        };
-        let Some(known) = self.shared.questions.iter().find(|known| known.id == question_id) else {
-            return refuse("unknown_question", format!("run {} has no question {question_id}", self.shared.id));
-        };
-        if let Some(answer) = &known.answer {
-            return refuse("already_answered", format!("question {question_id} was already answered: {answer}"));
-        }
-        if self.shared.status().is_terminal() {
-            return refuse(
-                "run_ended",
-                format!(
-                    "run {} is {}; its question can no longer be answered",
-                    self.shared.id,
-                    self.shared.status().name()
-                ),
-            );
+        if *budgets != BudgetPatch::default() {
+            self.set_budgets(budgets, actor, now)?;
         }
         let by = actor_id(actor).unwrap_or(self.shared.brief.owner);
-        self.emit(Answered { question_id, text, by }, actor, now);
-        self.resume_if_answered(now);
+        for (question_id, text) in meant {
+            self.emit(Answered { question_id, text, by }, actor, now);
+        }
+        self.resume_if_answered(ResumeReason::Answered, now);
         Ok(())
+    }
+
+    /// The open question that a reply is for.
+    fn question_of(&self, reply: &Reply) -> Result<QuestionId, Refusal> {
+        let shared = &self.shared;
+        if reply.text.trim().is_empty() {
+            return refuse("empty_answer", "the answer is empty; the question stays open");
+        }
+        check_message(&reply.text)?;
+        if let Some(asked) = reply.question {
+            let Some(known) = shared.questions.iter().find(|known| known.id == asked) else {
+                return refuse("question_not_found", format!("run {} has no question {asked}", shared.id));
+            };
+            if let Some(answer) = &known.answer {
+                return refuse("already_answered", format!("question {asked} was already answered: {answer}"));
+            }
+        }
+        if shared.status().is_terminal() {
+            let status = shared.status().name();
+            return refuse(
+                "run_ended",
+                format!("run {} is {status}; its questions can no longer be answered", shared.id),
+            );
+        }
+        let mut open = shared.open_questions();
+        match (reply.question, open.next(), open.next()) {
+            (Some(asked), _, _) => Ok(asked),
+            (None, Some(only), None) => Ok(only.id),
+            (None, None, _) => refuse("no_open_question", format!("run {} has no open question", shared.id)),
+            (None, Some(_), Some(_)) => refuse("several_questions", self.list_questions()),
+        }
     }
 
     fn list_questions(&self) -> String {
@@ -129,9 +167,10 @@ impl Run {
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
     }
 
-    pub(super) fn resume_if_answered(&mut self, now: Timestamp) {
+    /// Nothing is open any more: the run goes on, and says for what reason.
+    pub(super) fn resume_if_answered(&mut self, reason: ResumeReason, now: Timestamp) {
         if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
-            self.emit(Resumed { reason: ResumeReason::Answered }, Actor::Platform, now);
+            self.emit(Resumed { reason }, Actor::Platform, now);
             self.proceed(now);
         }
     }
@@ -144,9 +183,7 @@ impl Run {
         actor: Actor,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        if text.trim().is_empty() {
-            return refuse("empty_message", "the message is empty; nothing was queued");
-        }
+        check_message(&text)?;
         let status = self.shared.status();
         if matches!(status, Status::Completed | Status::Canceled) {
             return refuse(
@@ -154,8 +191,8 @@ impl Run {
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
             );
         }
-        if let Some(node) = node_id.filter(|node| !self.rules().has_node(*node)) {
-            return no_such_node(&self.shared, node);
+        if let Some(node) = node_id {
+            self.rules().addressed(&self.shared, node)?;
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -188,7 +225,7 @@ impl Run {
             }
             Status::Paused => {
                 self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
-                self.resume_if_answered(now);
+                self.resume_if_answered(ResumeReason::Answered, now);
                 self.proceed(now);
                 Ok(())
             }
@@ -243,7 +280,12 @@ impl Run {
         }
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
-        self.resume_if_answered(now);
+        let how = match order {
+            NodeOrder::Cancel => ResumeReason::Withdrawn,
+            NodeOrder::Retry => ResumeReason::Retry,
+            NodeOrder::Pause | NodeOrder::Resume => ResumeReason::Answered,
+        };
+        self.resume_if_answered(how, now);
         self.proceed(now);
         Ok(())
     }
@@ -256,12 +298,21 @@ impl Run {
                 format!("run {} is {}; its limits no longer matter", self.shared.id, status.name()),
             );
         }
-        let budgets = self.shared.budgets.patched(patch);
+        let budgets = self.patched(patch)?;
         if budgets != self.shared.budgets {
             self.emit(BudgetChanged { budgets }, actor, now);
         }
         self.proceed(now);
         Ok(())
+    }
+
+    /// The limits after a change, if something could be done under them.
+    fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
+        let mut budgets = self.shared.budgets.patched(patch);
+        if !self.shared.brief.models.price_known() {
+            budgets.max_tokens.get_or_insert(IMPLIED_MAX_TOKENS);
+        }
+        budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
     }
 
     fn continue_with(
@@ -281,6 +332,7 @@ impl Run {
                 );
             }
             _ => {
+                message.as_deref().map_or(Ok(()), check_message)?;
                 self.set_budgets(patch, actor, now)?;
                 if let Some(text) = message {
                     self.queue_message(text, None, Lane::Steer, actor, now);
@@ -288,7 +340,8 @@ impl Run {
                 return Ok(());
             }
         }
-        let budgets = self.shared.budgets.patched(patch);
+        message.as_deref().map_or(Ok(()), check_message)?;
+        let budgets = self.patched(patch)?;
         if let Some(why) = self.still_spent(&budgets) {
             return refuse("limit_not_raised", why);
         }
@@ -304,21 +357,22 @@ impl Run {
     }
 
     /// Would the run stop again before its first call? Then say which limit to raise, and to what.
-    fn still_spent(&self, budgets: &crate::budget::Budgets) -> Option<String> {
+    fn still_spent(&self, budgets: &Budgets) -> Option<String> {
         let shared = &self.shared;
         let id = shared.id;
         let least = least_call(&shared.brief.models);
-        if shared.status() == Status::Stopped && self.iteration() >= budgets.max_iterations {
+        let used = self.iteration();
+        if shared.status() == Status::Stopped && used >= budgets.max_iterations {
             return Some(format!(
-                "run {id} has used its {} iterations: raise --max-iterations above {}",
+                "run {id} has used {used} iterations and max_iterations is {}: pleach extend {id} --max-iterations {}",
                 budgets.max_iterations,
-                self.iteration()
+                used + 1
             ));
         }
         if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
-            let minutes = shared.metrics.running_ms / 60_000 + 1;
+            let minutes = shared.metrics.running_ms / 60_000 + 2;
             return Some(format!(
-                "run {id} has worked for {} ms of {} ms: raise --max-minutes above {minutes}",
+                "run {id} has worked for {} ms and max_wall_ms is {}: pleach extend {id} --max-minutes {minutes}",
                 shared.metrics.running_ms,
                 budgets.max_wall_ms.unwrap_or_default()
             ));
@@ -329,7 +383,7 @@ impl Run {
                 let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
                 let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
                 Some(format!(
-                    "run {id} has spent {} and {} tokens; one more call and the report need --max-cost {:.4} and --max-tokens {tokens} at least",
+                    "run {id} has spent {} and {} tokens; one more call and the report need more: pleach extend {id} --max-cost {:.4} --max-tokens {tokens}",
                     shared.ledger.spent.cost_usd,
                     shared.ledger.spent.tokens,
                     cost.dollars()
@@ -353,9 +407,10 @@ impl Run {
                 self.proceed(now);
                 Ok(())
             }
-            _ => {
-                refuse("not_unknown", format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id))
-            }
+            _ => refuse(
+                "effect_not_found",
+                format!("run {} has no effect {effect} whose outcome is unknown", self.shared.id),
+            ),
         }
     }
 
@@ -380,7 +435,7 @@ pub(crate) fn no_such_node<T>(shared: &Shared, node: NodeId) -> Result<T, Refusa
         Kind::Tree => format!("run {} has no node {node}", shared.id),
         kind => format!("run {} is a {} run and has no node {node}", shared.id, kind.name()),
     };
-    refuse("no_such_node", why)
+    refuse("node_not_found", why)
 }
 
 fn actor_id(actor: Actor) -> Option<ActorId> {
@@ -388,66 +443,4 @@ fn actor_id(actor: Actor) -> Option<ActorId> {
         Actor::Person(id) | Actor::Subagent(id) => Some(id),
         Actor::Platform => None,
     }
-}
-
-/// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
-pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
-    const FIRST_PROMPT_BYTES: usize = 18_000;
-    let model = &models.powerful;
-    Reserve::for_call(FIRST_PROMPT_BYTES, model.max_output.min(crate::prompt::MAX_ANSWER_TOKENS), model.price)
-}
-
-/// In characters.
-pub const LONGEST_OBJECTIVE: usize = 32_768;
-
-/// Refuse at the door what could never work, naming the least that does.
-pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
-    let length = brief.objective.chars().count();
-    if brief.objective.trim().is_empty() {
-        return refuse("empty_objective", "the objective is empty: say what should be done");
-    }
-    if length > LONGEST_OBJECTIVE {
-        return refuse(
-            "objective_too_long",
-            format!(
-                "the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"
-            ),
-        );
-    }
-    let budgets = &brief.budgets;
-    if budgets.max_iterations == 0 {
-        return refuse("budget_too_small", "max_iterations is 0: one iteration is the least that works");
-    }
-    if budgets.max_nodes == 0 {
-        return refuse("budget_too_small", "max_nodes is 0: one node, the root, is the least that works");
-    }
-    if budgets.max_wall_ms.is_some_and(|limit| limit <= 0) {
-        return refuse(
-            "budget_too_small",
-            "max_wall_ms is 0: one minute (--max-minutes 1) is the least that makes sense",
-        );
-    }
-    let least = least_call(&brief.models);
-    let kept = Reserve::wrap_up(&brief.models);
-    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
-        return refuse(
-            "budget_too_small",
-            format!(
-                "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
-                least.tokens + kept.tokens
-            ),
-        );
-    }
-    let least_cost = least.cost_usd + kept.cost_usd;
-    if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
-        return refuse(
-            "budget_too_small",
-            format!(
-                "max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works",
-                limit.dollars(),
-                least_cost.dollars()
-            ),
-        );
-    }
-    Ok(())
 }

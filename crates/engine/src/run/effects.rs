@@ -8,7 +8,7 @@ use crate::blob::Blob;
 use crate::budget::{Exhausted, Reserve, Room, Settled};
 use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
 use crate::facts::effect::{Finished, FinishedAs, Started, Unknown};
-use crate::facts::run::{BudgetWarning, Failed, MessageDelivered, ProviderWaiting, Recovered};
+use crate::facts::run::{Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
 use crate::time::Timestamp;
 
 /// Attempts that count, crashes of our own and parked providers left out.
@@ -20,11 +20,16 @@ impl Run {
     /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
     /// `last_seen` is when that driver was last known alive.
     pub fn take_over(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
-        if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
-            self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
-        }
+        self.find_abandoned(last_seen, now);
         if self.shared.is_moving() {
             self.decide(Input::Proceed, now);
+        }
+    }
+
+    /// Nobody has driven it since `last_seen`: what was in flight is lost, and no working time passed since.
+    pub fn find_abandoned(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
+        if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
+            self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
         }
     }
 
@@ -204,7 +209,8 @@ impl Run {
             return;
         }
         let (rules, spot) = (self.rules(), self.rules().spot(effect));
-        let shown = self.shared.unread().filter(|message| rules.hears(&self.shared, effect, message));
+        let heard = self.shared.messages.iter().filter(|message| rules.hears(&self.shared, effect, message));
+        let shown = crate::prompt::newest_messages(heard).into_iter().filter(|message| !message.delivered);
         for message_id in shown.map(|message| message.id).collect::<Vec<_>>() {
             self.emit_at(spot, MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
         }
@@ -213,6 +219,7 @@ impl Run {
     fn refuse(&mut self, effect: &EffectId, limit: Exhausted, now: Timestamp) {
         let reason = StopReason::from(limit);
         let error = format!("{}: no room for this call within the limit", reason.name());
+        self.warn_of_limits(Some(limit), now);
         let fact = Finished {
             effect: effect.clone(),
             attempt: 0,
@@ -295,7 +302,7 @@ impl Run {
             Actor::Platform,
             now,
         );
-        self.warn_of_limits(now);
+        self.warn_of_limits(None, now);
         self.decide(Input::Reply { effect, reply: &reply, response }, now);
     }
 
@@ -394,6 +401,9 @@ impl Run {
     }
 
     pub(super) fn fail(&mut self, stop_reason: StopReason, error: String, now: Timestamp) {
+        let mut facts = self.facts(now);
+        self.rules().failed(&self.shared, &error, &mut facts);
+        self.record(facts, Actor::Platform);
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
@@ -433,29 +443,6 @@ impl Run {
         1 + (draw % ceiling as u64) as i64
     }
 
-    fn warn_of_limits(&mut self, now: Timestamp) {
-        let shared = &self.shared;
-        let used = [
-            (
-                "max_cost_usd",
-                shared.ledger.spent.cost_usd.dollars(),
-                shared.budgets.max_cost_usd.map(crate::money::Usd::dollars),
-            ),
-            ("max_tokens", shared.ledger.spent.tokens as f64, shared.budgets.max_tokens.map(|limit| limit as f64)),
-        ];
-        let near = used.into_iter().filter_map(|(budget, used, limit)| {
-            let limit = limit?;
-            (used >= limit * 0.8 && !shared.warned.iter().any(|known| known == budget)).then(|| BudgetWarning {
-                budget: budget.into(),
-                used,
-                limit,
-            })
-        });
-        for warning in near.collect::<Vec<_>>() {
-            self.emit(warning, Actor::Platform, now);
-        }
-    }
-
     /// Deadlines of questions, and the clock that ran out between calls.
     pub fn tick(&mut self, now: Timestamp) {
         let expired: Vec<_> = self
@@ -465,9 +452,10 @@ impl Run {
             .map(|question| (question.id, question.default.clone()))
             .collect();
         for (question_id, default) in expired {
-            self.emit(crate::facts::run::QuestionExpired { question_id, default }, Actor::Platform, now);
+            let expired = crate::facts::run::QuestionExpired { question_id, default, withdrawn: false };
+            self.emit(expired, Actor::Platform, now);
         }
-        self.resume_if_answered(now);
+        self.resume_if_answered(ResumeReason::Expired, now);
         self.proceed(now);
     }
 }

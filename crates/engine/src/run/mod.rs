@@ -6,18 +6,22 @@
 
 mod apply;
 mod commands;
+mod door;
 mod draft;
 mod effects;
 mod flight;
 mod shared;
 mod terms;
+mod warnings;
 
-pub use commands::{Command, LONGEST_OBJECTIVE, NodeOrder, Refusal, check_brief};
-pub(crate) use commands::{least_call, no_such_node, refuse};
+pub use commands::{Command, NodeOrder, Refusal, Reply};
+pub(crate) use commands::{no_such_node, refuse};
+pub(crate) use door::least_call;
+pub use door::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub(crate) use draft::headline;
 pub use draft::{Facts, Spot};
 pub use flight::{Due, EffectState, Parked};
-pub use shared::{Question, Shared, Steering};
+pub use shared::{Closed, Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
@@ -82,8 +86,9 @@ pub trait Rules {
     fn awaits_people(&self, shared: &Shared) -> bool {
         shared.open_questions().next().is_some()
     }
-    fn has_node(&self, _node: NodeId) -> bool {
-        false
+    /// May a message be addressed to this node?
+    fn addressed(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
+        no_such_node(shared, node)
     }
     /// A person orders something of one node.
     fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
@@ -91,6 +96,8 @@ pub trait Rules {
     }
     /// What a canceled run leaves behind, place by place.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
+    /// What a run leaves behind that fails under its places.
+    fn failed(&self, _shared: &Shared, _error: &str, _facts: &mut Facts) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

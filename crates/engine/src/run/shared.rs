@@ -6,7 +6,7 @@ use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
 use crate::effect::{EffectId, RunContext};
 use crate::event::genesis;
-use crate::facts::run::{ProviderWaiting, Queued};
+use crate::facts::run::{ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
@@ -64,8 +64,33 @@ pub struct Question {
     pub deadline_at: Option<Timestamp>,
     pub default: Option<String>,
     pub answer: Option<String>,
+    /// How it was closed, where nobody answered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Closed>,
     pub asked_at: Timestamp,
     pub answered_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closed {
+    /// The deadline passed, and its default was taken.
+    Default,
+    /// The deadline passed, and there was no default.
+    Unanswered,
+    /// Whoever asked has ended.
+    Withdrawn,
+}
+
+impl Closed {
+    /// How, and what stands for the answer.
+    pub(super) fn by(expired: &QuestionExpired) -> (Closed, String) {
+        match &expired.default {
+            _ if expired.withdrawn => (Closed::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
+            Some(default) => (Closed::Default, default.clone()),
+            None => (Closed::Unanswered, "(no answer came in time)".into()),
+        }
+    }
 }
 
 /// A message from a person to the run, and whether a model has been shown it.
@@ -123,10 +148,6 @@ impl Shared {
 
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().filter(|question| question.answer.is_none())
-    }
-
-    pub fn unread(&self) -> impl Iterator<Item = &Steering> {
-        self.messages.iter().filter(|message| !message.delivered)
     }
 
     /// Where a write without a project goes: the run's one project, else its own workspace project.

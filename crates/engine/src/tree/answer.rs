@@ -209,6 +209,10 @@ impl ArtifactAnswer {
 }
 
 impl Check for PlannerAnswer {
+    fn role() -> Option<crate::model::Role> {
+        Some(crate::model::Role::TreePlanner)
+    }
+
     fn errors(&self) -> Vec<String> {
         let mut errors = match (&self.question, self.mode, &self.plan) {
             (Some(question), ..) => question.errors(),
@@ -256,6 +260,10 @@ impl PlanAnswer {
     }
 }
 
+pub fn too_many_questions() -> String {
+    format!("{MAX_ASKS} questions were asked already; decide with what is known")
+}
+
 impl QuestionAnswer {
     fn errors(&self) -> Vec<String> {
         let mut errors: Vec<String> = too_long("question.text", &self.text).into_iter().collect();
@@ -274,6 +282,10 @@ impl PadAnswer {
 }
 
 impl Check for ExecutorAnswer {
+    fn role() -> Option<crate::model::Role> {
+        Some(crate::model::Role::TreeExecutor)
+    }
+
     fn errors(&self) -> Vec<String> {
         let mut errors = artifact_errors(&self.artifacts);
         if self.tool_calls.is_empty() && self.result.is_none() && self.question.is_none() {
@@ -288,6 +300,10 @@ impl Check for ExecutorAnswer {
 }
 
 impl Check for AggregatorAnswer {
+    fn role() -> Option<crate::model::Role> {
+        Some(crate::model::Role::TreeAggregator)
+    }
+
     fn errors(&self) -> Vec<String> {
         let mut errors = artifact_errors(&self.artifacts);
         errors.extend(too_long("synthesis.summary", &self.synthesis.summary));

@@ -14,8 +14,11 @@ use crate::ids::{DocumentId, QuestionId};
 use crate::metrics::Metrics;
 use crate::run::Shared;
 use crate::tree::envelope::Hint;
+use std::collections::VecDeque;
 
 const KEPT_TAIL: usize = 3;
+/// What an ended node keeps of its pad, in characters, in case it is opened again.
+const KEPT_WHEN_ENDED: usize = 2_000;
 
 impl State {
     pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
@@ -170,6 +173,12 @@ impl State {
                 work.answered = fact.round;
                 work.result.clone_from(&fact.result);
             }
+            T::ResultRefused(fact) => {
+                let work = &mut self.at_mut(number).work;
+                work.result = None;
+                work.round += 1;
+                work.refused.clone_from(&fact.errors);
+            }
             T::ToolCallRequested(fact) => self.at_mut(number).work.calls.push(Call {
                 id: fact.call_id.clone(),
                 tool: fact.tool.clone(),
@@ -216,6 +225,7 @@ impl State {
                 self.ended_as(number, NodeStatus::Completed, event);
                 let node = self.at_mut(number);
                 (node.outcome, node.cut_short) = (Some(fact.outcome), fact.cut_short);
+                node.shortfall.clone_from(&fact.evidence);
             }
             T::NodeFailed(fact) => {
                 self.ended_as(number, NodeStatus::Failed, event);
@@ -229,7 +239,7 @@ impl State {
             }
             T::NodeReopened(fact) => {
                 self.next_generation(number, fact.generation);
-                // A retried root begins anew; its status follows.
+                // What takes itself up again says next where it stands.
                 if fact.caused_by != self.at(number).id {
                     self.set_status(number, NodeStatus::Waiting);
                 }
@@ -268,6 +278,7 @@ impl State {
             deliverable: fact.deliverable,
             retry_of: fact.retry_of,
             status: NodeStatus::Planning,
+            stood: NodeStatus::Planning,
             role: NodeRole::Planner,
             message: None,
             paused: false,
@@ -284,6 +295,7 @@ impl State {
             hint: None,
             synthesis: None,
             outcome: None,
+            shortfall: None,
             error: None,
             retryable: false,
             cut_short: false,
@@ -311,7 +323,10 @@ impl State {
             node.work.question = None;
             node.work.question_closed = false;
             match fact.status {
-                NodeStatus::Executing => node.work.round += 1,
+                NodeStatus::Executing => {
+                    node.work.round += 1;
+                    node.work.asked += 1;
+                }
                 _ => node.work.ask += 1,
             }
         }
@@ -330,7 +345,13 @@ impl State {
     fn tool_answered(&mut self, number: u32, fact: &fact::ToolCallResult, seq: u64) {
         let work = &mut self.at_mut(number).work;
         if let Some(call) = work.calls.iter_mut().find(|call| call.id == fact.call_id) {
-            call.result = Some(CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, seq });
+            call.result = Some(CallResult {
+                ok: fact.ok,
+                summary: fact.summary.clone(),
+                content: fact.result,
+                chars: fact.chars,
+                seq,
+            });
         }
         let round_is_over = work.answered == work.round && work.calls.iter().all(|call| call.result.is_some());
         if round_is_over && work.result.is_none() {
@@ -348,21 +369,23 @@ impl State {
             label: fact.label.clone().unwrap_or_default(),
             content: fact.content,
             json: fact.json.clone(),
+            own: fact.own,
             is_primary: false,
             created_at: event.at,
         });
     }
 
     fn ended_as(&mut self, number: u32, status: NodeStatus, event: &Event) {
+        self.at_mut(number).stood = self.at(number).status;
         self.set_status(number, status);
         self.accounts.release(number);
         let node = self.at_mut(number);
         node.ended_at = Some(event.at);
         *node.work = Working::default();
-        node.tail.clear();
-        node.tail.push_back(node.tail_preview.clone());
+        shorten(&mut node.tail);
         node.error = None;
         node.outcome = None;
+        node.shortfall = None;
     }
 
     fn next_generation(&mut self, number: u32, generation: u32) {
@@ -373,6 +396,7 @@ impl State {
         node.result = None;
         node.hint = None;
         node.outcome = None;
+        node.shortfall = None;
         node.error = None;
         node.cut_short = false;
         node.ended_at = None;
@@ -388,4 +412,19 @@ impl State {
             self.refresh(below);
         }
     }
+}
+
+/// The newest entries that fit, whole; of the newest at least its end.
+fn shorten(tail: &mut VecDeque<String>) {
+    let mut room = KEPT_WHEN_ENDED;
+    let mut kept = VecDeque::new();
+    for entry in tail.iter().rev() {
+        let length = entry.chars().count();
+        if length > room && !kept.is_empty() {
+            break;
+        }
+        kept.push_front(entry.chars().skip(length.saturating_sub(room)).collect());
+        room = room.saturating_sub(length);
+    }
+    *tail = kept;
 }

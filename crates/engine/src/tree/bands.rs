@@ -74,7 +74,7 @@ impl State {
         for step in plan.pending() {
             facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped });
         }
-        let read = plan.children().flat_map(|(_, child)| self.hinted(child));
+        let read = plan.children().flat_map(|(_, child)| self.readable(child));
         for artifact in read {
             facts.push_at(spot, fact::ArtifactRead { artifact_id: artifact.id, by_node_id: self.at(number).id });
         }

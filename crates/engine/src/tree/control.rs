@@ -28,6 +28,22 @@ impl State {
         }
     }
 
+    /// A message to a node that has ended would never be shown to anyone; the root lives as long as the run may go on.
+    pub(super) fn listens(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
+        match self.number(id) {
+            None => no_such_node(shared, id),
+            Some(number) if number > 0 && !self.at(number).is_live() => refuse(
+                "node_ended",
+                format!(
+                    "node {id} is {}: it hears nothing any more. Retry it (pleach retry {} --node {id}), or say it to the run",
+                    self.at(number).status.name(),
+                    shared.id
+                ),
+            ),
+            Some(_) => Ok(()),
+        }
+    }
+
     fn still_live(&self, number: u32) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
@@ -54,9 +70,7 @@ impl State {
     fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, spot) = (self.at(at), self.spot_of(at));
-            if let Some(question_id) = node.work.question.filter(|_| !node.work.question_closed) {
-                facts.push_at(spot, QuestionExpired { question_id, default: Some("(the node was canceled)".into()) });
-            }
+            self.withdraw_question(at, facts);
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
             for step in open {
                 facts.push_at(
@@ -115,7 +129,7 @@ impl State {
             let limit = shared.budgets.max_nodes;
             return refuse("max_nodes", format!("all {limit} nodes are used: raise --max-nodes above {limit} first"));
         }
-        self.redo(shared, &[number], facts);
+        self.redo(shared, number, &mut BTreeSet::new(), facts);
         Ok(())
     }
 
@@ -139,26 +153,27 @@ impl State {
             .then(|| "a canceled run does not go on: start a new one".into())
     }
 
-    /// New nodes for the steps of these; every ancestor that had moved on is reopened, once.
-    fn redo(&self, shared: &Shared, numbers: &[u32], facts: &mut Facts) {
-        let mut reopened = BTreeSet::new();
-        for number in numbers {
-            let node = self.at(*number);
-            let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
-            let (Some(parent), Some(step)) = (node.parent, step) else {
-                self.begin_again(shared, *number, facts);
-                continue;
-            };
-            let child: NodeId = facts.mint();
-            let path: Vec<u32> = self.path(parent).collect();
-            for at in path.into_iter().rev().filter(|at| reopened.insert(*at)) {
-                self.reopen(at, child, facts);
-            }
-            self.delegate(shared, parent, step, child, Reserve::default(), Some(node.id), facts);
+    /// A new node for the step of this one; every ancestor that had moved on is reopened, once.
+    fn redo(&self, shared: &Shared, number: u32, reopened: &mut BTreeSet<u32>, facts: &mut Facts) {
+        let node = self.at(number);
+        let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
+        let (Some(parent), Some(step)) = (node.parent, step) else {
+            return self.begin_again(shared, number, false, facts);
+        };
+        let child: NodeId = facts.mint();
+        self.reopen_from(parent, child, reopened, facts);
+        self.delegate(shared, parent, step, child, Reserve::default(), Some(node.id), facts);
+    }
+
+    /// The node and everybody above it that had moved on, the root first.
+    fn reopen_from(&self, number: u32, caused_by: NodeId, reopened: &mut BTreeSet<u32>, facts: &mut Facts) {
+        let path: Vec<u32> = self.path(number).collect();
+        for at in path.into_iter().rev().filter(|at| reopened.insert(*at)) {
+            self.reopen(at, caused_by, facts);
         }
     }
 
-    /// An ancestor waits again, in a new generation, unless it was waiting all the time.
+    /// An ancestor waits again, in a new generation, unless it was waiting all the time; what it had skipped is due again.
     fn reopen(&self, number: u32, caused_by: NodeId, facts: &mut Facts) {
         let (node, spot) = (self.at(number), self.spot_of(number));
         if matches!(node.status, NodeStatus::Waiting | NodeStatus::Delegating) {
@@ -166,36 +181,110 @@ impl State {
         }
         facts.push_at(spot, fact::NodeReopened { generation: node.generation + 1, caused_by });
         facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner).saying("reopened"));
+        for step in node.plan.iter().flat_map(|plan| plan.skipped()) {
+            facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Pending });
+        }
         if !node.is_live() {
             self.step_ended(number, StepStatus::Running, facts);
         }
     }
 
-    /// The root has no step to give to another: it begins anew, knowing what it had.
-    fn begin_again(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+    /// The same node begins anew, knowing what it had: the root, which has no step to give to another, and whatever
+    /// was cut short.
+    fn begin_again(&self, shared: &Shared, number: u32, leaf: bool, facts: &mut Facts) {
         let (node, spot) = (self.at(number), self.spot_of(number));
         facts.push_at(spot, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
-        self.begin(shared, spot, node.depth, false, facts);
+        self.begin(shared, spot, node.depth, leaf, facts);
+        self.step_ended(number, StepStatus::Running, facts);
     }
 
-    /// A stopped or failed run goes on: what failed or was cut short, deepest first, is done again.
+    /// A stopped or failed run goes on: what failed, was cut short or left steps out, deepest first, is taken up again.
     pub(super) fn go_on(&self, shared: &Shared, facts: &mut Facts) {
         if self.root().is_none_or(|root| root.is_live()) {
             return;
         }
         let mut above = BTreeSet::new();
         let mut again = Vec::new();
+        let mut places = self.nodes_left(shared);
         for number in (0..self.nodes.len() as u32).rev() {
+            let Some(how) = self.unfinished(number).filter(|_| !above.contains(&number)) else { continue };
+            if self.not_retryable(number).is_some() || how == Unfinished::Redo && number > 0 && places == 0 {
+                continue;
+            }
+            places -= u32::from(how == Unfinished::Redo && number > 0);
+            above.extend(self.path(number).skip(1));
+            again.push((number, how));
+        }
+        if again.is_empty() {
+            again.push((0, Unfinished::Redo));
+        }
+        let mut reopened = BTreeSet::new();
+        for (number, how) in again.into_iter().rev() {
             let node = self.at(number);
-            let unfinished = node.status == NodeStatus::Failed || node.cut_short;
-            if unfinished && !above.contains(&number) && self.not_retryable(number).is_none() {
-                above.extend(self.path(number).skip(1));
-                again.push(number);
+            match how {
+                Unfinished::SumUp => self.reopen_from(number, node.id, &mut reopened, facts),
+                Unfinished::Begin => {
+                    if let Some(parent) = node.parent {
+                        self.reopen_from(parent, node.id, &mut reopened, facts);
+                    }
+                    self.begin_again(shared, number, node.did_its_work_itself(), facts);
+                }
+                Unfinished::Redo => self.redo(shared, number, &mut reopened, facts),
             }
         }
-        again.truncate(self.nodes_left(shared) as usize);
-        again.reverse();
-        let again = if again.is_empty() { vec![0] } else { again };
-        self.redo(shared, &again, facts);
     }
+
+    /// How an ended node is taken up again, where there is something left to do.
+    fn unfinished(&self, number: u32) -> Option<Unfinished> {
+        let node = self.at(number);
+        let delegated = matches!(node.stood, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
+        let plan = node.plan.as_ref().filter(|_| delegated);
+        match node.status {
+            // Its children failed it, and are taken up first; where none can be, it is planned anew.
+            NodeStatus::Failed if plan.is_some_and(|plan| plan.any_completed()) => Some(Unfinished::SumUp),
+            NodeStatus::Completed if plan.is_some_and(|plan| node.cut_short || plan.has_gaps()) => {
+                Some(Unfinished::SumUp)
+            }
+            NodeStatus::Failed | NodeStatus::Completed if node.cut_short => Some(Unfinished::Begin),
+            NodeStatus::Failed => Some(Unfinished::Redo),
+            _ => None,
+        }
+    }
+
+    /// The run fails under its nodes: none of them goes on, and each says so. Children before their parents.
+    pub(super) fn interrupt(&self, error: &str, facts: &mut Facts) {
+        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
+        for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
+            let spot = self.spot_of(number);
+            self.withdraw_question(number, facts);
+            for step in self.at(number).plan.iter().flat_map(|plan| plan.pending()) {
+                facts.push_at(
+                    spot,
+                    fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped },
+                );
+            }
+            facts.push_at(
+                spot,
+                fact::NodeFailed { error: format!("not finished: {error}"), retryable: true, cut_short: true },
+            );
+            self.step_ended(number, StepStatus::Failed, facts);
+        }
+    }
+
+    fn withdraw_question(&self, number: u32, facts: &mut Facts) {
+        let work = &self.at(number).work;
+        if let Some(question_id) = work.question.filter(|_| !work.question_closed) {
+            facts.push_at(self.spot_of(number), QuestionExpired { question_id, default: None, withdrawn: true });
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unfinished {
+    /// Its children stand: it waits for what is left to them, and sums up again.
+    SumUp,
+    /// It was in the middle of its own work, and begins that again.
+    Begin,
+    /// What it came to is over: another node takes its step.
+    Redo,
 }

@@ -50,7 +50,7 @@ impl State {
             Some(Move::StartBand) => self.start_band(shared, number, facts),
             Some(Move::BandOver) => self.band_over(shared, number, facts),
             Some(Move::Conclude) => self.conclude(shared, number, facts),
-            Some(Move::OutOfRounds) => self.fail(number, format!("no result after {MAX_ROUNDS} rounds"), true, facts),
+            Some(Move::OutOfRounds) => self.out_of_rounds(number, facts),
             Some(Move::Unusable) => self.unusable(number, facts),
             Some(Move::Unblock) => self.unblock(number, facts),
             None => {}
@@ -126,6 +126,13 @@ impl State {
             NodeRole::Executor => NodeStatus::Executing,
         };
         facts.push_at(self.spot_of(number), NodeStatusChanged::to(status, self.at(number).role).saying("answered"));
+    }
+
+    fn out_of_rounds(&self, number: u32, facts: &mut Facts) {
+        let refused = &self.at(number).work.refused;
+        let why =
+            if refused.is_empty() { String::new() } else { format!("; the last was refused: {}", refused.join("; ")) };
+        self.fail(number, format!("no result after {MAX_ROUNDS} rounds{why}"), true, facts);
     }
 
     fn unusable(&self, number: u32, facts: &mut Facts) {

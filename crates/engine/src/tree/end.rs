@@ -1,5 +1,6 @@
 //! The end of the run: what the root came to, and the platform's report of it.
 
+use super::results::latest;
 use super::state::State;
 use super::status::{NodeStatus, StepStatus};
 use crate::budget::Settled;
@@ -104,16 +105,21 @@ impl State {
         Value::Object(counted.map(|status| (status.name().to_owned(), self.count(*status).into())).collect())
     }
 
-    /// What the tree was to do and did not: failed and canceled nodes, skipped steps, gaps the root names.
+    /// What the tree was to do and did not: nodes that failed, were canceled or fell short, skipped steps, gaps the root
+    /// names. Of a node that waited for others, those are named, and not it.
     fn not_done(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (number, node) in self.nodes.iter().enumerate() {
-            if matches!(node.status, NodeStatus::Failed | NodeStatus::Canceled) && self.is_current(number as u32) {
-                let why = node.error.as_deref().unwrap_or(node.status.name());
-                lines.push(format!("{}: {}", node.title, why.chars().take(200).collect::<String>()));
-            }
-            let skipped =
-                node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| step.status == StepStatus::Skipped);
+        let current = (0..self.nodes.len() as u32).filter(|number| self.is_current(*number));
+        for node in current.map(|number| self.at(number)) {
+            let undone = node.plan.iter().flat_map(|plan| &plan.steps).any(|step| step.status != StepStatus::Completed);
+            let why = match node.status {
+                NodeStatus::Failed if node.cut_short && undone => None,
+                NodeStatus::Failed | NodeStatus::Canceled => Some(node.error.as_deref().unwrap_or(node.status.name())),
+                NodeStatus::Completed if !undone => node.shortfall.as_deref(),
+                _ => None,
+            };
+            lines.extend(why.map(|why| format!("{}: {}", node.title, why.chars().take(200).collect::<String>())));
+            let skipped = node.plan.iter().flat_map(|plan| plan.skipped());
             lines.extend(skipped.map(|step| format!("{}: skipped", step.of.title)));
             if lines.len() >= REPORTED {
                 break;
@@ -126,10 +132,13 @@ impl State {
         lines
     }
 
+    /// Neither the node nor one above it was replaced by another, or planned away.
     fn is_current(&self, number: u32) -> bool {
-        let node = self.at(number);
-        let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
-        node.parent.is_none() || step.is_some_and(|step| step.child == Some(number))
+        self.path(number).all(|at| {
+            let node = self.at(at);
+            let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
+            node.parent.is_none() || step.is_some_and(|step| step.child == Some(at))
+        })
     }
 
     /// The root's documents first, then those of its children.
@@ -141,7 +150,7 @@ impl State {
             .flat_map(|plan| plan.children())
             .map(|(_, child)| child);
         let nodes = self.root().map(|_| 0).into_iter().chain(children);
-        let artifacts = nodes.flat_map(|number| self.at(number).current_artifacts());
+        let artifacts = nodes.flat_map(|number| latest(self.at(number), &[]));
         let documents = artifacts.filter_map(|artifact| {
             Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.label }))
         });

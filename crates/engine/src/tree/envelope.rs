@@ -1,7 +1,7 @@
 //! The result protocol: what a node hands its parent, and what the parent may read of it. Ids in an
 //! envelope are only ever ones the platform registered for this node; what a model names is looked up.
 
-use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer};
+use super::answer::{ArtifactAnswer, Deliverable, HintAnswer, ResultAnswer};
 use super::node::{Artifact, Node};
 use crate::ids::{ArtifactId, DocumentId};
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,21 @@ pub fn foreign_names(node: &Node, fresh: &[ArtifactAnswer], result: &ResultAnswe
         .collect()
 }
 
+/// What the step asks for and none of these artifacts is.
+pub fn missing(deliverable: Deliverable, mut made: impl Iterator<Item = ArtifactType>) -> Option<String> {
+    use ArtifactType as A;
+    let (wanted, there) = match deliverable {
+        Deliverable::Either => return None,
+        Deliverable::Document => ("document", made.any(|kind| matches!(kind, A::Document | A::Summary | A::Other))),
+        Deliverable::Json => ("json", made.any(|kind| matches!(kind, A::Json | A::Other))),
+    };
+    (!there).then(|| {
+        format!(
+            "the step asks for a deliverable of type {wanted:?} and there is none: give it as an artifact of that type"
+        )
+    })
+}
+
 fn bare(name: &str) -> &str {
     name.strip_prefix("doc:").unwrap_or(name)
 }
@@ -113,16 +128,26 @@ impl Artifact {
             || self.id.to_string() == bare(name)
             || self.document.is_some_and(|document| document.to_string() == bare(name))
     }
+
+    /// A document for readers; data too big for the envelope is kept in one, but is data still.
+    pub fn is_text(&self) -> bool {
+        self.document.is_some() && self.kind != ArtifactType::Json
+    }
+
+    fn is_data(&self) -> bool {
+        self.kind == ArtifactType::Json || self.json.is_some()
+    }
 }
 
 /// The envelope of a node from all it registered in this generation.
 pub fn envelope(node: &Node, artifacts: &[&Artifact], result: &ResultAnswer, primary: Option<ArtifactId>) -> Envelope {
     let document_ids: Vec<DocumentId> = distinct(artifacts.iter().filter_map(|artifact| artifact.document));
     let json_payload = payload(artifacts);
-    let kind = match (document_ids.is_empty(), json_payload.is_some()) {
-        (false, true) => EnvelopeKind::Hybrid,
-        (false, false) => EnvelopeKind::Document,
-        (true, _) => EnvelopeKind::Json,
+    let has = |what: fn(&Artifact) -> bool| artifacts.iter().any(|artifact| what(artifact));
+    let kind = match (has(Artifact::is_text), has(Artifact::is_data)) {
+        (true, true) => EnvelopeKind::Hybrid,
+        (true, false) => EnvelopeKind::Document,
+        (false, _) => EnvelopeKind::Json,
     };
     let tail: String = node.tail_preview.chars().take(LONGEST_TAIL).collect();
     Envelope {
@@ -158,15 +183,15 @@ pub fn hint(artifacts: &[&Artifact], asked: &HintAnswer) -> Hint {
         .copied()
         .filter(|artifact| asked.artifact_labels.iter().any(|name| artifact.is_called(name.trim())))
         .collect();
-    let documents: Vec<&Artifact> = artifacts.iter().copied().filter(|artifact| artifact.document.is_some()).collect();
+    let documents: Vec<&Artifact> = artifacts.iter().copied().filter(|artifact| artifact.is_text()).collect();
     let chosen = match (named.is_empty(), documents.is_empty()) {
         (false, _) => named,
         (true, false) if asked.hint_type != Some(HintType::ReadJson) => documents,
         _ => artifacts.to_vec(),
     };
-    let has_documents = chosen.iter().any(|artifact| artifact.document.is_some());
+    let has_texts = chosen.iter().any(|artifact| artifact.is_text());
     Hint {
-        hint_type: if has_documents { HintType::ReadDocuments } else { HintType::ReadJson },
+        hint_type: if has_texts { HintType::ReadDocuments } else { HintType::ReadJson },
         artifacts: chosen.iter().map(|artifact| artifact.id).collect(),
         documents: distinct(chosen.iter().filter_map(|artifact| artifact.document)),
     }

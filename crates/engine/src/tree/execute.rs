@@ -1,13 +1,13 @@
 //! A node that does its work itself: rounds of tools whose results come back, until it has a result.
 
-use super::answer::ExecutorAnswer;
-use super::envelope::{ArtifactType, foreign_names};
+use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
+use super::envelope::{ArtifactType, foreign_names, missing};
 use super::place::{Part, Place};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
 use crate::answer::{MAX_TOOL_CALLS, NOT_RUN};
-use crate::calls::{self, Call, Record};
+use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree as fact;
 use crate::ids::DocumentId;
@@ -22,13 +22,21 @@ impl State {
         answer: ExecutorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let Place { node: number, part: Part::Round { round, .. }, .. } = place else { return Ok(()) };
+        let Place { node: number, part: Part::Round { round, fix }, .. } = place else { return Ok(()) };
         let (node, spot) = (self.at(number), self.spot_of(number));
+        if answer.question.is_some() && node.work.asked >= MAX_ASKS {
+            return Err(vec![too_many_questions()]);
+        }
         let mut result = answer.result.filter(|_| answer.question.is_none());
         if let Some(result) = &mut result {
-            let foreign = foreign_names(node, &answer.artifacts, result, !answer.tool_calls.is_empty());
-            if !foreign.is_empty() {
-                return Err(foreign);
+            let mut errors = foreign_names(node, &answer.artifacts, result, !answer.tool_calls.is_empty());
+            if errors.is_empty() && answer.tool_calls.is_empty() && !fix {
+                // Asked for once more; what still does not come makes the result partial.
+                let kinds = node.current_artifacts().map(|artifact| artifact.kind);
+                errors.extend(missing(node.deliverable, kinds.chain(answer.artifacts.iter().map(|made| made.kind))));
+            }
+            if !errors.is_empty() {
+                return Err(errors);
             }
             let primary = answer.artifacts.iter().find(|artifact| artifact.is_primary);
             result.primary_artifact_label =
@@ -75,15 +83,18 @@ impl State {
             } else {
                 document.title
             };
-            let content = written(call).map(|text| shown(text, facts));
+            let id = DocumentId(document.id);
+            let text = outcome.mutations.iter().rev().find_map(|mutation| mutation.text_of(id));
+            let content = text.map(|text| shown(text, facts));
             self.push_artifact(
                 number,
                 MadeArtifact {
                     kind: ArtifactType::Document,
-                    document: Some(DocumentId(document.id)),
+                    document: Some(id),
                     label,
                     content,
                     json: None,
+                    own: false,
                 },
                 facts,
             );
@@ -91,12 +102,7 @@ impl State {
     }
 }
 
-/// The text a call put into a document, where it was given whole.
-fn written(call: &Call) -> Option<&str> {
-    call.arguments.get("content").and_then(serde_json::Value::as_str)
-}
-
 fn result_of(call_id: EffectId, tool: String, record: Record) -> fact::ToolCallResult {
-    let Record { ok, summary, result, artifacts, .. } = record;
-    fact::ToolCallResult { call_id, tool, ok, summary, result, artifacts }
+    let Record { ok, summary, result, chars, artifacts, .. } = record;
+    fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts }
 }

@@ -79,8 +79,8 @@ impl Rules for State {
         self.rests(shared)
     }
 
-    fn has_node(&self, node: NodeId) -> bool {
-        self.node(node).is_some()
+    fn addressed(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
+        self.listens(shared, node)
     }
 
     fn order(&self, shared: &Shared, node: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
@@ -89,5 +89,9 @@ impl Rules for State {
 
     fn canceled(&self, _shared: &Shared, facts: &mut Facts) {
         self.cancel_all(facts);
+    }
+
+    fn failed(&self, _shared: &Shared, error: &str, facts: &mut Facts) {
+        self.interrupt(error, facts);
     }
 }

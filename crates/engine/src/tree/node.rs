@@ -1,6 +1,6 @@
 //! One node: small enough that ten thousand fit, with texts that only prompts need kept short and content by reference.
 
-use super::answer::{Deliverable, ResultAnswer, Synthesis};
+use super::answer::{Deliverable, MAX_ROUNDS, ResultAnswer, Synthesis};
 use super::envelope::{ArtifactType, Envelope, Hint};
 use super::plan::Plan;
 use super::status::{NodeRole, NodeStatus};
@@ -29,6 +29,8 @@ pub struct Node {
     pub deliverable: Deliverable,
     pub retry_of: Option<NodeId>,
     pub status: NodeStatus,
+    /// Where it stood before it ended.
+    pub stood: NodeStatus,
     pub role: NodeRole,
     pub message: Option<String>,
     pub paused: bool,
@@ -47,6 +49,8 @@ pub struct Node {
     pub hint: Option<Box<Hint>>,
     pub synthesis: Option<Box<Synthesis>>,
     pub outcome: Option<NodeOutcome>,
+    /// Why its result is partial.
+    pub shortfall: Option<String>,
     pub error: Option<String>,
     pub retryable: bool,
     pub cut_short: bool,
@@ -71,8 +75,12 @@ pub struct Working {
     /// The executor's round in hand, from 1, and how many were answered.
     pub round: u32,
     pub answered: u32,
+    /// Questions of the executor: each gave it another round.
+    pub asked: u32,
     pub calls: Vec<Call>,
     pub result: Option<ResultAnswer>,
+    /// Why the last result was sent back.
+    pub refused: Vec<String>,
     pub rejected: BTreeMap<EffectId, Rejected>,
     pub replan: Option<String>,
     pub question: Option<QuestionId>,
@@ -85,13 +93,22 @@ impl Default for Working {
             ask: 1,
             round: 1,
             answered: 0,
+            asked: 0,
             calls: Vec::new(),
             result: None,
+            refused: Vec::new(),
             rejected: BTreeMap::new(),
             replan: None,
             question: None,
             question_closed: false,
         }
+    }
+}
+
+impl Working {
+    /// How many rounds it has: a question is not one of them.
+    pub fn rounds(&self) -> u32 {
+        MAX_ROUNDS + self.asked
     }
 }
 
@@ -105,6 +122,8 @@ pub struct Artifact {
     pub content: Option<BlobRef>,
     /// Small payloads travel in the envelope.
     pub json: Option<Value>,
+    /// Given in an answer, not made by a tool.
+    pub own: bool,
     pub is_primary: bool,
     pub created_at: Timestamp,
 }
@@ -112,6 +131,14 @@ pub struct Artifact {
 impl Node {
     pub fn current_artifacts(&self) -> impl Iterator<Item = &Artifact> {
         self.artifacts[self.first_artifact..].iter()
+    }
+
+    /// It ended, or was cut short, as an executor.
+    pub fn did_its_work_itself(&self) -> bool {
+        match self.stood {
+            NodeStatus::Blocked => self.role == NodeRole::Executor,
+            stood => stood == NodeStatus::Executing,
+        }
     }
 
     pub fn is_live(&self) -> bool {

@@ -59,6 +59,8 @@ pub struct Step {
     pub band: u32,
     pub index: u32,
     pub status: StepStatus,
+    /// Finished under an earlier version of the plan.
+    pub kept: bool,
     /// The node that works on it, or did last.
     pub child: Option<u32>,
 }
@@ -84,7 +86,8 @@ impl Plan {
         let mut finished: HashMap<String, Step> = HashMap::new();
         let mut steps = Vec::new();
         let named: HashSet<&str> = bands.iter().flat_map(|band| &band.steps).map(|step| step.id.as_str()).collect();
-        for step in earlier.into_iter().flat_map(|plan| plan.steps).filter(|step| step.status == StepStatus::Completed)
+        let earlier = earlier.into_iter().flat_map(|plan| plan.steps);
+        for step in earlier.filter(|step| step.status == StepStatus::Completed).map(|step| Step { kept: true, ..step })
         {
             if named.contains(step.of.id.as_str()) {
                 finished.insert(step.of.id.clone(), step);
@@ -101,6 +104,7 @@ impl Plan {
                     band: band.index,
                     index: index as u32,
                     status: StepStatus::Pending,
+                    kept: false,
                     child: None,
                 };
                 let kept = finished.remove(&of.id).map(|step| Step { band: band.index, index: index as u32, ..step });
@@ -164,6 +168,22 @@ impl Plan {
     /// The children whose results this version stands on.
     pub fn children(&self) -> impl Iterator<Item = (&Step, u32)> {
         self.steps.iter().filter_map(|step| Some((step, step.child?)))
+    }
+
+    /// What came before this step, whose child that is: earlier bands, and what earlier versions had finished.
+    pub fn before(&self, band: u32, child: u32) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(move |step| {
+            step.status.is_terminal() && step.child != Some(child) && (step.kept || step.band < band)
+        })
+    }
+
+    /// Steps were left out although the band before them was worth something.
+    pub fn has_gaps(&self) -> bool {
+        self.skipped().next().is_some() && !self.last_band_failed()
+    }
+
+    pub fn skipped(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.status == StepStatus::Skipped)
     }
 
     pub fn any_completed(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The planner's answer: a question, a leaf, or a plan within the limits.
 
-use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer};
+use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer, too_many_questions};
 use super::place::{Part, Place};
 use super::plan::bands_of;
 use super::state::State;
@@ -29,7 +29,7 @@ impl State {
         let key = place.id(&self.tag).0;
         if let Some(question) = answer.question {
             if ask > MAX_ASKS {
-                return Err(vec![format!("{MAX_ASKS} questions were asked already; decide with what is known")]);
+                return Err(vec![too_many_questions()]);
             }
             self.note(number, key, &answer.scratchpad, &[], facts);
             self.ask(number, question, NodeRole::Planner, facts);

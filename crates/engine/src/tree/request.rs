@@ -7,20 +7,15 @@ use super::place::Part as At;
 use super::plan::Step;
 use super::state::State;
 use super::wants::role_of;
+use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ToolCall, Work};
-use crate::prompt::{self, MAX_ANSWER_TOKENS, Sections};
-use crate::prompts;
-use crate::request::Part;
+use crate::prompt::{self, Quote, Sections, Size};
 use crate::run::Shared;
 use serde_json::{Value, json};
 
 /// All envelopes shown together; beyond it their number is said.
 const ENVELOPES_BYTES: usize = 36_000;
-/// A prompt of this size and this answer fit the wrap-up reserve.
-const WRAP_UP_BYTES: usize = 34_000;
-const WRAP_UP_ANSWER: u32 = 4_000;
-const LEAST_SHOWN: usize = 400;
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
@@ -34,11 +29,15 @@ impl State {
             }
             At::Plan { .. } => self.planner(shared, number, effect),
             At::Round { .. } => self.executor(shared, number, effect),
-            At::Aggregate { .. } => self.aggregator(shared, number, effect, place.part),
+            At::Aggregate { .. } => self.aggregator(shared, number, effect),
         };
         let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
-        let most = if self.is_wrap_up(shared, number, place.part) { WRAP_UP_ANSWER } else { MAX_ANSWER_TOKENS };
-        Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, most)))
+        let size = match place.part {
+            part if self.is_wrap_up(shared, number, part) => Size::WrapUp,
+            At::Aggregate { .. } => Size::Reading,
+            _ => Size::Ordinary,
+        };
+        Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, size)))
     }
 
     fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
@@ -80,41 +79,32 @@ impl State {
         if let Some(plan) = &node.plan {
             self.envelopes("results", plan.steps.iter(), &mut out);
         }
-        out.add("round", json!({ "round": node.work.round, "of": MAX_ROUNDS }));
+        out.add(
+            "round",
+            json!({ "round": node.work.round - node.work.asked, "of": MAX_ROUNDS, "max_tool_calls": MAX_TOOL_CALLS }),
+        );
+        out.add_some("result_refused", &node.work.refused);
         out.add_some("artifacts", &node.current_artifacts().map(artifact_line).collect::<Vec<_>>());
-        let limit = prompt::share_of_prompt(&out, crate::model::Role::TreeExecutor, node.work.calls.len());
-        out.results(calls::answered(&node.work.calls), limit);
+        out.share(6).results(calls::answered(&node.work.calls));
         out
     }
 
-    fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId, part: At) -> Sections {
+    fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let Some(plan) = &self.at(number).plan else { return out };
         out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
         self.envelopes("results", plan.steps.iter(), &mut out);
         let read: Vec<(&Step, &Artifact)> = plan
             .children()
-            .flat_map(|(step, child)| self.hinted(child).map(move |artifact| (step, artifact)))
+            .flat_map(|(step, child)| self.readable(child).map(move |artifact| (step, artifact)))
             .collect();
-        if read.is_empty() {
-            return out;
-        }
-        let model = shared.brief.models.for_role(role_of(part));
-        // Three bytes to a token, and a quarter of the window for the answer and the rest.
-        let window = model.context_window as usize / 4 * 9;
-        let room = if self.is_wrap_up(shared, number, part) { WRAP_UP_BYTES } else { window };
-        let used = out.bytes() + prompts::system(role_of(part)).len();
-        let each = (room.saturating_sub(used) / read.len()).max(LEAST_SHOWN);
-        out.text("## artifacts_read\n");
-        for (step, artifact) in read {
-            let frame = json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document });
-            let content = artifact.content.map_or(Part::Text("null".into()), |blob| Part::Stored {
-                blob,
-                limit: u32::try_from(each).unwrap_or(u32::MAX),
-            });
-            out.framed(&frame, "content", content);
-        }
-        out.text("\n");
+        let quote = |(step, artifact): (&Step, &Artifact)| Quote {
+            frame: json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document }),
+            field: "content",
+            content: artifact.content,
+            limit: u32::MAX,
+        };
+        out.share(8).quoted("artifacts_read", read.into_iter().map(quote).collect());
         out
     }
 
@@ -131,11 +121,14 @@ impl State {
             "title": node.title, "reason": node.reason, "success_criteria": node.criteria, "deliverable": node.deliverable,
             "depth": node.depth, "generation": node.generation,
         }));
+        if let Some(before) = node.retry_of.and_then(|id| self.node(id)) {
+            out.add("retry_of", json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result }));
+        }
         out.add("allowances", self.allowances(shared, number));
         self.earlier_bands(number, &mut out);
         out.add_some("questions", &prompt::questions(shared));
         let shown = shared.messages.iter().filter(|message| self.is_shown(effect, message));
-        out.add_some("messages", &prompt::messages(shown));
+        out.newest("messages", &prompt::messages(shown, |message| !message.delivered));
         out.lines("scratchpad", &node.tail);
         out
     }
@@ -163,8 +156,7 @@ impl State {
     fn earlier_bands(&self, number: u32, out: &mut Sections) {
         let node = self.at(number);
         let Some(plan) = node.parent.and_then(|parent| self.at(parent).plan.as_ref()) else { return };
-        let earlier = plan.steps.iter().filter(|step| step.band < node.band && step.status.is_terminal());
-        self.envelopes("earlier_results", earlier, out);
+        self.envelopes("earlier_results", plan.before(node.band, number), out);
     }
 
     fn envelopes<'a>(&self, name: &str, steps: impl Iterator<Item = &'a Step>, out: &mut Sections) {
@@ -180,7 +172,7 @@ impl State {
         }
         out.records(name, lines);
         if left_out > 0 {
-            out.add("trimmed", [format!("{left_out} more of {name} are left out")]);
+            out.note(format!("{left_out} more of {name} are left out"));
         }
     }
 

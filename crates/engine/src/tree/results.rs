@@ -3,11 +3,12 @@
 
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer, Synthesis};
-use super::envelope::{ArtifactType, INLINE_JSON, SuccessAssessment, envelope, hint};
+use super::envelope::{ArtifactType, INLINE_JSON, SuccessAssessment, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
+use super::place::Part;
 use super::planning::guard_of;
 use super::state::State;
-use super::status::StepStatus;
+use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
 use crate::facts::tree::{self as fact, NodeOutcome};
@@ -24,6 +25,8 @@ pub(super) struct MadeArtifact {
     pub label: String,
     pub content: Option<BlobRef>,
     pub json: Option<Value>,
+    /// Given in an answer, not made by a tool: the same label again takes its place.
+    pub own: bool,
 }
 
 /// The text as the one JSON value readers see, cut honestly.
@@ -44,45 +47,52 @@ impl State {
         artifacts: &[ArtifactAnswer],
         facts: &mut Facts,
     ) -> Vec<Artifact> {
-        let register = |artifact: &ArtifactAnswer| {
-            let label = artifact.name().to_owned();
-            let made = match artifact.kind {
-                ArtifactType::Document => {
-                    let title = if artifact.title.trim().is_empty() { &label } else { artifact.title.trim() };
-                    let document = Some(self.write_document(shared, number, title, &artifact.markdown, facts));
-                    MadeArtifact {
-                        kind: artifact.kind,
-                        document,
-                        content: Some(shown(&artifact.markdown, facts)),
-                        label,
-                        json: None,
+        artifacts
+            .iter()
+            .map(|artifact| {
+                let made = match artifact.kind {
+                    ArtifactType::Json | ArtifactType::Other if !artifact.json.is_null() => {
+                        self.register_data(shared, number, artifact, facts)
                     }
-                }
-                ArtifactType::Json | ArtifactType::Other if !artifact.json.is_null() => {
-                    let text = artifact.json.to_string();
-                    let content = if text.chars().count() <= SHOWN_CHARS {
-                        facts.keep(text.clone())
-                    } else {
-                        shown(&text, facts)
-                    };
-                    let json = (text.len() <= INLINE_JSON).then(|| artifact.json.clone());
-                    MadeArtifact { kind: artifact.kind, document: None, label, content: Some(content), json }
-                }
-                kind => MadeArtifact {
-                    kind,
-                    document: None,
-                    label,
-                    content: Some(shown(&artifact.markdown, facts)),
-                    json: None,
-                },
-            };
-            self.push_artifact(number, made, facts)
-        };
-        artifacts.iter().map(register).collect()
+                    _ => {
+                        let content = Some(shown(&artifact.markdown, facts));
+                        self.documented(shared, number, artifact, &artifact.markdown, content, facts)
+                    }
+                };
+                self.push_artifact(number, made, facts)
+            })
+            .collect()
+    }
+
+    /// Small data travels in the envelope; more of it is a document, which later bands and people can read too.
+    fn register_data(&self, shared: &Shared, number: u32, of: &ArtifactAnswer, facts: &mut Facts) -> MadeArtifact {
+        let text = of.json.to_string();
+        let whole = text.chars().count() <= SHOWN_CHARS;
+        let content = Some(if whole { facts.keep(text.clone()) } else { shown(&text, facts) });
+        if text.len() > INLINE_JSON {
+            return self.documented(shared, number, of, &format!("```json\n{text}\n```\n"), content, facts);
+        }
+        let label = of.name().to_owned();
+        MadeArtifact { kind: of.kind, document: None, label, content, json: Some(of.json.clone()), own: true }
+    }
+
+    fn documented(
+        &self,
+        shared: &Shared,
+        number: u32,
+        of: &ArtifactAnswer,
+        text: &str,
+        content: Option<BlobRef>,
+        facts: &mut Facts,
+    ) -> MadeArtifact {
+        let label = of.name().to_owned();
+        let title = if of.title.trim().is_empty() { &label } else { of.title.trim() };
+        let document = Some(self.write_document(shared, number, title, text, facts));
+        MadeArtifact { kind: of.kind, document, label, content, json: None, own: true }
     }
 
     pub(super) fn push_artifact(&self, number: u32, made: MadeArtifact, facts: &mut Facts) -> Artifact {
-        let MadeArtifact { kind, document, label, content, json } = made;
+        let MadeArtifact { kind, document, label, content, json, own } = made;
         let id: ArtifactId = facts.mint();
         let created = fact::ArtifactCreated {
             artifact_id: id,
@@ -91,15 +101,22 @@ impl State {
             label: Some(label.clone()),
             content,
             json: json.clone(),
+            own,
         };
         facts.push_at(self.spot_of(number), created);
-        Artifact { id, kind, document, label, content, json, is_primary: false, created_at: facts.now }
+        Artifact { id, kind, document, label, content, json, own, is_primary: false, created_at: facts.now }
     }
 
     /// The result a node has given becomes its envelope.
     pub(super) fn conclude(&self, shared: &Shared, number: u32, facts: &mut Facts) {
         let node = self.at(number);
         let Some(result) = node.work.result.clone() else { return };
+        let leaf = node.status == NodeStatus::Executing;
+        let lacking =
+            missing(node.deliverable, node.current_artifacts().map(|artifact| artifact.kind)).filter(|_| leaf);
+        if leaf && self.refuse_result(number, &result, lacking.as_ref(), facts) {
+            return;
+        }
         let failed = node
             .plan
             .iter()
@@ -108,7 +125,7 @@ impl State {
             .count();
         let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
         let evidence = match (failed, unmet) {
-            (0, false) => None,
+            (0, false) => lacking,
             (0, true) => result
                 .success_assessment
                 .as_ref()
@@ -118,6 +135,22 @@ impl State {
         };
         let outcome = if evidence.is_none() { NodeOutcome::Success } else { NodeOutcome::Partial };
         self.complete(shared, number, &result, Vec::new(), (outcome, evidence, false), facts);
+    }
+
+    /// A result whose names the tools of its answer did not make, or that lacks what was asked for although tools were
+    /// to make it, is sent back with the reasons: names until the rounds are used up, the rest once.
+    fn refuse_result(&self, number: u32, result: &ResultAnswer, lacking: Option<&String>, facts: &mut Facts) -> bool {
+        let node = self.at(number);
+        let of_this_round = |part| matches!(part, Part::Tool { round, .. } if round == node.work.round);
+        let in_vain =
+            node.work.calls.iter().filter_map(|call| self.place_of(&call.id)).any(|at| of_this_round(at.part));
+        let mut errors = foreign_names(node, &[], result, false);
+        errors.extend(lacking.filter(|_| in_vain && node.work.refused.is_empty()).cloned());
+        if errors.is_empty() {
+            return false;
+        }
+        facts.push_at(self.spot_of(number), fact::ResultRefused { round: node.work.round, errors });
+        true
     }
 
     /// Envelope, hint, completion, in this order, and the parent's step.
@@ -131,7 +164,7 @@ impl State {
         facts: &mut Facts,
     ) {
         let (node, spot) = (self.at(number), self.spot_of(number));
-        let has_document = node.current_artifacts().chain(&fresh).any(|artifact| artifact.document.is_some());
+        let has_document = node.current_artifacts().chain(&fresh).any(Artifact::is_text);
         if number == 0 && !has_document {
             // People come to the root for the answer: it is always a document.
             let synthesis = Synthesis { summary: result.summary.clone(), ..Synthesis::default() };
@@ -215,9 +248,15 @@ impl State {
                 label: format!("{title}: {}", artifact.label),
                 content: artifact.content,
                 json: artifact.json.clone(),
+                own: false,
             })
             .collect();
         made.into_iter().map(|artifact| self.push_artifact(number, artifact, facts)).collect()
+    }
+
+    /// Of what a child told its parent to read, what the platform has the text of.
+    pub(super) fn readable(&self, child: u32) -> impl Iterator<Item = &Artifact> {
+        self.hinted(child).filter(|artifact| artifact.content.is_some())
     }
 
     /// What a completed child told its parent to read.
@@ -228,11 +267,14 @@ impl State {
     }
 }
 
-/// Everything of this generation; of a document written twice, the newer registration.
-fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artifact> {
+/// Everything of this generation; of what was given twice, the newer registration.
+pub(super) fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artifact> {
     let all: Vec<&Artifact> = node.current_artifacts().chain(fresh).collect();
     let replaced = |index: usize, artifact: &Artifact| {
-        artifact.document.is_some() && all[index + 1..].iter().any(|later| later.document == artifact.document)
+        all[index + 1..].iter().any(|later| {
+            let same_label = artifact.own && later.own && later.label == artifact.label;
+            same_label || artifact.document.is_some() && later.document == artifact.document
+        })
     };
     all.iter()
         .enumerate()
@@ -243,9 +285,9 @@ fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artifact> {
 
 /// The one the result names, else the newest document, else the first artifact. The root's is a document.
 fn primary(all: &[&Artifact], result: &ResultAnswer, document_only: bool) -> Option<ArtifactId> {
-    let fits = |artifact: &&&Artifact| !document_only || artifact.document.is_some();
+    let fits = |artifact: &&&Artifact| !document_only || artifact.is_text();
     let named = result.primary_artifact_label.as_deref().map(str::trim);
     let chosen = named.and_then(|name| all.iter().rev().filter(fits).find(|artifact| artifact.is_called(name)));
-    let document = || all.iter().rev().find(|artifact| artifact.document.is_some());
+    let document = || all.iter().rev().find(|artifact| artifact.is_text());
     chosen.or_else(document).or(all.first()).map(|artifact| artifact.id)
 }

@@ -1,7 +1,6 @@
 //! What a tree run remembers, and the three sets that keep it linear: nodes whose built-in tools are due, nodes
 //! that want a model, nodes whose next move needs nobody. A node is looked at when one of its events is applied.
 
-use super::answer::MAX_ROUNDS;
 use super::node::Node;
 use super::place::{Part, Place};
 use super::status::NodeStatus;
@@ -159,7 +158,7 @@ impl State {
             }
             NodeStatus::Executing
                 if work.answered < work.round
-                    && work.round <= MAX_ROUNDS
+                    && work.round <= work.rounds()
                     && calls::open(&work.calls).next().is_none() =>
             {
                 first_whole(Part::Round { round: work.round, fix: false }, Part::Round { round: work.round, fix: true })
@@ -184,7 +183,7 @@ impl State {
             }
             NodeStatus::Executing if !idle => None,
             NodeStatus::Executing if node.work.result.is_some() => Some(Move::Conclude),
-            NodeStatus::Executing if node.work.round > MAX_ROUNDS => Some(Move::OutOfRounds),
+            NodeStatus::Executing if node.work.round > node.work.rounds() => Some(Move::OutOfRounds),
             NodeStatus::Executing => self.call_wanted(number).is_none().then_some(Move::Unusable),
             _ => None,
         }

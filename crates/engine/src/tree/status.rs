@@ -26,11 +26,11 @@ use NodeStatus as S;
 /// From → to. A node is created into its first status; `Completed`, `Failed` and `Canceled` are events of their own.
 pub const TRANSITIONS: &[(NodeStatus, &[NodeStatus])] = &[
     (S::Planning, &[S::Delegating, S::Executing, S::Blocked, S::Completed, S::Failed, S::Canceled]),
-    (S::Delegating, &[S::Waiting, S::Canceled]),
+    (S::Delegating, &[S::Waiting, S::Failed, S::Canceled]),
     (S::Executing, &[S::Blocked, S::Completed, S::Failed, S::Canceled]),
-    (S::Waiting, &[S::Delegating, S::Aggregating, S::Canceled]),
+    (S::Waiting, &[S::Delegating, S::Aggregating, S::Failed, S::Canceled]),
     (S::Aggregating, &[S::Waiting, S::Planning, S::Completed, S::Failed, S::Canceled]),
-    (S::Blocked, &[S::Planning, S::Executing, S::Canceled]),
+    (S::Blocked, &[S::Planning, S::Executing, S::Failed, S::Canceled]),
     (S::Completed, &[S::Waiting, S::Planning, S::Executing]),
     (S::Failed, &[S::Waiting, S::Planning, S::Executing]),
     (S::Canceled, &[]),
@@ -106,7 +106,7 @@ pub enum StepStatus {
     Canceled,
     /// A replan replaced it.
     Superseded,
-    /// An earlier band failed whole.
+    /// An earlier band failed whole, or a limit ended the work; pending again when its node is reopened.
     Skipped,
 }
 

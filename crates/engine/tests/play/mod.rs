@@ -215,7 +215,7 @@ pub fn tool(job: &Job) -> ToolOutcome {
                 project_id: job.run.home_project,
                 title: title.clone(),
                 type_key: "document".into(),
-                content: "text".into(),
+                content: call.arguments["content"].as_str().unwrap_or("text").into(),
                 props: call.props.clone(),
             };
             let output = ToolOutput {
@@ -224,6 +224,24 @@ pub fn tool(job: &Job) -> ToolOutcome {
                 read: false,
             };
             ToolOutcome { result: Ok(output), mutations: vec![created, link] }
+        }
+        // As the real tool does: the change holds the whole text.
+        "update_document" => {
+            let id: DocumentId = call.arguments["document_id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+            let added = call.arguments["append"].as_str().unwrap_or_default();
+            let changed = Mutation::UpdateDocument {
+                id,
+                expected_version: Some(1),
+                title: Some("Log".into()),
+                content: Some(format!("first line\n{added}")),
+                props: None,
+            };
+            let output = ToolOutput {
+                content: json!({ "id": id, "title": "Log", "version": 2 }),
+                summary: "updated Log".into(),
+                read: false,
+            };
+            ToolOutcome { result: Ok(output), mutations: vec![changed] }
         }
         "search_documents" => {
             let content = json!({ "documents": [{ "id": "0199", "title": "Notes on backups" }], "count": 1 });

@@ -150,7 +150,7 @@ fn b2_a_budget_that_ends_yields_a_partial_result_paid_from_the_reserve_and_conti
     let report = play.run.shared.report.clone().unwrap();
     assert!(!report["not_done"].as_array().unwrap().is_empty());
     assert!(!report["result"]["documentIds"].as_array().unwrap().is_empty());
-    let raised = engine::budget::BudgetPatch { max_tokens: Some(400_000), ..Default::default() };
+    let raised = engine::budget::BudgetPatch { max_tokens: Some(Some(400_000)), ..Default::default() };
     play.run.command(Command::Continue { budgets: raised, message: None }, Actor::Platform, play.now).expect("goes on");
     play.commit();
     play.go();

@@ -3,7 +3,9 @@
 // The size of a play comes from outside, and one test measures time: neither is the engine's business.
 #![allow(clippy::disallowed_methods)]
 
+mod again;
 mod control;
+mod deliver;
 mod golden;
 mod hostile;
 #[path = "../play/mod.rs"]
@@ -152,6 +154,17 @@ fn check(play: &Play) {
         "the root's subtree is the run"
     );
     play::view::check(&play.events);
+}
+
+fn go_on(play: &mut Play, budgets: engine::budget::BudgetPatch) {
+    play.run.command(Command::Continue { budgets, message: None }, Actor::Platform, play.now).expect("goes on");
+    play.commit();
+    play.go();
+    check(play);
+}
+
+fn not_done(play: &Play) -> Value {
+    play.run.shared.report.clone().expect("a report")["not_done"].clone()
 }
 
 fn node(play: &mut Play, title: &str, order: NodeOrder) {

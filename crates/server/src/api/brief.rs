@@ -76,7 +76,11 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         balanced: Some(all.clone()),
         powerful: Some(all),
     });
-    let (models, warnings) = house.catalogue.models(&names).await.map_err(|why| Problem::invalid("bad_model", why))?;
+    let (models, warnings) = house
+        .catalogue
+        .models(&names)
+        .await
+        .map_err(|why| Problem::invalid("bad_model", format!("{why}\nNo run was made.")))?;
     let brief = Queued {
         kind,
         objective: new.objective.trim().to_owned(),

@@ -15,9 +15,10 @@ use engine::budget::BudgetPatch;
 use engine::effect::EffectId;
 use engine::facts::effect::Decision;
 use engine::ids::{NodeId, QuestionId, RunId};
-use engine::run::{Command, Lane};
+use engine::run::{Command, Lane, Refusal, Reply};
 use runtime::CommandError;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 
 pub type Told = Answer<Json<RunRow>>;
@@ -51,7 +52,7 @@ fn answer() -> Shape {
 }
 
 /// Said here for clients; the engine is who refuses.
-const MAX_MESSAGE: usize = 32_768;
+const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
 pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
     caller.run(house, run).await?;
@@ -62,13 +63,22 @@ impl From<CommandError> for Problem {
     fn from(error: CommandError) -> Problem {
         match error {
             CommandError::NotFound(_) => Problem::not_found("run"),
-            CommandError::Refused(refusal) if refusal.slug == "no_such_node" => {
-                Problem::new(StatusCode::NOT_FOUND, "node_not_found", refusal.message)
-            }
-            CommandError::Refused(refusal) => Problem::new(StatusCode::CONFLICT, refusal.slug, refusal.message),
+            CommandError::Refused(refusal) => refused(refusal),
             CommandError::Store(error) => error.into(),
         }
     }
+}
+
+/// What does not exist, what could never be right, and what is only wrong as things stand.
+pub(super) fn refused(refusal: Refusal) -> Problem {
+    let status = match refusal.slug {
+        "node_not_found" | "question_not_found" | "effect_not_found" => StatusCode::NOT_FOUND,
+        "empty_answer" | "answered_twice" | "empty_message" | "message_too_long" | "budget_too_small" => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        _ => StatusCode::CONFLICT,
+    };
+    Problem::new(status, refusal.slug, refusal.message)
 }
 
 async fn cancel(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
@@ -99,7 +109,6 @@ pub struct GivenAnswer {
     pub text: String,
 }
 
-/// Limits first, so that the answer finds the room it was given.
 async fn respond(
     State(house): State<Arc<House>>,
     caller: Caller,
@@ -109,14 +118,23 @@ async fn respond(
     if response.answers.is_empty() {
         return Err(Problem::invalid("no_answer", "answers is empty; give at least one {question_id?, text}"));
     }
-    let mut row = caller.run(&house, id).await?;
-    if response.budgets != BudgetPatch::default() {
-        row = tell(&house, &caller, id, Command::SetBudgets(response.budgets)).await?;
+    let asked: Vec<QuestionId> = response.answers.iter().filter_map(|answer| answer.question_id).collect();
+    let answers = response.answers.into_iter();
+    let answers = answers.map(|answer| Reply { question: answer.question_id, text: answer.text }).collect();
+    match tell(&house, &caller, id, Command::Respond { answers, budgets: response.budgets }).await {
+        Err(problem) if problem.slug == "already_answered" => {
+            let row = caller.run(&house, id).await?;
+            Err(problem.with("answer", standing_answer(&row, &asked)))
+        }
+        told => told.map(Json),
     }
-    for answer in response.answers {
-        row = tell(&house, &caller, id, Command::Answer { question: answer.question_id, text: answer.text }).await?;
-    }
-    Ok(Json(row))
+}
+
+/// What the question was answered with before.
+fn standing_answer(row: &RunRow, asked: &[QuestionId]) -> Value {
+    let questions = row.questions.as_array().map(Vec::as_slice).unwrap_or_default();
+    let meant = |question: &&Value| asked.iter().any(|id| question["id"] == id.to_string());
+    questions.iter().filter(meant).map(|question| question["answer"].clone()).find(|answer| !answer.is_null()).into()
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

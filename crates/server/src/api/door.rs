@@ -77,7 +77,7 @@ impl Guard {
 
     async fn believed(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         let handle = headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
-        let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::not_found("actor"))?;
+        let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::unknown("actor", handle))?;
         Ok(Caller::of_owner(record))
     }
 

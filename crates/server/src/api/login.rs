@@ -12,7 +12,7 @@ use super::tokens::{keep, scopes};
 use super::{Answer, House, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::ActorId;
 use engine::time::Timestamp;
@@ -174,9 +174,17 @@ struct FollowQuery {
 }
 
 /// A link from the terminal logs in at once. The application itself tells those whom this did not let in.
-async fn follow(State(house): State<Arc<House>>, peer: Peer, Asked(query): Asked<FollowQuery>) -> Answer<Response> {
+async fn follow(
+    State(house): State<Arc<House>>,
+    method: Method,
+    peer: Peer,
+    Asked(query): Asked<FollowQuery>,
+) -> Answer<Response> {
     let home = (header::LOCATION, "/".to_owned());
-    let Some(code) = query.code else { return Ok((StatusCode::SEE_OTHER, [home]).into_response()) };
+    // Whoever only looks at a link, as scanners and previews do, must not use it up.
+    let Some(code) = query.code.filter(|_| method == Method::GET) else {
+        return Ok((StatusCode::SEE_OTHER, [home]).into_response());
+    };
     match open(&house, &code).await.map_err(|problem| guessed(&house, peer, problem)) {
         Ok((cookie, _)) => Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), home]).into_response()),
         Err(problem) if problem.status == StatusCode::UNAUTHORIZED => {

@@ -3,7 +3,7 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::stream::{HELLO, aside, or_beat};
+use super::stream::{RETRY_MS, aside, or_beat};
 use super::tail::{Heard, Tail};
 use super::{Answer, House};
 use axum::body::Bytes;
@@ -65,28 +65,37 @@ fn topic(text: &str) -> Result<Topic, String> {
     }
 }
 
-/// Where a reader is in every topic: `seq.seq-time`, the logs in the order they were asked for. Opaque outside.
+/// Where a reader is in every topic: `logs~seq.seq-time`, the logs in the order they were asked for. Opaque outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cursor {
+    /// Tells these logs in this order from any others.
+    logs: u32,
     seqs: Vec<u64>,
     at: Timestamp,
 }
 
 impl Cursor {
-    fn parse(text: &str, logs: usize) -> Option<Cursor> {
-        let (seqs, at) = text.split_once('-')?;
+    fn parse(text: &str, runs: &[RunId]) -> Option<Cursor> {
+        let (logs, rest) = text.split_once('~')?;
+        let logs = u32::from_str_radix(logs, 16).ok().filter(|logs| *logs == fingerprint(runs))?;
+        let (seqs, at) = rest.split_once('-')?;
         let seqs: Vec<u64> = match seqs {
             "" => Vec::new(),
             seqs => seqs.split('.').map(str::parse).collect::<Result<_, _>>().ok()?,
         };
         let at = Timestamp(at.parse().ok()?);
-        (seqs.len() == logs).then_some(Cursor { seqs, at })
+        (seqs.len() == runs.len()).then_some(Cursor { logs, seqs, at })
     }
 
     fn text(&self) -> String {
         let seqs: Vec<String> = self.seqs.iter().map(u64::to_string).collect();
-        format!("{}-{}", seqs.join("."), self.at.0)
+        format!("{:x}~{}-{}", self.logs, seqs.join("."), self.at.0)
     }
+}
+
+fn fingerprint(runs: &[RunId]) -> u32 {
+    let mixed = runs.iter().fold(0u128, |mixed, run| mixed.rotate_left(7) ^ run.0.as_u128());
+    (mixed ^ (mixed >> 32) ^ (mixed >> 64) ^ (mixed >> 96)) as u32
 }
 
 pub struct Multiplex {
@@ -115,17 +124,18 @@ impl Multiplex {
         topics: Vec<Topic>,
         last_seen: Option<&str>,
     ) -> Answer<Multiplex> {
-        let logs = topics.iter().filter(|topic| matches!(topic, Topic::Run(..))).count();
+        let run = |topic: &Topic| if let Topic::Run(run, _) = topic { Some(*run) } else { None };
+        let runs: Vec<RunId> = topics.iter().filter_map(run).collect();
         let resumed = last_seen.map(|text| {
             let unusable =
                 || format!("{text} is no cursor of these topics; open the stream anew without Last-Event-ID");
-            Cursor::parse(text, logs).ok_or_else(|| Problem::invalid("bad_cursor", unusable()))
+            Cursor::parse(text, &runs).ok_or_else(|| Problem::invalid("bad_cursor", unusable()))
         });
         let resumed = resumed.transpose()?;
         let (shows_runs, notifies) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
         // Heard from here on, before anything is read.
         let stirs = (shows_runs || notifies).then(|| house.live.stirs());
-        let mut tails = Vec::with_capacity(logs);
+        let mut tails = Vec::with_capacity(runs.len());
         for topic in topics {
             let Topic::Run(run, after) = topic else { continue };
             let row = caller.run(&house, run).await?;
@@ -133,11 +143,12 @@ impl Multiplex {
             tails.push(Tail::new(&house, caller, run, reached.or(after).unwrap_or(row.last_seq)));
         }
         let at = resumed.map_or_else(|| house.clock.now(), |cursor| cursor.at);
-        let cursor = Cursor { seqs: tails.iter().map(|tail| tail.after).collect(), at };
+        let cursor = Cursor { logs: fingerprint(&runs), seqs: tails.iter().map(|tail| tail.after).collect(), at };
         let stirred = match shows_runs || notifies {
             true => changed_since(&house, at).await?,
             false => BTreeSet::new(),
         };
+        let hello = format!("id: {}\nretry: {RETRY_MS}\n\n", cursor.text()).into();
         Ok(Multiplex {
             reader: caller.id(),
             house,
@@ -150,7 +161,8 @@ impl Multiplex {
             shown: BTreeSet::new(),
             told: BTreeSet::new(),
             show_at: Instant::now(),
-            ready: VecDeque::from([HELLO]),
+            // With the cursor, so that who is cut off before the first event misses nothing.
+            ready: VecDeque::from([hello]),
             ended: false,
         })
     }
@@ -313,11 +325,14 @@ mod tests {
 
     #[test]
     fn a_cursor_is_good_for_its_own_topics_only() {
-        let cursor = Cursor { seqs: vec![3, 0, 12], at: Timestamp(1_700_000_000_000) };
-        assert_eq!(Cursor::parse(&cursor.text(), 3), Some(cursor.clone()));
-        assert_eq!(Cursor::parse(&cursor.text(), 2), None);
-        assert_eq!(Cursor::parse("17", 1), None);
-        let none = Cursor { seqs: vec![], at: Timestamp(5) };
-        assert_eq!(Cursor::parse(&none.text(), 0), Some(none));
+        let runs: Vec<RunId> = (1..=3).map(|nth| RunId(uuid::Uuid::from_u128(nth))).collect();
+        let at = Timestamp(1_700_000_000_000);
+        let cursor = Cursor { logs: fingerprint(&runs), seqs: vec![3, 0, 12], at };
+        assert_eq!(Cursor::parse(&cursor.text(), &runs), Some(cursor.clone()));
+        assert_eq!(Cursor::parse(&cursor.text(), &[runs[1], runs[0], runs[2]]), None);
+        assert_eq!(Cursor::parse(&cursor.text(), &runs[..2]), None);
+        assert_eq!(Cursor::parse("17", &runs[..1]), None);
+        let none = Cursor { logs: fingerprint(&[]), seqs: vec![], at };
+        assert_eq!(Cursor::parse(&none.text(), &[]), Some(none));
     }
 }

@@ -15,6 +15,8 @@ pub struct Problem {
     pub detail: String,
     /// Seconds after which it is worth trying again.
     pub retry_after: Option<u64>,
+    /// A member of its own that a program can read, beside the words.
+    pub member: Option<(&'static str, Value)>,
 }
 
 /// Where the problem says no other time.
@@ -22,7 +24,7 @@ const TRY_AGAIN: u64 = 5;
 
 impl Problem {
     pub fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
-        Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None }
+        Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None, member: None }
     }
 
     pub fn not_found(what: &str) -> Problem {
@@ -37,6 +39,10 @@ impl Problem {
     /// The same for one of several that a body named.
     pub fn unknown(what: &str, id: &str) -> Problem {
         Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
+    }
+
+    pub fn with(self, name: &'static str, value: Value) -> Problem {
+        Problem { member: Some((name, value)), ..self }
     }
 
     pub fn body_too_large() -> Problem {
@@ -59,7 +65,7 @@ impl Problem {
         let mut take =
             |name: &str| body.remove(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
         let (slug, detail) = (take("type"), take("detail"));
-        Problem { status, slug, detail, retry_after: None }
+        Problem { status, slug, detail, retry_after: None, member: None }
     }
 
     /// For the command line: the same words, and what to type next.
@@ -86,7 +92,11 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let title = self.status.canonical_reason().unwrap_or("Error");
-        let body = json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
+        let mut body =
+            json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
+        if let Some((name, value)) = self.member {
+            body[name] = value;
+        }
         let mut response =
             (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
         let waits = matches!(self.status.as_u16(), 503 | 507).then_some(TRY_AGAIN);

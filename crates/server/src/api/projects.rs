@@ -42,7 +42,9 @@ pub fn routes() -> Vec<Route> {
         Route::post("/api/projects/{id}/members", Run, "Let someone see and change it", grant)
             .takes(form([("actor", text())], []))
             .gives(200, records::actor()),
-        Route::delete("/api/projects/{id}/members/{actor}", Run, "Take that back", revoke).gives(200, records::actor()),
+        Route::delete("/api/projects/{id}/members/{actor}", Run, "Take that back", revoke)
+            .gives(200, records::actor())
+            .refuses([409]),
     ]
 }
 
@@ -169,7 +171,7 @@ struct NewMember {
 async fn member(house: &House, caller: &Caller, project: ProjectId, name: &str) -> Answer<ActorRecord> {
     house.desk()?;
     visible(house, caller, project).await?;
-    house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor"))
+    house.store.actor(name).await?.ok_or_else(|| Problem::unknown("actor", name))
 }
 
 async fn grant(
@@ -190,6 +192,17 @@ async fn revoke(
 ) -> Answer<Json<ActorRecord>> {
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
     let actor = member(&house, &caller, project, &name).await?;
+    let members = house.keys.members(project).await?;
+    if members.iter().all(|member| member.id == actor.id) && !members.is_empty() {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "last_member",
+            format!(
+                "{} is the last member: nobody could see the project any more. Grant it to somebody first",
+                actor.handle
+            ),
+        ));
+    }
     match house.store.revoke(project, actor.id).await? {
         true => Ok(Json(actor)),
         false => Err(Problem::new(

@@ -111,6 +111,7 @@ pub fn question() -> Shape {
                 ("answer", nullable(text())),
                 ("asked_at", time()),
                 ("answered_at", nullable(time())),
+                ("closed", one_of(["default", "unanswered", "withdrawn"])),
             ],
             [("node_id", id())],
         ),
@@ -126,7 +127,7 @@ pub fn budgets() -> Shape {
             [],
             [
                 ("max_cost_usd", json!({"type": "number", "minimum": 0, "maximum": 1e9})),
-                ("max_tokens", count()),
+                ("max_tokens", nullable(count())),
                 ("max_wall_ms", count()),
                 ("max_iterations", limit()),
                 ("max_depth", limit()),

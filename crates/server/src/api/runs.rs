@@ -10,7 +10,7 @@ use super::{Answer, House, Page, records};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use engine::batch::{IterationRow, RunRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
@@ -56,18 +56,21 @@ pub fn routes() -> Vec<Route> {
 }
 
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-async fn create(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Sent(new): Sent<NewRun>,
-) -> Answer<(StatusCode, Json<RunRow>)> {
+async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<Response> {
     let id = new.id.unwrap_or_else(|| mint(&house));
+    if id.0.get_version_num() != 7 {
+        return Err(Problem::invalid("invalid_id", format!("id {id} is not a UUIDv7; leave it out and one is chosen")));
+    }
     if let Some(existing) = house.store.run(&caller.scope(), id).await? {
-        return Ok((StatusCode::OK, Json(existing)));
+        if existing.objective != new.objective.trim() || existing.kind.name() != new.kind {
+            let detail = format!("run {id} exists and has another objective; nothing was changed. Leave the id out");
+            return Err(Problem::new(StatusCode::CONFLICT, "id_taken", detail));
+        }
+        return Ok(Json(existing).into_response());
     }
     let brief = brief::draw_up(&house, &caller, id, new).await?;
     let row = house.desk()?.create(id, brief, caller.actor()).await?;
-    Ok((StatusCode::CREATED, Json(row)))
+    Ok((StatusCode::CREATED, [(header::LOCATION, format!("/api/runs/{id}"))], Json(row)).into_response())
 }
 
 /// A time-ordered id that nobody can guess.
@@ -91,9 +94,9 @@ async fn list(
 ) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let filter = RunFilter {
-        kind: query.kind.map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
-        status: query.status.map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
-        text: query.q.filter(|text| !text.trim().is_empty()),
+        kind: given(query.kind).map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
+        status: given(query.status).map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
+        text: given(query.q),
         asking: false,
         before: query.cursor,
         limit,
@@ -101,6 +104,11 @@ async fn list(
     let items = house.store.runs(&caller.scope(), filter).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|run| run.id.to_string());
     Ok(Json(Page { items, next_cursor }))
+}
+
+/// A form sends what was left empty, too.
+fn given(word: Option<String>) -> Option<String> {
+    word.filter(|word| !word.trim().is_empty())
 }
 
 fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {

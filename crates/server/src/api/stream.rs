@@ -29,8 +29,8 @@ use std::time::Duration;
 /// Proxies and browsers take silence for death.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 const BEAT: Bytes = Bytes::from_static(b": \n\n");
-/// Sent at once, so that the other side knows it is heard.
-pub const HELLO: Bytes = Bytes::from_static(b"retry: 2000\n\n");
+/// How soon a client comes back. Sent at once, so that the other side knows it is heard.
+pub const RETRY_MS: u32 = 2_000;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -38,7 +38,8 @@ pub fn routes() -> Vec<Route> {
             .asks("after", count())
             .asks("until", one_of(["settled", "ended"]))
             .header("Last-Event-ID", text())
-            .gives_text(200, "text/event-stream"),
+            .gives_text(200, "text/event-stream")
+            .refuses([422]),
         Route::get("/api/stream", Read, "Several topics as one stream of server-sent events", of_topics)
             .asks("topics", text())
             .header("Last-Event-ID", text())
@@ -80,9 +81,9 @@ async fn of_run(
 ) -> Answer<Response> {
     caller.run(&house, id).await?;
     // What a reconnecting client has seen beats what it asked for when it first came.
-    let last_seen = last_event_id(&headers).and_then(|text| text.parse().ok());
+    let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_place(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
-    let ready = VecDeque::from([HELLO]);
+    let ready = VecDeque::from([format!("retry: {RETRY_MS}\n\n").into()]);
     let log = Log { tail: Tail::new(&house, &caller, id, after), house, until: query.until, ready, ended: false };
     Ok(sent(&caller, stream::unfold(log, |mut log| async move { Some((log.next().await?, log)) })))
 }
@@ -102,6 +103,13 @@ async fn of_topics(
         .map_err(|why| Problem::invalid("bad_topics", why))?;
     let many = Multiplex::open(house, &caller, topics, last_event_id(&headers)).await?;
     Ok(sent(&caller, stream::unfold(many, |mut many| async move { Some((many.next().await?, many)) })))
+}
+
+fn bad_place(text: &str) -> Problem {
+    Problem::invalid(
+        "bad_cursor",
+        format!("Last-Event-ID {text} is no seq of a run; leave it out to read from the first"),
+    )
 }
 
 fn last_event_id(headers: &HeaderMap) -> Option<&str> {

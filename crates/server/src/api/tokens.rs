@@ -162,7 +162,7 @@ async fn create(
     house.desk()?;
     persons_only(&caller)?;
     let actor = match &new.actor {
-        Some(name) => house.store.actor(name).await?.ok_or_else(|| Problem::not_found("actor"))?,
+        Some(name) => house.store.actor(name).await?.ok_or_else(|| Problem::unknown("actor", name))?,
         None => caller.record.clone(),
     };
     let grant = granted(new.scopes)?;

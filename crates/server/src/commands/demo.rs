@@ -1,9 +1,10 @@
 //! `demo`: a whole tree run on rehearsal in a directory of its own, as a person would live it: it grows, one branch
-//! asks, one fails, the question is answered, the run ends. Nothing here is special: every part is a command people use.
+//! asks, one fails and is tried again, the question is answered, the run ends. Nothing here is special: every part is a command people use.
 
 use super::print;
 use crate::failure::Failure;
 use engine::batch::RunRow;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub struct DemoArgs {
 pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
     let stage = Stage::build(args.speed)?;
     let mut worker = stage.start(&["run", OBJECTIVE, "--kind", "tree"])?;
-    let mut crash = args.crash;
+    let (mut crash, mut retried) = (args.crash, false);
     let ended = loop {
         let over = worker.try_wait().map_err(|error| broken(&error))?;
         if over.is_none() {
@@ -40,10 +41,19 @@ pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
         }
         let Some(run) = stage.look() else { if let Some(status) = over { break status } else { continue } };
         if let Some(status) = over {
-            // Nothing but the answer can move it: whoever gives it drives the run on.
-            let Some(text) = stage.reply_to(&run).filter(|_| code(status) == WAITING) else { break status };
+            if code(status) != WAITING {
+                break status;
+            }
+            // Nothing but a person can move it now: whoever does drives the run on.
             std::thread::sleep(THINKING / args.speed);
-            worker = stage.start(&["answer", &run.id.to_string(), &text])?;
+            let id = run.id.to_string();
+            let failed = stage.failed_node(&id).filter(|_| !retried);
+            worker = match (failed, stage.reply_to(&run)) {
+                (Some(node), _) => stage.start(&["retry", &id, "--node", &node])?,
+                (None, Some(text)) => stage.start(&["answer", &id, &text])?,
+                (None, None) => break status,
+            };
+            retried = true;
             continue;
         }
         if crash && run.last_seq >= CRASH_AFTER {
@@ -101,6 +111,15 @@ impl Stage {
         print(&format!("\n-- the worker was killed after event {}; what was stored is stored --", run.last_seq));
         std::thread::sleep(Duration::from_secs(1));
         self.start(&["watch", &run.id.to_string()])
+    }
+
+    /// A node that failed, which a person would try again.
+    fn failed_node(&self, run: &str) -> Option<String> {
+        let log = self.command(&["log", run, "--json"]).stderr(Stdio::null()).output().ok()?;
+        let log = String::from_utf8_lossy(&log.stdout).into_owned();
+        let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut failed = events.filter(|event| event["type"] == "tree.node_failed");
+        failed.find_map(|event| event["nodeId"].as_str().map(str::to_owned))
     }
 
     /// What a person would say to the open question, if there is one.

@@ -95,7 +95,7 @@ pub async fn stay(
                 attached.close().await;
                 attached = session.driver_again(run).await?;
             }
-            Ok(Ended::Interrupted(code)) => return detach(attached, run, code, &mut signals).await,
+            Ok(Ended::Interrupted(code)) => return detach(session, attached, run, code, &mut signals).await,
             Err(failure) => {
                 attached.close().await;
                 return Err(failure);
@@ -114,7 +114,13 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last)
     match (session.json, last) {
         (true, Last::Event) => {}
         (true, _) => session.print_json(&row),
-        (false, _) => summary::lines(&row, &documents, session.style).iter().for_each(|line| print(line)),
+        (false, _) => {
+            let lines = summary::lines(&row, &documents, session.style);
+            lines.iter().for_each(|line| match line.strip_prefix(summary::NEXT) {
+                Some(command) => print(&format!("{}{}", summary::NEXT, session.spelled(command))),
+                None => print(line),
+            });
+        }
     }
     Ok(summary::exit_code(&row))
 }
@@ -125,12 +131,21 @@ fn made(workspace: Workspace) -> Vec<Document> {
 }
 
 /// Ctrl-C: stop driving in order; a second one does not wait.
-async fn detach(attached: Attached, run: RunId, code: u8, signals: &mut Signals) -> Result<u8, Failure> {
+async fn detach(
+    session: &Session,
+    attached: Attached,
+    run: RunId,
+    code: u8,
+    signals: &mut Signals,
+) -> Result<u8, Failure> {
     let goes_on = match attached.holds() {
         true => "calls in flight are given up to ten seconds",
         false => "it goes on in the process that drives it",
     };
-    note(&format!("detached from run {run}; {goes_on}\n`pleach watch {run}` continues it"));
+    note(&format!(
+        "detached from run {run}; {goes_on}\n`{}` continues it",
+        session.spelled(&format!("pleach watch {run}"))
+    ));
     tokio::select! {
         () = attached.close() => {}
         _ = signals.next() => {}

@@ -1,6 +1,6 @@
 //! Looking: `ls show log report doc search`. None of these changes or drives anything.
 
-use super::{Session, encoded, no_such_run, nodes, print};
+use super::{Session, encoded, no_such_run, nodes, note, print};
 use crate::api::{Page, Workspace};
 use crate::args::{DocArgs, ListArgs, LogArgs, ShowArgs};
 use crate::attach::Attached;
@@ -34,6 +34,9 @@ pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
+        }
+        if left == 0 && !session.json {
+            note(&format!("the newest {} are shown; --limit shows more", args.limit));
         }
     }
     reader.close().await;

@@ -16,6 +16,7 @@ pub use demo::DemoArgs;
 use crate::api::Page;
 use crate::args::{Cli, Command};
 use crate::attach::{self, Attached};
+use crate::config::origins::Origin;
 use crate::config::{Config, Environment};
 use crate::drive::Load;
 use crate::failure::Failure;
@@ -87,6 +88,25 @@ impl Session {
             Command::Up => serve::serve(self, serve::Role::Up).await,
             Command::Worker => serve::serve(self, serve::Role::Worker).await,
         }
+    }
+
+    /// A command line as it works from here: with the flags that told this one where to work.
+    fn spelled(&self, command: &str) -> String {
+        let Config { data_dir, database, server, .. } = &self.config;
+        let named = [
+            ("--data-dir", &data_dir.origin, data_dir.value.display().to_string()),
+            ("--database", &database.origin, database.value.to_string()),
+        ];
+        let mut flags: Vec<String> = Vec::new();
+        for (flag, origin, value) in named {
+            if matches!(origin, Origin::Flag(_)) {
+                flags.push(format!(" {flag} {value}"));
+            }
+        }
+        if let Some(server) = server.as_ref().filter(|server| matches!(server.origin, Origin::Flag(_))) {
+            flags.push(format!(" --server {}", server.value));
+        }
+        command.replacen("pleach", &format!("pleach{}", flags.concat()), 1)
     }
 
     /// Look only; `None` when there is no database yet.

@@ -4,6 +4,8 @@ use super::follow::Signals;
 use super::{Session, print};
 use crate::api::{CodeView, Page};
 use crate::attach;
+use crate::catalogue::{Catalogue, LISTING};
+use crate::config::models::ModelNames;
 use crate::config::{Config, Database};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
@@ -44,7 +46,8 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
         Some(_) => attached.link.post::<CodeView>("/api/login-codes", &json!({})).await?.url,
         None => None,
     };
-    for line in greeting(session, link, address, resumed.items.len(), queued.items.len()) {
+    let model = default_model(config).await;
+    for line in greeting(session, link, address, &model, resumed.items.len(), queued.items.len()) {
         print(&line);
     }
     signals.next().await;
@@ -59,16 +62,27 @@ fn socket(config: &Config) -> String {
     own.map_or_else(|| "(served by another process)".into(), |holder| holder.socket.display().to_string())
 }
 
+/// What a run gets that names no model, or why it would be refused.
+async fn default_model(config: &Config) -> String {
+    let catalogue = Catalogue::new(config);
+    let nothing_named = ModelNames::default();
+    match tokio::time::timeout(LISTING, catalogue.models(&nothing_named)).await {
+        Ok(Ok((models, _))) => models.balanced.name(),
+        Ok(Err(why)) => format!("(to be named by each run: {})", why.lines().next().unwrap_or_default()),
+        Err(_) => "(to be named by each run: the provider does not say which it has)".into(),
+    }
+}
+
 fn greeting(
     session: &Session,
     link: Option<String>,
     address: Option<SocketAddr>,
+    model: &str,
     resumed: usize,
     queued: usize,
 ) -> Vec<String> {
     let config = &session.config;
     let what = address.map_or_else(|| "pleach worker".into(), |address| format!("pleach is up at http://{address}"));
-    let model = config.model.names().balanced.unwrap_or_else(|| "(chosen per run)".into());
     let mut lines = vec![format!("{what}, up to {} runs at once", config.workers.value)];
     lines.extend(link.map(|link| format!("log in    {link} (once, within a day)")));
     lines.extend([

@@ -10,15 +10,20 @@ use crate::data_dir::{DataDir, Hold};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
 use clap::CommandFactory;
+use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::ports::Clock;
 use serde_json::json;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{SqlStore, Verdict};
 
 pub fn completions(shell: clap_complete::Shell) -> u8 {
-    clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "pleach", &mut script);
+    // Whoever reads it may have read enough.
+    let _ = std::io::stdout().write_all(&script);
     0
 }
 
@@ -36,6 +41,12 @@ pub fn show_config(session: &Session) -> u8 {
 
 /// These work on the whole database, so on one machine nobody else may hold it meanwhile.
 async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failure> {
+    if let Some(server) = &session.config.server {
+        return Err(Failure::usage(format!(
+            "this works on a database, not through the server {} ({}); nothing was changed. Run it where the database is, without that.",
+            server.value, server.origin
+        )));
+    }
     let dir = DataDir::of(&session.config);
     dir.create()?;
     let hold = dir.try_hold()?;
@@ -51,12 +62,28 @@ async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failu
 
 pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
     let (store, _hold) = alone(session).await?;
-    let runs = store.rebuild().await.map_err(|error| attach::unusable(&session.config, &error))?;
+    let unusable = |error| attach::unusable(&session.config, &error);
+    let runs = store.rebuild().await.map_err(unusable)?;
+    // Rows made from a log that was changed are as wrong as the log.
+    let damaged = damage(&store.verify_all().await.map_err(unusable)?);
     match session.json {
-        true => session.print_json(&json!({"rebuilt": runs})),
-        false => print(&format!("the projections of {runs} runs were computed again from their logs")),
+        true => session.print_json(&json!({"rebuilt": runs, "damaged": damaged})),
+        false => {
+            print(&format!("the projections of {runs} runs were computed again from their logs"));
+            damaged.iter().for_each(|damage| print(damage));
+        }
     }
-    Ok(0)
+    Ok(u8::from(damaged.is_some()))
+}
+
+/// The first log that is not what was written.
+fn damage(verdicts: &[(RunId, Verdict)]) -> Option<String> {
+    verdicts.iter().find_map(|(run, verdict)| match verdict {
+        Verdict::Broken { seq, what } => {
+            Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
+        }
+        Verdict::Intact { .. } => None,
+    })
 }
 
 pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failure> {
@@ -160,12 +187,7 @@ async fn logs(session: &Session) -> Check {
     match verdicts {
         Err(error) => check(false, error.to_string()),
         Ok(verdicts) => {
-            let broken = verdicts.iter().find_map(|(run, verdict)| match verdict {
-                Verdict::Broken { seq, what } => {
-                    Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
-                }
-                Verdict::Intact { .. } => None,
-            });
+            let broken = damage(&verdicts);
             check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))
         }
     }

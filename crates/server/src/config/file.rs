@@ -9,7 +9,8 @@ use std::path::Path;
 use toml::{Table, Value};
 
 const TABLES: [&str; 3] = ["providers", "mcp", "mcpServers"];
-const PROVIDER_KEYS: [&str; 5] = ["kind", "base_url", "api_key_env", "schema_mode", "models"];
+const PROVIDER_KEYS: [&str; 7] = ["kind", "base_url", "api_key_env", "schema_mode", "stream", "timeouts", "models"];
+const TIMEOUT_KEYS: [&str; 3] = ["first_byte_seconds", "idle_seconds", "total_seconds"];
 const MODEL_KEYS: [&str; 5] = ["context_window", "max_output", "input_per_mtok", "cached_per_mtok", "output_per_mtok"];
 const MCP_KEYS: [&str; 6] = ["command", "args", "env", "url", "tools", "projects"];
 
@@ -120,6 +121,10 @@ impl Reader<'_> {
             if let Some(Value::Table(models)) = section.get("models") {
                 self.sections(&format!("providers.{name}.models"), models.clone(), &MODEL_KEYS)?;
             }
+            if let Some(Value::Table(timeouts)) = section.get("timeouts") {
+                let place = format!("providers.{name}.timeouts.");
+                timeouts.keys().try_for_each(|key| self.known(&place, key, TIMEOUT_KEYS.into_iter()).map(drop))?;
+            }
             let value = Value::Table(section);
             let parsed = value
                 .clone()
@@ -183,6 +188,10 @@ mod tests {
         assert_eq!(
             error("[providers.local]\nbase_ur = \"http://x\""),
             "pleach.toml: unknown key `providers.local.base_ur`; did you mean `providers.local.base_url`?"
+        );
+        assert_eq!(
+            error("[providers.local.timeouts]\ntotal_second = 5"),
+            "pleach.toml: unknown key `providers.local.timeouts.total_second`; did you mean `providers.local.timeouts.total_seconds`?"
         );
         assert!(error("colour = true").contains("valid keys: "), "{}", error("colour = true"));
     }

@@ -35,14 +35,13 @@ impl ModelChoice {
         })
     }
 
-    /// A flag for all roles beats a variable for one: precedence is of layers first.
+    /// A name for all roles beats one for a profile that stands in a lower layer: precedence is of layers first.
     pub fn names(&self) -> ModelNames {
-        let by_flag = self.all.as_ref().filter(|all| matches!(all.origin, super::Origin::Flag(_)));
+        let own = |profile: &Option<Setting<String>>| match (profile, &self.all) {
+            (Some(own), Some(all)) if all.origin.layer() < own.origin.layer() => None,
+            (own, _) => own.as_ref().map(|chosen| chosen.value.clone()),
+        };
         let all = self.all.as_ref().map(|all| all.value.clone());
-        if by_flag.is_some() {
-            return ModelNames { fast: all.clone(), balanced: all.clone(), powerful: all };
-        }
-        let own = |profile: &Option<Setting<String>>| profile.as_ref().map(|chosen| chosen.value.clone());
         let balanced = own(&self.balanced).or(all.clone());
         let otherwise = || all.clone().or_else(|| balanced.clone());
         ModelNames {

@@ -13,6 +13,18 @@ pub enum Origin {
     Default,
 }
 
+impl Origin {
+    /// The lower one decides: flag, environment, file, default.
+    pub fn layer(&self) -> u8 {
+        match self {
+            Origin::Flag(_) => 0,
+            Origin::Variable(_) => 1,
+            Origin::File(_) => 2,
+            Origin::Default => 3,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

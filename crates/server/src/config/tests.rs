@@ -101,3 +101,10 @@ fn a_flag_for_all_roles_beats_a_variable_for_one() {
     let flags = Global { model: Some("openai/c".into()), ..Global::default() };
     assert_eq!(resolve(flags, &env, "", "").model.names().fast.as_deref(), Some("openai/c"));
 }
+
+#[test]
+fn a_variable_for_all_roles_beats_a_file_for_one() {
+    let names =
+        resolve(Global::default(), &[("PLEACH_MODEL", "openai/a")], "model_fast = \"openai/b\"", "").model.names();
+    assert_eq!((names.fast.as_deref(), names.balanced.as_deref()), (Some("openai/a"), Some("openai/a")));
+}

@@ -6,6 +6,9 @@ use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
 use engine::workspace::Document;
 
+/// What a line with a command to type begins with.
+pub const NEXT: &str = "next    ";
+
 /// The rest is a command away.
 const MOST_DOCUMENTS: usize = 5;
 
@@ -37,7 +40,7 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
     lines.extend(open.iter().map(|question| style.paint(Ink::Yellow, &format!("?       {}", question.text))));
     let otherwise = open.iter().filter_map(|question| question.otherwise.as_ref());
     lines.extend(otherwise.map(|otherwise| format!("        without an answer, {otherwise}")));
-    lines.extend(next(run, &open).into_iter().map(|command| format!("next    {command}")));
+    lines.extend(next(run, &open).into_iter().map(|command| format!("{NEXT}{command}")));
     lines
 }
 

@@ -121,6 +121,22 @@ fn b13_sigterm_lets_go_within_ten_seconds_and_the_next_process_goes_on() {
     assert_eq!(lost, 0, "calls in flight were let finish");
 }
 
+#[test]
+fn h3_time_that_nobody_worked_does_not_count_when_a_pause_ends_it() {
+    let home = Home::with(scripts::complete_in(4).latency(Duration::from_millis(300)));
+    let (mut child, id) = home.start_run("Rest in between", &[]);
+    home.until("it works", || (!home.model().ledger().is_empty()).then_some(()));
+    child.kill().and_then(|()| child.wait()).expect("killed");
+    let worked = |run: &Value| run["metrics"]["running_ms"].as_u64().expect("a time");
+    let before = worked(&home.show(&id));
+    std::thread::sleep(Duration::from_secs(4));
+    home.pleach(&["pause", &id]).exits(0);
+    let paused = home.show(&id);
+    assert_eq!(paused["status"], "paused");
+    assert!(worked(&paused) < before + 3_000, "{before} ms, then {}", worked(&paused));
+    home.pleach(&["resume", &id, "--wait"]).exits(0);
+}
+
 /// A seeded die: the same moments every time.
 struct Dice(u64);
 

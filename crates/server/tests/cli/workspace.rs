@@ -197,6 +197,7 @@ fn e2_doctor_finds_a_log_that_was_tampered_with() {
         .expect("python3 runs");
     assert!(forged.success());
     assert!(home.pleach(&["doctor"]).exits(1).out.contains("damaged at event"));
+    assert!(home.pleach(&["rebuild"]).exits(1).out.contains("damaged at event"), "rows made from it are as wrong");
 }
 
 #[test]

@@ -206,3 +206,52 @@ fn the_models_and_tools_a_run_can_be_given_are_listed() {
     let search = tools["items"].as_array().unwrap().iter().find(|tool| tool["name"] == "search").unwrap();
     assert_eq!((&search["class"], &search["schema"]["type"]), (&json!("read-only"), &json!("object")));
 }
+
+#[test]
+fn h5_an_answer_that_cannot_be_taken_leaves_everything_as_it_was() {
+    let mut asking = planner("I need to know");
+    (asking["needs_user_input"], asking["blocking_questions"]) = (json!(true), json!(["Which colour?"]));
+    let server = Server::start(Home::with(Script::default().on("homework_planner", vec![Reply::json(asking)])));
+    let owner = server.owner();
+    let run = start(&server, &owner, json!({}));
+    let waiting = until(&server, &owner, &run, "waiting_on_user");
+    let (question, nobody) = (&waiting["questions"][0]["id"], "01a1df48-d78a-7b8e-8037-73144a9f3f51");
+    let respond = |answers: Value| {
+        server.post(&owner, &format!("{run}/respond"), &json!({"answers": answers, "budgets": {"max_cost_usd": 7}}))
+    };
+    let twice =
+        respond(json!([{"question_id": question, "text": "x"}, {"question_id": question, "text": "y"}])).is(422);
+    assert_eq!(twice.slug(), "answered_twice");
+    let unknown =
+        respond(json!([{"question_id": question, "text": "x"}, {"question_id": nobody, "text": "y"}])).is(404);
+    assert_eq!(unknown.slug(), "question_not_found");
+    assert_eq!(respond(json!([{"question_id": question, "text": " "}])).is(422).slug(), "empty_answer");
+    assert_eq!(server.get(&owner, &run).json(), waiting, "nothing was recorded");
+    respond(json!([{"text": "blue"}])).is(200);
+    let again = respond(json!([{"question_id": question, "text": "red"}])).is(409);
+    assert_eq!(again.json()["answer"], "blue");
+}
+
+#[test]
+fn h2_an_id_that_a_client_chose_is_its_own_or_refused() {
+    let server = Server::start(Home::with(busy()));
+    let (owner, ann) = (server.owner(), server.person("ann"));
+    let run = start(&server, &owner, json!({}));
+    let id = run.trim_start_matches("/api/runs/");
+    let new = |id: &str, objective: &str| json!({"kind": "homework", "objective": objective, "id": id});
+    assert_eq!(server.post(&owner, "/api/runs", &new(id, "Work")).is(200).json()["id"], id, "asked twice, made once");
+    assert_eq!(server.post(&owner, "/api/runs", &new(id, "Other work")).is(409).slug(), "id_taken");
+    let foreign = server.post(&ann, "/api/runs", &new(id, "Work")).is(409);
+    assert!(foreign.slug() == "id_taken" && !foreign.text.contains("seq"), "{}", foreign.text);
+    let made_up = server.post(&owner, "/api/runs", &new("00000000-0000-4000-8000-000000000001", "Work")).is(422);
+    assert_eq!(made_up.slug(), "invalid_id");
+    server.post(&owner, &format!("{run}/cancel"), &json!({})).is(200);
+}
+
+#[test]
+fn h2_only_following_the_login_link_uses_it_up() {
+    let server = Server::start(Home::with(busy()));
+    let looked = server.stranger(Method::HEAD, &server.login_link()).is(303);
+    assert_eq!(looked.header("set-cookie"), "", "a preview logs nobody in");
+    assert_ne!(server.stranger(Method::GET, &server.login_link()).is(303).header("set-cookie"), "");
+}

@@ -107,6 +107,25 @@ fn t14_many_topics_come_in_one_stream_and_one_cursor_resumes_them_all() {
 }
 
 #[test]
+fn t14_a_cursor_is_there_before_the_first_event_and_belongs_to_its_topics() {
+    let owner = Owner::of(Home::with(scripts::complete_in(2)));
+    let (one, two) = (owner.start("homework", "First"), owner.start("homework", "Second"));
+    let (last, _) = (owner.settled(&one)["last_seq"].clone(), owner.settled(&two));
+    let opened = owner.send(reqwest::Method::GET, &format!("/api/stream?topics=run:{one},run:{two}"), None, &[]);
+    let mut opened = opened.bytes_stream();
+    let hello = owner.home.runtime.block_on(futures::StreamExt::next(&mut opened)).expect("a frame").expect("bytes");
+    let hello = String::from_utf8_lossy(&hello).into_owned();
+    let cursor = hello.lines().find_map(|line| line.strip_prefix("id: ")).unwrap_or_else(|| panic!("{hello}"));
+    assert!(cursor.contains(&last.to_string()), "{cursor}");
+    let with = |topics: &str| {
+        let path = format!("/api/stream?topics={topics}");
+        owner.send(reqwest::Method::GET, &path, None, &[("last-event-id", cursor)]).status().as_u16()
+    };
+    assert_eq!(with(&format!("run:{one},run:{two}")), 200);
+    assert_eq!(with(&format!("run:{two},run:{one}")), 422, "a cursor of other topics would skip or repeat");
+}
+
+#[test]
 fn t14_an_answer_is_seen_while_it_grows_and_is_not_in_the_log() {
     let home = Home::with(scripts::complete_in(2).latency(Duration::from_millis(300)));
     let owner = Owner::of(home);

@@ -94,7 +94,8 @@ impl Person {
                 act(Deed::Continue(text), Command::Continue { budgets: more(), message }).await;
             }
             Wish::Lower => {
-                let patch = BudgetPatch { max_tokens: Some(60_000), max_iterations: Some(3), ..BudgetPatch::default() };
+                let patch =
+                    BudgetPatch { max_tokens: Some(Some(60_000)), max_iterations: Some(3), ..BudgetPatch::default() };
                 act(Deed::SetBudgets, Command::SetBudgets(patch)).await;
             }
             Wish::Node(order) => {
@@ -180,7 +181,7 @@ pub async fn look(store: &dyn Store, run: RunId) -> Vec<Sight> {
 fn more() -> BudgetPatch {
     BudgetPatch {
         max_cost_usd: Some(Usd(6_000_000)),
-        max_tokens: Some(900_000),
+        max_tokens: Some(Some(900_000)),
         max_wall_ms: Some(7_200_000),
         max_iterations: Some(10),
         max_nodes: Some(30),

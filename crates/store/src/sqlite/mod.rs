@@ -14,6 +14,8 @@ use runtime::ports::Clock;
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,6 +45,7 @@ pub enum Sqlite {
 
 impl Sqlite {
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Sqlite, StoreError> {
+        keep_private(path);
         let connection = writable(Connection::open(path), path, &clock)?;
         let readers = Readers::new(path.to_owned(), clock);
         Ok(Sqlite::Threaded { writer: Writer::start(connection)?, readers })
@@ -64,6 +67,13 @@ impl Sqlite {
         let known: i64 = connection.query_row(known, [], |row| row.get(0)).map_err(|error| named(path, &error))?;
         Ok((known > 0).then(|| Sqlite::ReadOnly(Readers::new(path.to_owned(), clock))))
     }
+}
+
+/// A new file is its owner's alone, wherever it lies; the log beside it takes its mode from it.
+fn keep_private(path: &Path) {
+    let private = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    // One that is there keeps its mode; one that cannot be made is named when it is opened.
+    drop(private);
 }
 
 /// A connection that writes: durable at every commit, with a log that does not grow without bound.

@@ -1,0 +1,86 @@
+//! What a run accepts at its door: a brief that could work, and words of a size that can be shown to a model.
+
+use super::commands::{Refusal, refuse};
+use crate::budget::Reserve;
+
+/// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
+pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
+    const FIRST_PROMPT_BYTES: usize = 18_000;
+    let model = &models.powerful;
+    Reserve::for_call(FIRST_PROMPT_BYTES, crate::prompt::Size::Ordinary.answer_tokens(model), model.price)
+}
+
+/// In characters.
+pub const LONGEST_OBJECTIVE: usize = 32_768;
+/// In characters. A prompt shows as much of it as it has room for.
+pub const LONGEST_MESSAGE: usize = 32_768;
+
+pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
+    let length = text.chars().count();
+    if text.trim().is_empty() {
+        return refuse("empty_message", "the message is empty; nothing was queued");
+    }
+    if length > LONGEST_MESSAGE {
+        return refuse(
+            "message_too_long",
+            format!(
+                "the text has {length} characters; {LONGEST_MESSAGE} is the most. Put the material into a document and refer to it"
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// Refuse at the door what could never work, naming the least that does.
+pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
+    let length = brief.objective.chars().count();
+    if brief.objective.trim().is_empty() {
+        return refuse("empty_objective", "the objective is empty: say what should be done");
+    }
+    if length > LONGEST_OBJECTIVE {
+        return refuse(
+            "objective_too_long",
+            format!(
+                "the objective has {length} characters; {LONGEST_OBJECTIVE} is the most. Put the material into a document and refer to it"
+            ),
+        );
+    }
+    let budgets = &brief.budgets;
+    if let Some(why) = budgets.nonsense() {
+        return refuse("budget_too_small", why);
+    }
+    let least_window = crate::prompt::LEAST_WINDOW;
+    if let Some(model) = brief.models.all().into_iter().find(|model| model.context_window < least_window) {
+        return refuse(
+            "context_window_too_small",
+            format!(
+                "{} has a context_window of {} tokens: {least_window} is the least that holds a prompt and its answer",
+                model.name(),
+                model.context_window
+            ),
+        );
+    }
+    let least = least_call(&brief.models);
+    let kept = Reserve::wrap_up(&brief.models);
+    if let Some(limit) = budgets.max_tokens.filter(|limit| *limit < least.tokens + kept.tokens) {
+        return refuse(
+            "budget_too_small",
+            format!(
+                "max_tokens {limit} leaves no room for one call and the wrap-up reserve: {} is the least that works",
+                least.tokens + kept.tokens
+            ),
+        );
+    }
+    let least_cost = least.cost_usd + kept.cost_usd;
+    if let Some(limit) = budgets.max_cost_usd.filter(|limit| *limit < least_cost) {
+        return refuse(
+            "budget_too_small",
+            format!(
+                "max_cost_usd {} leaves no room for one call and the wrap-up reserve: {} is the least that works",
+                limit.dollars(),
+                least_cost.dollars()
+            ),
+        );
+    }
+    Ok(())
+}
