@@ -10,6 +10,7 @@ import * as read from './read';
 import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
+import { NOWHERE } from './words';
 
 export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
 
@@ -219,7 +220,9 @@ export class Run {
     else if (event.type.startsWith('homework.')) foldHomework(state, event);
     else if (event.type.startsWith('task.')) foldTask(state, event);
     else foldRun(state, event);
-    state.events.node.put(at, state.node(event));
+    const node = state.node(event);
+    state.events.node.put(at, node);
+    state.events.status.put(at, node === NONE ? NOWHERE : state.nodes.status.get(node));
     state.journal.close();
   }
 

@@ -6,6 +6,14 @@ import { headline, stopWords, type Tone } from './words';
 type Words = (payload: any) => string;
 const quoted = (text: unknown, most = 100): string => `“${headline(String(text ?? ''), most)}”`;
 
+const PLACES: [RegExp, string][] = [[/\.t\d+$/, 'the tool'], [/\.agg/, 'the aggregator'], [/\.plan/, 'the planner'], [/\.repair/, 'the repair'], [/\.report/, 'the report'], [/\.x\d*\./, 'the executor']];
+
+/** Whose call it was, from the place it has in the run. */
+function callWords(effect: string): string {
+  const found = PLACES.find(([place]) => place.test(effect));
+  return found ? found[1] : 'the call';
+}
+
 const WORDS: Record<string, Words> = {
   'run.queued': (p) => `queued: ${quoted(p.objective)}`,
   'run.paused': () => 'paused',
@@ -26,7 +34,7 @@ const WORDS: Record<string, Words> = {
   'run.failed': (p) => `failed: ${headline(String(p.error ?? ''), 140)}`,
   'run.canceled': () => 'canceled',
   'effect.started': (p) => `${String(p.what).replaceAll('_', ' ')} called${p.attempt > 1 ? `, attempt ${p.attempt}` : ''}`,
-  'effect.finished': (p) => `${p.effect} ${p.outcome === 'ok' ? 'answered' : p.outcome}${p.error ? `: ${headline(String(typeof p.error === 'string' ? p.error : (p.error.message ?? '')), 120)}` : ''}`,
+  'effect.finished': (p) => `${callWords(String(p.effect))} ${p.outcome === 'ok' ? 'answered' : p.outcome}${p.error ? `: ${headline(String(typeof p.error === 'string' ? p.error : (p.error.message ?? '')), 120)}` : ''}`,
   'effect.unknown': (p) => `nobody knows whether ${p.what} happened`,
   'effect.resolved': (p) => `settled: ${String(p.decision).replace('_', ' ')}`,
   'homework.run_started': () => 'started',
