@@ -40,7 +40,7 @@ class House {
   /** Starts, or starts again on the same port and data. */
   async start() {
     const env = { ...process.env, NO_COLOR: '1', OPENAI_API_KEY: 'scripted', ...this.settings };
-    this.process = spawn(binary, ['up', '--data-dir', this.dir, '--listen', `127.0.0.1:${this.port}`, '--model', 'openai/scripted'], { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(binary, ['up', '--data-dir', this.dir, '--listen', `127.0.0.1:${this.port}`, '--model', this.settings.PLEACH_MODEL ?? 'openai/scripted'], { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     this.process.stderr.on('data', (piece) => (said += piece));
     this.login = await new Promise((resolve, reject) => {

@@ -19,12 +19,12 @@ const PASSED_OVER: &str = "a about above after again against all also am an and 
                            before being below between both brief but by can compare could create decide describe \
                            did do does doing done down draft during each every explain few find first for from \
                            further get give go had has have having help her here hers him his how i if in into is \
-                           it its just keep kind kinds let like list long look make me more most my need no nor not now of \
-                           off on once only or other our out over own please plan prepare produce report research \
-                           review same say see short should show so some state study such suggest summarise \
-                           summarize take takes than that the their them then there these they this those through \
-                           to too under until up us use using very want was way ways we were what when where which while \
-                           who whom why will with would write you your";
+                           it its just keep kind kinds let like list long look make me more most my need no nor \
+                           not now of off on once only or other our out over own plan please prepare produce \
+                           report research review same say see short should show so some state study such suggest \
+                           summarise summarize take takes than that the their them then there these they this \
+                           those through to too under until up us use using very want was way ways we were what \
+                           when where which while who whom why will with within without would write you your";
 
 /// What stands before a noun, and at the beginning after a verb.
 const DETERMINERS: [&str; 9] = ["a", "an", "the", "our", "my", "your", "their", "this", "these"];
