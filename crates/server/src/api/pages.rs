@@ -56,10 +56,13 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A browser that asks for a page of the product gets the page for people, at the same address.
+/// What the page for people shows at the same address.
+const FOR_PEOPLE: [&str; 3] = ["projects", "documents", "runs"];
+
+/// A browser that asks for something that people have a page for gets that page.
 pub async fn for_browsers(request: Request, next: Next) -> Response {
-    let wants_html = wants(request.headers(), "text/html");
-    match wants_html && request.method() == Method::GET && Address::parse(request.uri().path()).is_some() {
+    let place = request.uri().path().split('/').nth(1).is_some_and(|first| FOR_PEOPLE.contains(&first));
+    match place && request.method() == Method::GET && wants(request.headers(), "text/html") {
         true => process::nowhere(Method::GET, request.uri().clone(), request.headers().clone()).await,
         false => next.run(request).await,
     }
