@@ -72,11 +72,13 @@ fn wants(headers: &HeaderMap, kind: &str) -> bool {
     headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
 }
 
+/// With the eyes of the token, which may be narrower than those of its actor.
 fn reader(caller: &Caller) -> Reader {
-    match &caller.agent {
+    let reader = match &caller.agent {
         Some(agent) => Reader::agent(agent.clone()),
         None => Reader::person(caller.record.clone()),
-    }
+    };
+    Reader { scope: caller.scope(), ..reader }
 }
 
 async fn show(State(house): State<Arc<House>>, caller: Caller, uri: Uri, headers: HeaderMap) -> Answer<Response> {
