@@ -56,10 +56,13 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A browser that asks for a page of the product gets the page for people, at the same address.
+/// What the page for people shows at the same address.
+const FOR_PEOPLE: [&str; 3] = ["projects", "documents", "runs"];
+
+/// A browser that asks for something that people have a page for gets that page.
 pub async fn for_browsers(request: Request, next: Next) -> Response {
-    let wants_html = wants(request.headers(), "text/html");
-    match wants_html && request.method() == Method::GET && Address::parse(request.uri().path()).is_some() {
+    let place = request.uri().path().split('/').nth(1).is_some_and(|first| FOR_PEOPLE.contains(&first));
+    match place && request.method() == Method::GET && wants(request.headers(), "text/html") {
         true => process::nowhere(Method::GET, request.uri().clone(), request.headers().clone()).await,
         false => next.run(request).await,
     }
@@ -69,11 +72,13 @@ fn wants(headers: &HeaderMap, kind: &str) -> bool {
     headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
 }
 
+/// With the eyes of the token, which may be narrower than those of its actor.
 fn reader(caller: &Caller) -> Reader {
-    match &caller.agent {
+    let reader = match &caller.agent {
         Some(agent) => Reader::agent(agent.clone()),
         None => Reader::person(caller.record.clone()),
-    }
+    };
+    Reader { scope: caller.scope(), ..reader }
 }
 
 async fn show(State(house): State<Arc<House>>, caller: Caller, uri: Uri, headers: HeaderMap) -> Answer<Response> {
