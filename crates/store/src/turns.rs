@@ -27,7 +27,9 @@ impl SqlStore {
             return Ok(Vec::new());
         }
         let alone = Statement::new(self.backend.alone_with("agents"), vec![]);
-        self.backend.write(vec![alone, turn(worker, limit, ttl, only)]).await.map_err(unguarded)
+        let written = self.backend.write(vec![alone, turn(worker, limit, ttl, only)]).await.map_err(unguarded)?;
+        // What keeps others off may answer something of its own.
+        Ok(written.into_iter().skip(1).collect())
     }
 }
 

@@ -31,7 +31,8 @@ pub enum AgentsCommand {
         #[arg(value_enum, default_value = "show")]
         what: PadOrder,
         /// The version to show or to restore
-        version: Option<i64>,
+        #[arg(value_name = "VERSION")]
+        number: Option<i64>,
     },
 }
 

@@ -34,7 +34,7 @@ pub async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Fai
         AgentsCommand::Ls => list(session).await?,
         AgentsCommand::Show { handle } => show(session, &handle).await?,
         AgentsCommand::Run(args) => return start::run(session, sent(args)).await,
-        AgentsCommand::Scratchpad { handle, what, version } => scratchpad(session, &handle, what, version).await?,
+        AgentsCommand::Scratchpad { handle, what, number } => scratchpad(session, &handle, what, number).await?,
     }
     Ok(0)
 }
