@@ -230,8 +230,9 @@ const SCENARIOS: [(&str, &str); 10] = [
     ("2026-07-28", "caching"),
 ];
 
-/// These call tools that only a fixture has, inside a scenario whose other checks are for every server.
-const OF_FIXTURES: [&str; 4] = [
+/// These call tools that only a fixture has, or want prompts, inside scenarios whose other checks are for every server.
+const OF_FIXTURES: [&str; 5] = [
+    "sep-2549-prompts-list-caching-hints",
     "sep-2575-server-rejects-undeclared-capability",
     "sep-2575-missing-capability-http-400",
     "sep-2575-http-server-no-independent-requests-on-stream",
