@@ -101,9 +101,9 @@ impl Held {
     }
 
     /// Give it the answer. One that does not fit the question is asked for again.
-    pub fn go_on(self, told: &Told) -> Result<Underway, Paused> {
+    pub fn go_on(self, told: &Told) -> Result<Underway, Box<Paused>> {
         if self.elicited.reply.is_closed() {
-            return Err((gone(&self.underway.server), None));
+            return Err(Box::new((gone(&self.underway.server), None)));
         }
         match answer::read(&self.elicited.request, &told.answer) {
             Ok(result) => {
@@ -111,7 +111,7 @@ impl Held {
                 let _ = elicited.reply.send(result);
                 Ok(underway)
             }
-            Err(why) => Err((self.asks(Some(&why)), Some(self))),
+            Err(why) => Err(Box::new((self.asks(Some(&why)), Some(self)))),
         }
     }
 
@@ -142,16 +142,16 @@ impl Underway {
         call: &ToolCall,
         effect: &EffectId,
         told: &Told,
-    ) -> Result<Underway, Paused> {
-        let Some(mut kept) = Kept::read(&told.kept) else { return Err((gone(&config.name), None)) };
+    ) -> Result<Underway, Box<Paused>> {
+        let Some(mut kept) = Kept::read(&told.kept) else { return Err(Box::new((gone(&config.name), None))) };
         match kept.take(&told.answer) {
             Ok(true) => {
                 let mut parameters = parameters(tool, call, effect).with_input_responses(kept.answered);
                 parameters.request_state = kept.state;
                 Ok(Underway::send(config, link, tool, parameters))
             }
-            Ok(false) => Err((asks(&config.name, &kept, None), None)),
-            Err(why) => Err((asks(&config.name, &kept, Some(&why)), None)),
+            Ok(false) => Err(Box::new((asks(&config.name, &kept, None), None))),
+            Err(why) => Err(Box::new((asks(&config.name, &kept, Some(&why)), None))),
         }
     }
 

@@ -90,14 +90,6 @@ impl ServerConfig {
     pub fn prefix(&self) -> String {
         format!("{}{}", self.name, super::BETWEEN)
     }
-
-    /// Where it is, without arguments and headers, which may be secret.
-    pub fn place(&self) -> String {
-        match &self.transport {
-            Transport::Stdio { command, .. } => command.clone(),
-            Transport::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
-        }
-    }
 }
 
 fn checked(url: String) -> Result<String, String> {
@@ -144,7 +136,8 @@ mod tests {
         assert_eq!((args[1].as_str(), env["A"].as_str()), ("k1", "b"));
         let web =
             read("web", json!({"url": "https://example.org/mcp?key=1", "headers": {"authorization": "Bearer ${KEY}"}}));
-        assert_eq!(web.expect("read").place(), "https://example.org/mcp");
+        let Transport::Http { headers, .. } = web.expect("read").transport else { panic!("an address") };
+        assert_eq!(headers["authorization"], "Bearer k1");
     }
 
     #[test]

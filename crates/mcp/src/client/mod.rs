@@ -50,11 +50,6 @@ impl McpServer {
         McpServer { config, link: AsyncMutex::default(), held: Mutex::default() }
     }
 
-    /// Where it is, for people; never its secrets.
-    pub fn place(&self) -> String {
-        self.config.place()
-    }
-
     async fn link(&self) -> Result<Arc<Link>, String> {
         let mut known = self.link.lock().await;
         self.linked(&mut known).await
@@ -125,7 +120,7 @@ impl Toolbox for McpServer {
         };
         let (outcome, held) = match underway {
             Ok(underway) => underway.outcome().await,
-            Err(paused) => paused,
+            Err(paused) => *paused,
         };
         if let Some(held) = held {
             let mut all = self.held();

@@ -10,6 +10,7 @@ mod server;
 
 mod doors;
 mod life;
+mod obedient;
 mod office;
 mod own;
 mod peers;

@@ -32,7 +32,7 @@ fn b4_a_run_uses_them_and_the_log_says_what_it_was_given_and_what_came_back() {
         let given = &of_type(&events, "run.queued")[0]["payload"];
         let list = &given["toolLists"][0];
         assert_eq!((&list["server"], &list["protocol"]), (&json!("post"), &json!("2025-11-25")));
-        assert_eq!(list["hash"].as_str().map(str::len), Some(64), "{list}");
+        assert_eq!(list["hash"].as_str().map(str::len), Some(32), "{list}");
         let started = of_type(&events, "effect.started");
         assert!(started.iter().any(|event| event["payload"]["what"] == "post__send_letter"), "an intent before it");
         let summaries: Vec<&str> = results(&events).iter().filter_map(|result| result["summary"].as_str()).collect();
