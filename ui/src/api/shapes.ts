@@ -463,6 +463,7 @@ export interface Token {
   kind: 'token' | 'session' | 'code';
   name: string;
   prefix: string;
+  project_ids: string[];
   revoked_at: string | null;
   scopes: ('read' | 'run' | 'admin')[];
   used_at: string | null;

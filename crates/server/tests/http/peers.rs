@@ -40,8 +40,9 @@ fn tried_by(server: &Server, visitor: &Visitor) {
     let of = |statuses: std::ops::Range<u16>| counts.range(statuses).map(|(_, count)| count).sum::<usize>();
     let all = of(0..1000);
     assert!(all > 500, "only {all} requests: {counts:?}");
-    assert!(of(200..300) * 5 > all, "it was mostly turned away: {counts:?}");
-    assert!(of(401..402) * 10 < all, "it was not let in: {counts:?}");
+    // Most of what it tries is wrong on purpose.
+    assert!(of(200..300) * 10 > all, "nothing it asked for was right: {counts:?}");
+    assert!(of(401..402) * 50 < all, "it was not let in: {counts:?}");
 }
 
 /// How often which status was answered.
