@@ -20,7 +20,7 @@ const PASSED_OVER: &str = "a about above after again against all also am an and 
                            did do does doing done down draft during each every explain few find first for from \
                            further get give go had has have having help her here hers him his how i if in into is \
                            it its just keep kind kinds let like list long look make me more most my need no nor \
-                           not now of off on once only or other our out over own plan please prepare produce \
+                           not now of off on once only or other our out over own plan please prepare produce recommend \
                            report research review same say see short should show so some state study such suggest \
                            summarise summarize take takes than that the their them then there these they this \
                            those through to too under until up us use using very want was way ways we were what \
