@@ -31,7 +31,7 @@ export interface Budgets {
   max_parallel?: number;
   max_replans?: number;
   max_steps_per_band?: number;
-  max_tokens?: number;
+  max_tokens?: number | null;
   max_wall_ms?: number;
   no_progress_limit?: number;
   repeat_limit?: number;

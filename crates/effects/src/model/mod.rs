@@ -143,10 +143,11 @@ impl Gateway {
         let listed = match self.list_models(provider).await {
             Ok(listed) => listed,
             Err(error) => {
+                let likely = examples(kind).map(|model| format!("{provider}/{model}"));
                 return Err(ConfigError(format!(
-                    "provider {provider:?} does not say which models it has: {}; name one, e.g. {provider}/{}",
+                    "provider {provider:?} does not say which models it has: {}; name one, e.g. {}",
                     error.message,
-                    examples(kind)[0]
+                    likely.join(", ")
                 )));
             }
         };
