@@ -9,14 +9,15 @@ const OUT = new URL('./out/site', import.meta.url).pathname;
 
 export const BROWSER = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => path && existsSync(path));
 
-/** The page of bench/, served as a visitor would get it, with the recorded logs beside it. */
-export async function site() {
+/** The page of bench/, or of a folder in it, served as a visitor would get it, with the recorded logs beside it. */
+export async function site(folder = '') {
   const beside = new URL('./out/public/', import.meta.url).pathname;
   mkdirSync(beside, { recursive: true });
   cpSync(new URL('../tests/logs/', import.meta.url).pathname, `${beside}logs`, { recursive: true });
-  const shared = { root: HERE, configFile: new URL('../vite.config.ts', import.meta.url).pathname, logLevel: 'error' };
-  if (!process.env.BENCH_BUILT) await build({ ...shared, publicDir: beside, build: { outDir: OUT, emptyOutDir: true, target: 'es2023' } });
-  const server = await preview({ ...shared, build: { outDir: OUT }, preview: { port: 0, host: '127.0.0.1', proxy: {} } });
+  const [root, out] = [HERE + folder, OUT + folder];
+  const shared = { root, configFile: new URL('../vite.config.ts', import.meta.url).pathname, logLevel: 'error' };
+  if (!process.env.BENCH_BUILT) await build({ ...shared, publicDir: beside, build: { outDir: out, emptyOutDir: true, target: 'es2023' } });
+  const server = await preview({ ...shared, build: { outDir: out }, preview: { port: 0, host: '127.0.0.1', proxy: {} } });
   return { url: server.resolvedUrls.local[0], close: () => new Promise((done) => server.httpServer.close(done)) };
 }
 

@@ -4,6 +4,7 @@
 
 import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { browser, site } from './browser.mjs';
+import { heap, median, quantile, traced } from './trace.mjs';
 
 const NODES = Number(process.env.NODES ?? 10000);
 const RATE = Number(process.env.RATE ?? 2000);
@@ -13,31 +14,6 @@ const LIMITS = { p50: 3, p99: 6, heapMb: 25, replayMb: 130, rewindMs: 100 };
 const GOAL_MS = 16.7;
 
 const [served, chromium] = [await site(), await browser()];
-
-/** CPU milliseconds of the main thread from each mark to the next, sorted. */
-async function traced(page, work) {
-  const session = await page.context().newCDPSession(page);
-  const events = [];
-  session.on('Tracing.dataCollected', ({ value }) => events.push(...value));
-  const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
-  await session.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['blink.user_timing'] } });
-  await work();
-  await session.send('Tracing.end');
-  await complete;
-  const marks = events.filter((event) => event.cat === 'blink.user_timing' && event.name === 'frame').map((event) => event.tts / 1000);
-  return marks.slice(1).map((at, index) => at - marks[index]).sort((a, b) => a - b);
-}
-
-const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
-
-async function heap(page) {
-  return page.evaluate(() => {
-    gc();
-    gc();
-    return performance.memory.usedJSHeapSize / 1e6;
-  });
-}
 
 async function round() {
   const page = await chromium.newPage({ viewport: { width: 1600, height: 900 } });

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h7_addresses_inside_are_told_from_those_outside() {
+    fn h7_sec_s30_addresses_inside_are_told_from_those_outside() {
         for inside in [
             "127.0.0.1",
             "10.1.2.3",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn h7_what_leads_inside_however_it_is_written_is_refused() {
+    fn h7_sec_s30_s34_what_leads_inside_however_it_is_written_is_refused() {
         for bad in [
             "http://127.0.0.1/",
             "http://2130706433/",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn h7_a_name_that_turns_out_to_be_inside_is_refused_when_it_is_looked_up() {
+    async fn h7_sec_s31_s32_a_name_that_turns_out_to_be_inside_is_refused_when_it_is_looked_up() {
         let name = || "localhost".parse::<Name>().unwrap();
         assert!(Guarded(Private::Refused).resolve(name()).await.is_err());
         assert!(Guarded(Private::Allowed).resolve(name()).await.is_ok());

@@ -2,6 +2,7 @@
 //! Failures are data here; attempts, backoff and money belong to the driver.
 
 use crate::model::{Gateway, OnDelta};
+use crate::pages;
 use crate::tools::{Outsiders, Registry};
 use crate::whispers::Whispers;
 use async_trait::async_trait;
@@ -93,7 +94,11 @@ impl EffectsPerformer {
         if call.outside.is_some() {
             return self.outside.call(store, run, call, effect).await;
         }
-        match self.registry.call(store, run, call, effect).await {
+        let outcome = match pages::is_errand_tool(call) {
+            true => pages::perform(store, &self.registry, run, call, effect).await,
+            false => self.registry.call(store, run, call, effect).await,
+        };
+        match outcome {
             Ok(outcome) => Outcome::Tool(outcome),
             Err(error) => Outcome::Away(error.to_string()),
         }

@@ -6,10 +6,11 @@ use crate::event::Event;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
 use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
+use crate::task::answer::Action;
 use crate::time::Timestamp;
 use crate::tree::envelope::ArtifactType;
 use crate::tree::status::{NodeRole, NodeStatus};
-use crate::workspace::Change;
+use crate::workspace::{Artifacts, Change};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -39,6 +40,7 @@ pub struct Rows {
     pub nodes: Vec<NodeRow>,
     pub plans: Vec<PlanRow>,
     pub artifacts: Vec<ArtifactRow>,
+    pub steps: Vec<StepRow>,
     pub entries: Vec<EntryRow>,
     pub notifications: Vec<NotificationRow>,
 }
@@ -69,6 +71,13 @@ pub struct RunRow {
     pub model: String,
     pub warnings: Vec<String>,
     pub owner: ActorId,
+    /// Who a task was given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<ActorId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub updated_at: Timestamp,
@@ -151,6 +160,29 @@ pub struct ArtifactRow {
     pub is_primary: bool,
     pub label: String,
     pub created_at: Timestamp,
+}
+
+/// One step of a task: what its agent chose, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepRow {
+    pub run_id: RunId,
+    pub step: u32,
+    pub action: Action,
+    pub path: Option<String>,
+    pub action_name: Option<String>,
+    pub params: Value,
+    pub message: Option<String>,
+    pub thought: Option<String>,
+    /// Nothing while it is being carried out, and for `done` and `error`.
+    pub ok: Option<bool>,
+    pub summary: Option<String>,
+    /// The page that came of it, among the blobs.
+    pub result: Option<BlobRef>,
+    pub artifacts: Artifacts,
+    /// The event that chose it.
+    pub seq: u64,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
 }
 
 /// One scratchpad entry, unique per (document, key).

@@ -39,6 +39,16 @@ pub enum Class {
     Once,
 }
 
+impl Class {
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::ReadOnly => "read-only",
+            Class::Idempotent => "idempotent",
+            Class::Once => "once",
+        }
+    }
+}
+
 /// One piece of work, ready to be performed.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -114,7 +124,7 @@ pub struct ToolCall {
     /// The names this caller was given.
     pub granted: Vec<String>,
     /// New documents and tasks without a parent link under this one.
-    pub home_document: DocumentId,
+    pub home_document: Option<DocumentId>,
     /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.
     pub props: Value,
     /// As the run was given it, for one that is not built in.

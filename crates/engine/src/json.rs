@@ -13,7 +13,8 @@ pub fn extract(text: &str) -> Result<Value, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("the answer has {} bytes; {MAX_BYTES} is the most that is read", text.len()));
     }
-    let mut problem = "the answer contains no JSON object".to_owned();
+    // What is wrong with something that looks like an answer says more than what is wrong with a brace in a sentence.
+    let mut problem: Option<String> = None;
     let mut found: Option<(usize, Value)> = None;
     let mut at = 0;
     while let Some(offset) = text[at..].find('{') {
@@ -32,21 +33,25 @@ pub fn extract(text: &str) -> Result<Value, String> {
                     at = start + length;
                 }
                 // What is inside an answer with a mistake is a part of it, not the answer.
+                Err(error) if likely => {
+                    problem = Some(error.to_string());
+                    at = start + length;
+                }
                 Err(error) => {
-                    problem = error.to_string();
-                    at = start + if likely { length } else { 1 };
+                    problem.get_or_insert_with(|| error.to_string());
+                    at = start + 1;
                 }
             },
             // An answer that breaks off: none of its parts may pass for it, unless it was only thought.
             (Err(error), true) => match end_of_thought(rest) {
                 Some(end) => {
-                    problem = error;
+                    problem = Some(error);
                     at = start + end;
                 }
                 None => return Err(error),
             },
             (Err(error), false) => {
-                problem = error;
+                problem.get_or_insert(error);
                 at = start + 1;
             }
         }
@@ -54,7 +59,7 @@ pub fn extract(text: &str) -> Result<Value, String> {
     if text[at..].contains(THOUGHT_ENDS) && found.is_some() {
         return Err("the answer ends with its thinking and contains no JSON object after it".into());
     }
-    found.map(|(_, value)| value).ok_or(problem)
+    found.map(|(_, value)| value).ok_or_else(|| problem.unwrap_or_else(|| "the answer contains no JSON object".into()))
 }
 
 /// Where thinking ends after this brace, if that is not within a string.

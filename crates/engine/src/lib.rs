@@ -27,6 +27,7 @@ pub mod run;
 pub mod schema;
 pub mod sections;
 pub mod shorten;
+pub mod task;
 pub mod time;
 pub mod tree;
 pub mod view;

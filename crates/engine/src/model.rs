@@ -14,6 +14,8 @@ pub enum Role {
     TreePlanner,
     TreeExecutor,
     TreeAggregator,
+    AgentStep,
+    AgentReflection,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub enum Profile {
 }
 
 impl Role {
-    pub const ALL: [Role; 7] = [
+    pub const ALL: [Role; 9] = [
         Role::HomeworkPlanner,
         Role::HomeworkExecutor,
         Role::HomeworkRepair,
@@ -32,6 +34,8 @@ impl Role {
         Role::TreePlanner,
         Role::TreeExecutor,
         Role::TreeAggregator,
+        Role::AgentStep,
+        Role::AgentReflection,
     ];
 
     pub fn name(self) -> &'static str {
@@ -43,6 +47,8 @@ impl Role {
             Role::TreePlanner => "tree_planner",
             Role::TreeExecutor => "tree_executor",
             Role::TreeAggregator => "tree_aggregator",
+            Role::AgentStep => "agent_step",
+            Role::AgentReflection => "agent_reflection",
         }
     }
 
@@ -59,6 +65,7 @@ impl Role {
                 | Role::TreePlanner
                 | Role::TreeExecutor
                 | Role::TreeAggregator
+                | Role::AgentStep
         )
     }
 
@@ -67,8 +74,8 @@ impl Role {
             Role::HomeworkPlanner | Role::HomeworkReport | Role::TreePlanner | Role::TreeAggregator => {
                 Profile::Powerful
             }
-            Role::HomeworkExecutor | Role::TreeExecutor => Profile::Balanced,
-            Role::HomeworkRepair => Profile::Fast,
+            Role::HomeworkExecutor | Role::TreeExecutor | Role::AgentStep => Profile::Balanced,
+            Role::HomeworkRepair | Role::AgentReflection => Profile::Fast,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
 use crate::run::{Machine, Run, Shared, Status, StopReason};
+use crate::task;
 use crate::time::Timestamp;
 use crate::tree;
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ pub fn rows(run: &Run, events: &[Event]) -> Rows {
         nodes: nodes(run, events),
         plans: events.iter().filter_map(plan).collect(),
         artifacts: artifacts(run, events),
+        steps: task::rows::steps(run, events),
         entries: events.iter().filter_map(entry).collect(),
         notifications: events.iter().filter_map(|event| notification(run, event)).collect(),
     }
@@ -35,6 +37,7 @@ pub fn run_row(run: &Run) -> RunRow {
     let face = match &run.machine {
         Machine::Homework(state) => Face::homework(state),
         Machine::Tree(state) => Face::tree(run.root_node(), state.root().map(|root| root.pad)),
+        Machine::Task(state) => Face::task(state),
     };
     row(&run.shared, face, run.activity())
 }
@@ -60,6 +63,11 @@ impl Face {
 
     pub(crate) fn tree(root_node_id: Option<NodeId>, workspace_document_id: Option<DocumentId>) -> Face {
         Face { root_node_id, workspace_document_id, ..Face::default() }
+    }
+
+    /// Its steps are what a task repeats.
+    pub(crate) fn task(state: &task::State) -> Face {
+        Face { iteration: state.actions(), ..Face::default() }
     }
 }
 
@@ -88,6 +96,9 @@ pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
         model: shared.brief.models.balanced.name(),
         warnings: shared.brief.warnings.clone(),
         owner: shared.brief.owner,
+        agent: shared.brief.agent.as_ref().map(|agent| agent.handle.clone()),
+        agent_id: shared.brief.agent.as_ref().map(|agent| agent.id),
+        max_steps: shared.brief.agent.as_ref().map(|agent| task::allowed_steps(agent.max_steps)),
         created_at: shared.created_at,
         started_at: shared.started_at,
         updated_at: shared.updated_at,
@@ -279,6 +290,7 @@ pub(crate) fn bare_report(run: &Run, reason: StopReason, detail: &str) -> Value 
     match &run.machine {
         Machine::Homework(state) => state.report(&run.shared, reason, detail, None),
         Machine::Tree(state) => state.report(&run.shared, reason, detail),
+        Machine::Task(state) => state.report(&run.shared, reason, detail),
     }
 }
 
@@ -392,6 +404,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::B
             nodes: Vec::new(),
             plans: Vec::new(),
             artifacts: Vec::new(),
+            steps: Vec::new(),
             entries: Vec::new(),
             notifications: vec![notification],
         },

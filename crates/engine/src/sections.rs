@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 pub const RESULT_CHARS: u32 = 24_000;
 /// An item of a list is worth showing in no less.
 const LEAST_ITEM: usize = 240;
-/// What a list of names, ids and arguments around a result may take when room is short.
+/// The same for a result with what is around it.
+const LEAST_QUOTE: usize = 480;
+/// What names, ids and arguments around a result may take when room is short.
 const FRAME: usize = 600;
 /// Room for saying what was cut.
 const NOTES: usize = 1_600;
@@ -81,7 +83,8 @@ impl Quote {
     }
 
     fn within(&self, bytes: usize) -> Quote {
-        let frame = if self.bytes() <= bytes { self.frame.clone() } else { shorten::to_fit(&self.frame, FRAME) };
+        let short = FRAME.min(bytes / 4 * 3);
+        let frame = if self.bytes() <= bytes { self.frame.clone() } else { shorten::to_fit(&self.frame, short) };
         let beside = shorten::size(&frame) + self.field.len() + 6;
         let mut quote = Quote { frame, field: self.field, content: self.content, limit: self.limit };
         if quote.bytes() > bytes {
@@ -228,8 +231,8 @@ impl Section {
                 let all = items.len();
                 let sizes: Vec<usize> = items.iter().map(|item| shorten::size(item) + 1).collect();
                 let kept = match keep {
-                    Keep::First => 0..fitting(sizes.iter(), bytes),
-                    Keep::Newest => all - fitting(sizes.iter().rev(), bytes)..all,
+                    Keep::First => 0..fitting(sizes.iter(), bytes, LEAST_ITEM),
+                    Keep::Newest => all - fitting(sizes.iter().rev(), bytes, LEAST_ITEM)..all,
                 };
                 let each = level(&sizes[kept.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
                 *items = items[kept].iter().map(|item| shorten::to_fit(item, each.saturating_sub(1))).collect();
@@ -237,10 +240,16 @@ impl Section {
                 Some(if each == usize::MAX { counted } else { format!("{counted}, each cut to {each} bytes") })
             }
             Body::Quoted(quotes) => {
-                let sizes: Vec<(usize, usize)> = quotes.iter().map(|quote| (quote.bytes(), 1)).collect();
-                let each = level(&sizes, bytes);
-                *quotes = quotes.iter().map(|quote| quote.within(each)).collect();
-                Some(format!("{name}: over {each} bytes each is cut; read a document again to see it whole"))
+                let all = quotes.len();
+                let sizes: Vec<usize> = quotes.iter().map(Quote::bytes).collect();
+                let kept = all - fitting(sizes.iter().rev(), bytes, LEAST_QUOTE);
+                let each = level(&sizes[kept..].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
+                *quotes = quotes[kept..].iter().map(|quote| quote.within(each)).collect();
+                let counted = format!("{name}: {} of {all} shown", quotes.len());
+                Some(match each {
+                    usize::MAX => counted,
+                    _ => format!("{counted}, over {each} bytes each is cut; read a document again to see it whole"),
+                })
             }
         }
     }
@@ -276,10 +285,10 @@ fn around(name: String, lines: impl Iterator<Item = Part>) -> Vec<Part> {
 }
 
 /// How many items can be shown in what is worth showing of each; one always is.
-fn fitting<'a>(sizes: impl Iterator<Item = &'a usize>, bytes: usize) -> usize {
+fn fitting<'a>(sizes: impl Iterator<Item = &'a usize>, bytes: usize, least: usize) -> usize {
     let mut used = 0;
     let fits = sizes.take_while(|size| {
-        used += (**size).min(LEAST_ITEM);
+        used += (**size).min(least);
         used <= bytes
     });
     fits.count().max(1)
@@ -351,5 +360,6 @@ mod tests {
         // Then it is shown whole although the room is smaller; four of them share what one would need
         assert!((30_000..32_000).contains(&one(1)), "{}", one(1));
         assert!(one(4) <= 32_000, "{}", one(4));
+        assert!(one(5_000) <= 60_000, "however many there are: {}", one(5_000));
     }
 }

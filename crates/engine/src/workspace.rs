@@ -16,6 +16,8 @@ pub enum Scope {
     Actor(ActorId),
     /// The same, narrowed to some projects.
     Within(ActorId, Vec<ProjectId>),
+    /// A subagent: what it and its owner are both members of.
+    OnBehalf { agent: ActorId, owner: ActorId },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,6 +182,14 @@ pub enum Mutation {
     Unlink {
         id: EdgeId,
     },
+    /// A new version of a subagent's scratchpad; the ones before it stay. `based_on` is what its author had read.
+    WriteScratchpad {
+        agent: ActorId,
+        content: String,
+        based_on: i64,
+        /// The step of the run that wrote it; a reflection is none.
+        step: Option<u32>,
+    },
 }
 
 /// A mutation with its provenance: who, and at which event of which run.
@@ -273,7 +283,10 @@ impl Artifacts {
                     found.updated_tasks.push(Named { id: id.0, title: title.clone().unwrap_or_default() });
                 }
                 Mutation::Link { id, rel, .. } => found.created_edges.push(Named { id: id.0, title: rel.clone() }),
-                Mutation::CreateProject { .. } | Mutation::UpdateProject { .. } | Mutation::Unlink { .. } => {}
+                Mutation::CreateProject { .. }
+                | Mutation::UpdateProject { .. }
+                | Mutation::Unlink { .. }
+                | Mutation::WriteScratchpad { .. } => {}
             }
         }
         found

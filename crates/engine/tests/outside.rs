@@ -47,7 +47,7 @@ fn letters(times: usize) -> impl FnMut(Role, &Job) -> Result<Value, engine::effe
                 match rounds {
                     1 => answer["tool_calls"] = json!(calls),
                     _ => {
-                        answer["result"] = json!({ "kind": "json", "summary": "sent", "parent_hint": { "hint_type": "summary", "artifact_labels": [] } })
+                        answer["result"] = json!({ "kind": "json", "summary": "sent", "parent_hint": { "hint_type": "read_json", "artifact_labels": [] } })
                     }
                 }
                 answer
@@ -204,7 +204,7 @@ fn b4_the_question_about_an_unknown_call_can_simply_be_answered() {
 #[test]
 fn b4_what_may_be_repeated_is_repeated_a_few_times() {
     for class in [Class::ReadOnly, Class::Idempotent] {
-        let (mut play, job) = called(Kind::Homework, class);
+        let (mut play, _) = called(Kind::Homework, class);
         play.resume_from(&play.events.clone());
         play.run.take_over(None, play.now);
         play.commit();
@@ -265,7 +265,8 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
         tell(&mut play, &job, sent());
         assert_eq!(results(&play), [(true, "sent".to_owned())]);
         play.go();
-        assert!(play.run.shared.status().is_terminal(), "{kind:?}: {}", play.run.activity());
+        let expected = if kind == Kind::Tree { Status::Completed } else { Status::Stopped };
+        assert_eq!(play.run.shared.status(), expected, "{kind:?}: {}", play.run.activity());
     }
 }
 
@@ -279,4 +280,14 @@ fn b4_a_spent_clock_refuses_the_call_and_the_model_learns_of_it() {
     assert!(play.run.intend(&job.effect, play.now).is_none());
     play.commit();
     assert!(results(&play)[0].1.contains("no room"), "{:?}", results(&play));
+}
+
+#[test]
+fn b1_a_canceled_node_takes_its_question_along_and_the_run_comes_to_its_end() {
+    let (mut play, job) = called(Kind::Tree, Class::Once);
+    tell(&mut play, &job, Outcome::Lost("gone".into()));
+    let root = play.run.root_node().expect("a root");
+    command(&mut play, Command::Node { node: root, order: engine::run::NodeOrder::Cancel }).expect("canceled");
+    assert_eq!(play.run.shared.status(), Status::Canceled);
+    assert_eq!(play.run.shared.open_questions().count(), 0, "nobody is asked about it any more");
 }

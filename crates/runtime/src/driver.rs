@@ -477,6 +477,7 @@ fn versioned(mutation: &engine::workspace::Mutation) -> Option<Uuid> {
         M::UpdateDocument { id, .. } => Some(id.0),
         M::UpdateTask { id, .. } => Some(id.0),
         M::Unlink { id } => Some(id.0),
+        M::WriteScratchpad { agent, .. } => Some(agent.0),
         M::CreateProject { .. } | M::CreateDocument { .. } | M::CreateTask { .. } | M::Link { .. } => None,
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
 //! `live` tells who is listening what was committed, `views` shows runs as they stood, `breaker` remembers which
-//! providers are down, `keys`, `removal`, `post` and `traces` are what doors, letters and onlookers need of a store and the loop does not,
+//! providers are down, `agents` is what is kept of subagents, `keys`, `removal`, `post` and `traces` are what doors, letters and onlookers need of a store and the loop does not,
 //! `memory` is the store that the others are measured against.
 
+pub mod agents;
 pub mod breaker;
 pub mod desk;
 mod driver;

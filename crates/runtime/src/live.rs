@@ -17,10 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
 
-/// Commits a listener may be behind before it has to read the log.
-const COMMITS: usize = 64;
-/// Deltas are cheap to lose.
-const DELTAS: usize = 64;
+/// What a listener may be behind before it has to read the log.
+const NEWS: usize = 256;
 const TURNS: usize = 4_096;
 
 /// An answer that grows. Never stored: what counts is the whole answer, in the log.
@@ -57,19 +55,25 @@ pub struct Told {
     pub events: u64,
 }
 
+/// What is told in a room. One channel for both: a thousand listeners that wait for two would lock each other out twice.
+#[derive(Clone, Debug)]
+pub enum Word {
+    Commit(Arc<Commit>),
+    /// An answer that grows, as JSON; cheap to lose.
+    Delta(Arc<str>),
+}
+
 /// Where the listeners of one run are.
 struct Room {
-    commits: broadcast::Sender<Arc<Commit>>,
-    deltas: broadcast::Sender<Arc<str>>,
+    news: broadcast::Sender<Word>,
     /// The newest seq that was told here; nothing is told twice by those who only look.
     told: u64,
 }
 
 /// A place in a run's room, given back when it is dropped.
 pub struct Listener {
-    pub commits: broadcast::Receiver<Arc<Commit>>,
-    pub deltas: broadcast::Receiver<Arc<str>>,
-    /// Last: by now this listener's receivers are gone.
+    pub news: broadcast::Receiver<Word>,
+    /// Last: by now this listener's receiver is gone.
     _leaving: Leaving,
 }
 
@@ -81,7 +85,7 @@ struct Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         let mut rooms = self.house.rooms();
-        if rooms.get(&self.run).is_some_and(|room| room.commits.receiver_count() == 0) {
+        if rooms.get(&self.run).is_some_and(|room| room.news.receiver_count() == 0) {
             rooms.remove(&self.run);
         }
     }
@@ -139,14 +143,14 @@ impl Live {
         let mut rooms = self.house.rooms();
         let Some(room) = rooms.get_mut(&commit.run) else { return };
         room.told = room.told.max(commit.last);
-        let _ = room.commits.send(Arc::new(commit));
+        let _ = room.news.send(Word::Commit(Arc::new(commit)));
     }
 
     /// Pass on how an answer grows, if anybody looks.
     pub fn whisper(&self, delta: &Delta<'_>) {
-        let sender = self.house.rooms().get(&delta.run_id).map(|room| room.deltas.clone());
+        let sender = self.house.rooms().get(&delta.run_id).map(|room| room.news.clone());
         if let (Some(sender), Ok(json)) = (sender, serde_json::to_string(delta)) {
-            let _ = sender.send(json.into());
+            let _ = sender.send(Word::Delta(json.into()));
         }
     }
 
@@ -155,13 +159,9 @@ impl Live {
         let mut rooms = self.house.rooms();
         let room = rooms.entry(run).or_insert_with(|| {
             self.house.bell.notify_one();
-            Room { commits: broadcast::channel(COMMITS).0, deltas: broadcast::channel(DELTAS).0, told: 0 }
+            Room { news: broadcast::channel(NEWS).0, told: 0 }
         });
-        Listener {
-            commits: room.commits.subscribe(),
-            deltas: room.deltas.subscribe(),
-            _leaving: Leaving { house: self.house.clone(), run },
-        }
+        Listener { news: room.news.subscribe(), _leaving: Leaving { house: self.house.clone(), run } }
     }
 
     /// The `run.*` events of every run.
@@ -181,7 +181,7 @@ impl Live {
     /// How many runs are listened to, and by how many.
     pub fn audience(&self) -> (usize, usize) {
         let rooms = self.house.rooms();
-        (rooms.len(), rooms.values().map(|room| room.commits.receiver_count()).sum())
+        (rooms.len(), rooms.values().map(|room| room.news.receiver_count()).sum())
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         drop(second);
         assert_eq!(live.audience(), (1, 1));
         live.tell(Commit::reaching(run, 7));
-        assert_eq!(first.commits.try_recv().expect("heard").last, 7);
+        assert!(matches!(first.news.try_recv(), Ok(Word::Commit(commit)) if commit.last == 7));
         drop(first);
         assert_eq!(live.audience(), (0, 0));
     }

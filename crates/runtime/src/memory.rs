@@ -1,15 +1,17 @@
 //! The store in memory: what the loop's own tests and the simulation run on, and the plainest statement
 //! of what the SQL stores must do. Holds everything behind one lock; nothing outlives the process.
 
+mod agents;
 mod keys;
 mod library;
 mod removal;
 pub mod terms;
 pub mod workspace;
 
+use crate::agents::{AgentRecord, PadVersion};
 use crate::ports::{Append, AppendError, Claimed, Clock, Lease, Log, StoreError, local_person};
 use async_trait::async_trait;
-use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
 use engine::ids::{self, ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, RunId};
@@ -65,6 +67,9 @@ struct State {
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
     members: BTreeSet<(ProjectId, ActorId)>,
     actors: BTreeMap<ActorId, ActorRecord>,
+    agents: BTreeMap<ActorId, AgentRecord>,
+    /// Oldest first.
+    pads: BTreeMap<ActorId, Vec<PadVersion>>,
     ring: keys::Ring,
     checkpoints: BTreeMap<(RunId, i64, u64), String>,
 }
@@ -77,6 +82,7 @@ struct Stored {
     nodes: BTreeMap<u32, NodeRow>,
     plans: BTreeMap<(Timestamp, PlanId), PlanRow>,
     artifacts: BTreeMap<(Timestamp, ArtifactId), ArtifactRow>,
+    steps: BTreeMap<u32, StepRow>,
     job: Job,
 }
 
@@ -128,6 +134,11 @@ impl Stored {
         self.job.epoch == lease.epoch && self.job.owner.as_deref() == Some(lease.worker.as_str())
     }
 
+    /// The subagent that is busy with this.
+    fn occupies(&self, now: Timestamp) -> Option<ActorId> {
+        self.row.agent_id.filter(|_| self.job.owner.is_some() && self.job.until > now)
+    }
+
     fn is_free(&self, now: Timestamp) -> bool {
         let due = self.row.status.is_live() || self.job.wake_at.is_some_and(|at| at <= now);
         due && (self.job.owner.is_none() || self.job.until <= now)
@@ -171,6 +182,11 @@ impl State {
             documents: pick(&self.workspace.documents, &touched.documents),
             tasks: pick(&self.workspace.tasks, &touched.tasks),
             edges: pick(&self.workspace.edges, &touched.edges),
+            pads: touched
+                .pads
+                .iter()
+                .filter_map(|agent| Some((*agent, self.pads.get(agent)?.last()?.version)))
+                .collect(),
         }
     }
 
@@ -181,6 +197,7 @@ impl State {
                 Revision::DocumentChanged { from, .. } => {
                     self.superseded.entry(from.entity.id).or_default().push(*from)
                 }
+                Revision::ScratchpadWritten(agent, pad) => self.pads.entry(agent).or_default().push(pad),
                 Revision::Unlinked(id) => drop(self.workspace.edges.remove(&id)),
                 _ => {}
             }
@@ -213,6 +230,7 @@ impl State {
         stored.nodes.extend(rows.nodes.into_iter().map(|row| (row.ordinal, row)));
         stored.plans.extend(rows.plans.into_iter().map(|row| ((row.created_at, row.id), row)));
         stored.artifacts.extend(rows.artifacts.into_iter().map(|row| ((row.created_at, row.id), row)));
+        stored.steps.extend(rows.steps.into_iter().map(|row| (row.step, row)));
     }
 
     fn settle_job(&mut self, append: &Append, now: Timestamp) {
@@ -225,6 +243,7 @@ impl State {
             nodes: BTreeMap::new(),
             plans: BTreeMap::new(),
             artifacts: BTreeMap::new(),
+            steps: BTreeMap::new(),
             job: first_job(append, now),
         };
         let stored = self.runs.entry(append.batch.run_id).or_insert_with(fresh);
@@ -323,6 +342,7 @@ impl Log for Memory {
     ) -> Result<Vec<Claimed>, StoreError> {
         let now = self.clock.now();
         let mut state = self.state();
+        let mut busy: BTreeSet<ActorId> = state.runs.values().filter_map(|stored| stored.occupies(now)).collect();
         let wanted = |stored: &&mut Stored| stored.is_free(now) && only.is_none_or(|only| only == stored.row.id);
         let mut free: Vec<&mut Stored> = state.runs.values_mut().filter(wanted).collect();
         free.sort_by_key(|stored| (stored.job.due, stored.row.id));
@@ -334,7 +354,8 @@ impl Log for Memory {
             job.attempts += 1;
             Claimed { lease: Lease { run_id: stored.row.id, worker: worker.to_owned(), epoch: job.epoch }, last_seen }
         };
-        Ok(free.into_iter().take(limit).map(take).collect())
+        let has_turn = |stored: &&mut Stored| stored.row.agent_id.is_none_or(|agent| busy.insert(agent));
+        Ok(free.into_iter().filter(has_turn).take(limit).map(take).collect())
     }
 
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {

@@ -1,8 +1,9 @@
 //! What the loop needs from the world. The ports belong to the loop; stores and performers fit them.
 
+use crate::agents::Agents;
 use async_trait::async_trait;
 use engine::actor::ActorKind;
-use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow};
+use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
@@ -89,6 +90,7 @@ pub trait Log: Send + Sync + 'static {
 
     /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
     /// their `wake_at`; oldest first, or only `only`.
+    /// Of one subagent's tasks only one is held at a time; the others wait for their turn.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
     async fn claim(
         &self,
@@ -124,6 +126,8 @@ pub struct RunFilter {
     pub kind: Option<Kind>,
     pub status: Option<Status>,
     pub text: Option<String>,
+    /// Only the tasks of this subagent.
+    pub agent: Option<ActorId>,
     /// Only runs that can still be answered: not over, and with something asked.
     pub asking: bool,
     /// Older than this one.
@@ -224,6 +228,8 @@ pub trait Library: Send + Sync + 'static {
     /// Every version of every plan, oldest first, or only one node's.
     async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError>;
     async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError>;
+    /// A task's steps, in order.
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError>;
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
 
     /// Newest first, older than `before`.
@@ -270,9 +276,9 @@ pub trait Library: Send + Sync + 'static {
     async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
 }
 
-/// Both halves; what a process holds.
-pub trait Store: Log + Library {}
-impl<T: Log + Library> Store for T {}
+/// All of it; what a process holds.
+pub trait Store: Log + Library + Agents {}
+impl<T: Log + Library + Agents> Store for T {}
 
 /// The person who owns everything on a fresh machine.
 pub const LOCAL_HANDLE: &str = "local";

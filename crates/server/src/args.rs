@@ -1,9 +1,15 @@
 //! The command line, word for word as people type it. Parsing only; what a command does is in `commands`.
 
+mod agents;
+mod tokens;
+
+pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder};
+pub use tokens::TokenCommand;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
 use engine::facts::effect::Decision;
-use engine::ids::{DocumentId, KeyId, ProjectId, QuestionId};
+use engine::ids::{DocumentId, ProjectId, QuestionId};
 use engine::money::Usd;
 use std::path::PathBuf;
 
@@ -90,6 +96,9 @@ pub enum Command {
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
+    /// Subagents: who they are, what they may do, what they remember
+    #[command(subcommand)]
+    Agents(AgentsCommand),
     /// Tokens for programs and links for browsers
     #[command(subcommand)]
     Token(TokenCommand),
@@ -125,9 +134,15 @@ pub enum Command {
 pub struct RunArgs {
     /// What to achieve; `-` reads it from standard input
     pub objective: String,
-    /// homework (iterations of one planner) or tree (nodes that plan, delegate and sum up)
+    /// homework (iterations of one planner), tree (nodes that plan, delegate and sum up) or task (a subagent's errand)
     #[arg(long, default_value = "homework")]
     pub kind: String,
+    /// Of a task: the subagent that is sent
+    #[arg(long, value_name = "HANDLE")]
+    pub agent: Option<String>,
+    /// Of a task: pages and actions it may use (30, at most 50)
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u32>,
     /// Bind the run to a project; repeat for several
     #[arg(long = "project", value_name = "ID")]
     pub projects: Vec<String>,
@@ -383,43 +398,6 @@ pub enum ActorCommand {
         name: Option<String>,
     },
     Ls,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum TokenCommand {
-    /// A new token, printed this once
-    Create {
-        /// Whose it will be; the acting person's own when left out
-        handle: Option<String>,
-        /// What it is for
-        #[arg(long)]
-        name: Option<String>,
-        /// read, run or admin; each includes those before it
-        #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "run")]
-        scopes: Vec<String>,
-        /// Only for this project and what is in it; repeat for several
-        #[arg(long = "project", value_name = "ID")]
-        projects: Vec<String>,
-        /// When it ends: 90d, 12h, 30m
-        #[arg(long, value_name = "AGE", value_parser = age)]
-        expires: Option<std::time::Duration>,
-    },
-    /// Tokens and sessions, without their secrets
-    Ls {
-        /// Everybody's
-        #[arg(long)]
-        all: bool,
-    },
-    /// End a token at once, with the sessions opened with it
-    Revoke {
-        #[arg(required_unless_present = "all")]
-        id: Option<KeyId>,
-        /// Everybody's tokens and sessions: after a theft, or on a copy of the database
-        #[arg(long, conflicts_with = "id")]
-        all: bool,
-    },
-    /// A link that logs a browser in, once
-    Link,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
 use effects::tools::{Outsiders, Registry};
-use engine::effect::{Class, ToolList, ToolSpec};
+use engine::effect::{ToolList, ToolSpec};
 use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
 use runtime::live::Live;
@@ -126,7 +126,7 @@ impl Catalogue {
 
     /// Every built-in tool with the schema of its arguments.
     pub fn described_tools(&self) -> Vec<Value> {
-        let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": class(action.class), "read": action.is_read(), "schema": action.schema()});
+        let described = |action: &effects::tools::Action| json!({"name": action.name, "description": action.description, "class": action.class.name(), "read": action.is_read(), "schema": action.schema()});
         Registry::builtin().list().iter().map(described).collect()
     }
 
@@ -171,14 +171,6 @@ impl Catalogue {
         granted.tools.retain(is_asked);
         granted.warnings = missed;
         Ok(granted)
-    }
-}
-
-pub fn class(class: Class) -> &'static str {
-    match class {
-        Class::ReadOnly => "read-only",
-        Class::Idempotent => "idempotent",
-        Class::Once => "once",
     }
 }
 

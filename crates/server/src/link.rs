@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use eventsource_stream::{Event, Eventsource};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -80,7 +80,8 @@ impl Link {
     pub fn on_behalf(router: Router, shown: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> Link {
         let actor = shown.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
         let mut headers = HeaderMap::new();
-        for name in [header::AUTHORIZATION, header::COOKIE, header::HOST, header::ORIGIN] {
+        let site = HeaderName::from_static("sec-fetch-site");
+        for name in [header::AUTHORIZATION, header::COOKIE, header::HOST, header::ORIGIN, site] {
             if let Some(value) = shown.get(&name) {
                 headers.insert(name, value.clone());
             }

@@ -3,7 +3,7 @@
 
 use crate::backend::WriteError;
 use crate::rows::Stage;
-use crate::sql::{Guard, Statement, Value, id};
+use crate::sql::{Guard, Statement, Value, id, optional_id};
 use crate::tables::HASH_AT;
 use crate::{SqlStore, StoreError, codec, post, rows};
 use engine::blob::Blob;
@@ -18,8 +18,8 @@ use runtime::ports::{Append, AppendError};
 /// because a commit's fate was unknown.
 const TRIES: usize = 4;
 
-const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms()) \
+const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9) \
     ON CONFLICT DO NOTHING";
 
 /// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
@@ -151,7 +151,17 @@ fn head(append: &Append, stage: Stage) -> Statement {
         let owner = Value::from(append.claim_for.clone());
         return Statement::new(
             BORN,
-            vec![id(run.id), kind, state, unit, last_seq, owner, Value::from(held_for), Value::from(epoch)],
+            vec![
+                id(run.id),
+                kind,
+                state,
+                unit,
+                last_seq,
+                owner,
+                Value::from(held_for),
+                Value::from(epoch),
+                optional_id(run.agent_id),
+            ],
         );
     }
     let mut values = vec![unit, last_seq, id(run.id), Value::from(append.batch.expected_seq)];

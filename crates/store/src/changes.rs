@@ -1,6 +1,7 @@
 //! Workspace changes as guarded statements. What a change means is decided by `Workspace`; here the
 //! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
 
+use crate::agents::scratchpad_written;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
 use crate::{SqlStore, StoreError, codec, records, rows};
@@ -52,6 +53,9 @@ impl SqlStore {
             let kept = records::kept_edge(&row)?;
             seen.edges.insert(kept.entity.id, kept);
         }
+        if !touched.pads.is_empty() {
+            seen.pads = self.newest_pads(&touched.pads).await?;
+        }
         Ok(seen)
     }
 
@@ -85,6 +89,7 @@ fn written(revision: &Revision) -> Vec<Statement> {
         Revision::TaskMade(kept) => vec![task_made(kept)],
         Revision::TaskChanged { from, to } => vec![task_changed(*from, &to.entity)],
         Revision::Linked(kept) => vec![linked(kept)],
+        Revision::ScratchpadWritten(agent, pad) => vec![scratchpad_written(*agent, pad)],
         Revision::Unlinked(edge) => vec![Statement::new("DELETE FROM onto_edges WHERE id = ?1", vec![id(edge)])],
     }
 }

@@ -3,6 +3,7 @@
 //! Everything is statements in guarded batches (`sql`), and a backend runs a batch in one transaction
 //! (`backend`). Only `sqlite`, `postgres` and `sql::dialect` know that there are two databases.
 
+mod agents;
 mod append;
 mod backend;
 mod changes;
@@ -24,6 +25,7 @@ mod sqlite;
 mod tables;
 mod traces;
 mod tree;
+mod turns;
 
 pub use maintenance::{Pruned, Verdict};
 pub use runtime::ports::StoreError;

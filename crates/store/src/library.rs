@@ -3,11 +3,11 @@
 use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::scope::{narrow, seen, seen_of_run, seen_runs};
-use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::sql::{Guard, Query, Row, Statement, id};
 use crate::tables::ITERATIONS_OF;
-use crate::{SqlStore, StoreError, records, rows, tree};
+use crate::{SqlStore, StoreError, agents, records, rows, tree};
 use async_trait::async_trait;
-use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::run::Status;
@@ -24,11 +24,19 @@ use uuid::Uuid;
 const TRIES: usize = 4;
 
 impl SqlStore {
-    async fn all<T>(&self, mut query: Query, record: fn(&Row) -> Result<T, StoreError>) -> Result<Vec<T>, StoreError> {
+    pub(crate) async fn all<T>(
+        &self,
+        mut query: Query,
+        record: fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
         self.backend.read(query.statement()).await?.iter().map(record).collect()
     }
 
-    async fn one<T>(&self, query: Query, record: fn(&Row) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    pub(crate) async fn one<T>(
+        &self,
+        query: Query,
+        record: fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let mut query = query;
         self.backend.glance(query.statement()).await?.first().map(record).transpose()
     }
@@ -102,6 +110,7 @@ impl Library for SqlStore {
         let mut query = seen_runs(scope);
         equals(&mut query, "kind", filter.kind.map(|kind| kind.name()));
         equals(&mut query, "status", filter.status.map(|status| status.name()));
+        equals(&mut query, "agent_id", filter.agent);
         if let Some(text) = filter.text.filter(|text| !text.trim().is_empty()) {
             let Some(needles) = terms::needles(&text) else { return Ok(Vec::new()) };
             containing(&mut query, &needles);
@@ -169,9 +178,15 @@ impl Library for SqlStore {
         self.all(query, tree::read_artifact).await
     }
 
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
+        let mut query = seen_of_run(&agents::STEPS, scope, run);
+        query.push(" ORDER BY step");
+        self.all(query, agents::read_step).await
+    }
+
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         let mut query = Query::new(format!("{} WHERE 1 = 1", records::NOTIFICATION));
-        if let Scope::Actor(actor) | Scope::Within(actor, _) = scope {
+        if let Scope::Actor(actor) | Scope::Within(actor, _) | Scope::OnBehalf { agent: actor, .. } = scope {
             equals(&mut query, "owner", Some(actor));
         }
         query.push(" ORDER BY at DESC, run_id DESC, seq DESC LIMIT ").bind(page(limit));
@@ -317,17 +332,7 @@ impl Library for SqlStore {
     }
 
     async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
-        let kind =
-            serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
-        let values = vec![
-            id(actor.id),
-            Value::from(kind),
-            Value::from(actor.handle.as_str()),
-            Value::from(actor.name),
-            rows::time(actor.created_at),
-        ];
-        let sql = "INSERT INTO actors (id, kind, handle, name, created_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
-        self.backend.write(vec![Statement::new(sql, values)]).await.map_err(unguarded)?;
+        self.backend.write(vec![rows::actor(&actor)]).await.map_err(unguarded)?;
         match self.actor(&actor.handle).await? {
             Some(known) if known.id == actor.id => Ok(()),
             _ => Err(StoreError::Unusable(format!("the handle {} is taken", actor.handle))),

@@ -41,8 +41,8 @@ pub(crate) fn unguarded(error: WriteError) -> StoreError {
 /// Two index ranges, each by its own partial index: an `OR` would scan the whole table.
 fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Statement {
     let mut query = Query::new("WITH free AS MATERIALIZED (");
-    let ready = "state = 'live' AND lease_owner IS NULL AND due <= now_ms()";
-    let lapsed = "state = 'live' AND lease_owner IS NOT NULL AND lease_until <= now_ms()";
+    let ready = "state = 'live' AND agent IS NULL AND lease_owner IS NULL AND due <= now_ms()";
+    let lapsed = "state = 'live' AND agent IS NULL AND lease_owner IS NOT NULL AND lease_until <= now_ms()";
     for (name, range, order) in [("ready", ready, "due, run_id"), ("lapsed", lapsed, "lease_until")] {
         query.push(if name == "lapsed" { " UNION ALL " } else { "" });
         query.push("SELECT run_id, due FROM (SELECT run_id, due FROM jobs WHERE ").push(range);
@@ -58,10 +58,16 @@ fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Stat
             .push(name);
     }
     query.push("), chosen AS MATERIALIZED (SELECT run_id FROM free ORDER BY due, run_id LIMIT ").bind(limit);
-    query.push(") UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
+    query.push(") ");
+    taken(&mut query, worker, ttl);
+    query.statement()
+}
+
+/// Lease the runs that were `chosen`.
+pub(crate) fn taken(query: &mut Query, worker: &str, ttl: Duration) {
+    query.push("UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
     query.bind(worker).push(", lease_until = now_ms() + ").bind(millis(ttl));
     query.push(" WHERE run_id IN (SELECT run_id FROM chosen) RETURNING run_id, epoch, prior_seen, due");
-    query.statement()
 }
 
 fn millis(duration: Duration) -> i64 {
@@ -118,7 +124,9 @@ impl Log for SqlStore {
         ttl: Duration,
         only: Option<RunId>,
     ) -> Result<Vec<Claimed>, StoreError> {
-        let written = self.backend.write(vec![claim(worker, limit, ttl, only)]).await.map_err(unguarded)?;
+        let mut written = self.backend.write(vec![claim(worker, limit, ttl, only)]).await.map_err(unguarded)?;
+        let left = limit.saturating_sub(written.iter().flatten().count());
+        written.extend(self.claim_tasks(worker, left, ttl, only).await?);
         let mut claimed = Vec::new();
         for row in written.iter().flatten() {
             let lease = Lease { run_id: row.parse(0)?, worker: worker.to_owned(), epoch: row.int(1)? };

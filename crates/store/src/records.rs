@@ -20,7 +20,7 @@ pub fn optional_time(row: &Row, column: usize) -> Result<Option<Timestamp>, Stor
     Ok(row.optional_int(column)?.map(Timestamp))
 }
 
-fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
+pub fn number(row: &Row, column: usize) -> Result<u64, StoreError> {
     Ok(row.int(column)?.unsigned_abs())
 }
 
@@ -45,7 +45,7 @@ fn word<T>(row: &Row, column: usize, parse: fn(&str) -> Option<T>) -> Result<T, 
     })
 }
 
-fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
+pub fn origin(row: &Row, run: usize, seq: usize) -> Result<Origin, StoreError> {
     let run_id: Option<RunId> = row.optional_parse(run)?;
     Ok(Origin { run_id, seq: row.optional_int(seq)?.map(i64::unsigned_abs) })
 }
@@ -65,7 +65,7 @@ pub fn event(row: &Row) -> Result<StoredEvent, StoreError> {
     })
 }
 
-/// `kind`, `tables::BORN`, `tables::FOLLOWS`, `root_node_id`
+/// `kind`, `tables::BORN`, `tables::FOLLOWS`, what is peculiar to one kind
 pub fn run(row: &Row) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         kind: word(row, 0, Kind::parse)?,
@@ -87,6 +87,9 @@ pub fn run(row: &Row) -> Result<RunRow, StoreError> {
         plan: row.json(17)?,
         questions: row.json(18)?,
         root_node_id: row.optional_parse(28)?,
+        agent: row.optional_text(29)?.map(str::to_owned),
+        agent_id: row.optional_parse(30)?,
+        max_steps: row.optional_int(31)?.map(|steps| u32::try_from(steps).unwrap_or_default()),
         workspace_document_id: row.optional_parse(19)?,
         report: row.json(20)?,
         model: row.text(21)?.to_owned(),

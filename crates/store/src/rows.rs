@@ -6,6 +6,7 @@ use engine::batch::{IterationRow, Rows, RunRow};
 use engine::event::Event;
 use engine::run::Kind;
 use engine::time::Timestamp;
+use engine::workspace::ActorRecord;
 use runtime::memory::{entry_positions, terms};
 use serde::Serialize;
 use std::sync::LazyLock;
@@ -20,6 +21,20 @@ pub fn time(at: Timestamp) -> Value {
 
 pub fn optional_time(at: Option<Timestamp>) -> Value {
     Value::from(at.map(|at| at.0))
+}
+
+pub fn actor(actor: &ActorRecord) -> Statement {
+    let kind = serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
+    let values = vec![
+        id(actor.id),
+        Value::from(kind.unwrap_or_default()),
+        Value::from(actor.handle.as_str()),
+        Value::from(actor.name.as_str()),
+        time(actor.created_at),
+    ];
+    let sql =
+        "INSERT INTO actors (id, kind, handle, name, created_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
+    Statement::new(sql, values)
 }
 
 /// What a batch means for the run's own row.
@@ -58,6 +73,7 @@ pub fn projections(rows: &Rows, stage: Stage) -> Vec<Statement> {
     };
     statements.extend(iterations(&rows.iterations));
     statements.extend(crate::tree::statements(rows));
+    statements.extend(crate::agents::steps(&rows.steps));
     statements.extend(entries(rows));
     statements.extend(notifications(rows));
     statements
@@ -82,6 +98,14 @@ fn born(run: &RunRow) -> Vec<Statement> {
         statements.push(Statement::many(
             "INSERT INTO run_projects (run_id, project_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
             projects,
+        ));
+    }
+    if let Some(agent) = &run.agent {
+        let sql = "UPDATE agent_task_runs SET agent = ?1, agent_id = ?2, max_steps = ?3 WHERE id = ?4";
+        let max_steps = Value::from(run.max_steps.map(i64::from));
+        statements.push(Statement::new(
+            sql,
+            vec![Value::from(agent.as_str()), optional_id(run.agent_id), max_steps, id(run.id)],
         ));
     }
     statements

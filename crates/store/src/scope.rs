@@ -21,6 +21,10 @@ pub fn narrow(query: &mut Query, column: &str, scope: &Scope) {
             member(query, column, *actor);
             query.push(" AND ").push(column).push(" IN ").bind_list(ids(projects));
         }
+        Scope::OnBehalf { agent, owner } => {
+            member(query, column, *agent);
+            member(query, column, *owner);
+        }
     }
 }
 
@@ -48,6 +52,12 @@ fn runs_in(query: &mut Query, select: &str, scope: &Scope) {
             query.push(" OR EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id AND p.project_id IN ");
             query.bind_list(ids(projects)).push("))");
         }
+        Scope::OnBehalf { agent, owner } => {
+            theirs(query, *owner);
+            query.push(" AND (r.agent_id = ").bind(id(agent)).push(" OR ");
+            among(query, *agent);
+            query.push(")");
+        }
     }
 }
 
@@ -61,9 +71,15 @@ pub fn seen_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
 }
 
 fn theirs(query: &mut Query, actor: ActorId) {
-    query.push(" AND (r.owner = ").bind(id(actor));
-    query.push(" OR EXISTS (SELECT 1 FROM run_projects p JOIN project_members m ON m.project_id = p.project_id WHERE p.run_id = r.id AND m.actor_id = ");
-    query.bind(id(actor)).push("))");
+    query.push(" AND (r.owner = ").bind(id(actor)).push(" OR ");
+    among(query, actor);
+    query.push(")");
+}
+
+/// The actor is a member of one of the run's projects.
+fn among(query: &mut Query, actor: ActorId) {
+    query.push("EXISTS (SELECT 1 FROM run_projects p JOIN project_members m ON m.project_id = p.project_id WHERE p.run_id = r.id AND m.actor_id = ");
+    query.bind(id(actor)).push(")");
 }
 
 fn ids(projects: &[ProjectId]) -> impl Iterator<Item = Value> {

@@ -21,14 +21,20 @@ pub const fn tables(kind: Kind) -> Tables {
             parts: &["tree_agent_nodes", "tree_agent_plans", "tree_agent_artifacts"],
             events: "tree_agent_events",
         },
+        Kind::Task => Tables { runs: "agent_task_runs", parts: &["agent_task_steps"], events: "agent_task_events" },
     }
 }
 
-/// Only a tree has a root.
-const fn root(kind: Kind) -> &'static str {
+/// Only a tree has a root, and only a task an agent; the others say so with the right types.
+const fn peculiar(kind: Kind) -> &'static str {
     match kind {
-        Kind::Homework => "NULL",
-        Kind::Tree => "root_node_id",
+        Kind::Homework => {
+            "CAST(NULL AS TEXT) AS root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps"
+        }
+        Kind::Tree => {
+            "root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps"
+        }
+        Kind::Task => "CAST(NULL AS TEXT) AS root_node_id, agent, agent_id, max_steps",
     }
 }
 
@@ -42,6 +48,8 @@ pub const NODE_CHANGES: &str = "status, role_state, message, paused, generation,
 pub const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";
 pub const ARTIFACT: &str = "id, run_id, node_id, artifact_type, document_id, json_payload, content_hash, content_bytes, is_primary, \
     label, created_at";
+pub const STEP: &str = "run_id, step, action, path, action_name, params, message, thought, ok, summary, result_hash, result_bytes, \
+    artifacts, seq, started_at, ended_at";
 /// What a run is born with and keeps.
 pub const BORN: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
@@ -90,12 +98,7 @@ fn over_all(select: impl Fn(Kind, Tables) -> String) -> String {
 
 pub static ALL_RUNS: LazyLock<String> = LazyLock::new(|| {
     over_all(|kind, tables| {
-        format!(
-            "SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} AS root_node_id FROM {}",
-            kind.name(),
-            root(kind),
-            tables.runs
-        )
+        format!("SELECT '{}' AS kind, {BORN}, {FOLLOWS}, {} FROM {}", kind.name(), peculiar(kind), tables.runs)
     })
 });
 

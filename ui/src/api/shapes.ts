@@ -474,6 +474,14 @@ export interface Tool {
   name: string;
   read: boolean;
   schema: Record<string, unknown>;
+  server?: string;
+}
+
+export interface ToolServer {
+  detail: string;
+  hash?: string;
+  ready: boolean;
+  server: string;
 }
 
 export interface Version {

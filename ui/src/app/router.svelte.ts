@@ -7,6 +7,8 @@ export type Page =
   | { name: 'document'; id: string }
   | { name: 'projects' }
   | { name: 'project'; id: string }
+  | { name: 'agents' }
+  | { name: 'agent'; id: string }
   | { name: 'questions' }
   | { name: 'webhooks' }
   | { name: 'settings' }
@@ -16,6 +18,7 @@ const LISTS = {
   runs: 'run',
   documents: 'document',
   projects: 'project',
+  agents: 'agent',
 } as const;
 const SINGLE = ['questions', 'webhooks', 'settings'] as const;
 

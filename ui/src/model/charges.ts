@@ -60,13 +60,16 @@ export class Charges {
   private readonly tokensOut = new Series(Uint32Array);
   private readonly tokensCached = new Series(Uint32Array);
   private readonly costMicros = new Series(Float64Array);
-  private rows = 0;
+  /** The step of the journal that made each charge. */
+  private readonly step = new Series(Uint32Array);
+  rows = 0;
 
   constructor(private readonly nodes: Nodes) {}
 
   add(journal: Journal, charge: Charge): void {
     const at = this.rows++;
     this.node.put(at, charge.node);
+    this.step.put(at, journal.end + 1);
     this.model.put(at, charge.model === null ? 0 : this.modelNumber(charge.model));
     this.tokensIn.put(at, charge.tokensIn);
     this.tokensOut.put(at, charge.tokensOut);
@@ -107,6 +110,18 @@ export class Charges {
     this.nodes.addUp(this.nodes.tokensIn, node, sums.tokensIn);
     this.nodes.addUp(this.nodes.tokensOut, node, sums.tokensOut);
     this.nodes.addUp(this.nodes.modelCalls, node, sums.modelCalls);
+  }
+
+  stepOf(row: number): number {
+    return this.step.get(row);
+  }
+
+  costOf(row: number): number {
+    return this.flags.get(row) & TOOL ? 0 : this.costMicros.get(row);
+  }
+
+  tokensOf(row: number): number {
+    return this.flags.get(row) & (TOOL | PRESUMED) ? 0 : this.tokensIn.get(row) + this.tokensOut.get(row);
   }
 
   /** By name, for models that were charged anything at this point of time. */

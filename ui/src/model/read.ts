@@ -57,6 +57,7 @@ export function runRow(state: State, at: number): RunRow | null {
     model: brief.model,
     warnings: brief.warnings,
     owner: brief.owner,
+    ...(brief.agent ? { agent: brief.agent.handle, max_steps: brief.agent.maxSteps } : {}),
     created_at: moment(state.createdAt)!,
     started_at: moment(state.figure(F.started)),
     updated_at: moment(state.events.time.get(state.journal.at))!,
@@ -83,10 +84,16 @@ function activity(state: State): string {
   const status = state.status();
   if (status === 'queued') return 'waiting for a worker';
   if (status === 'running' && state.word('providerWait') !== null) return 'waiting: provider';
+  if (status === 'running' && state.brief?.kind === 'task') return stepping(state);
   if (status === 'running') return state.brief?.kind === 'tree' ? growing(state) : iterating(state);
   if (status !== 'waiting_on_user') return status.replaceAll('_', ' ');
   const open = state.word('questions').filter((question) => question.answer === null).length;
   return open === 1 ? 'waiting for an answer' : `waiting for ${open} answers`;
+}
+
+function stepping(state: State): string {
+  const doing = state.word('phase') === 'reporting' ? 'looking back' : `step ${state.figure(F.iteration) + 1}`;
+  return `${doing}${retrying(state)}`;
 }
 
 function growing(state: State): string {

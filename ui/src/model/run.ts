@@ -2,6 +2,7 @@
 // tells whoever listens once per frame that something changed. It reads nothing from the network.
 
 import { foldHomework } from './fold-homework';
+import { foldTask } from './fold-task';
 import { clock, foldRun } from './fold-run';
 import { foldTree } from './fold-tree';
 import { NONE } from './nodes';
@@ -9,6 +10,7 @@ import * as read from './read';
 import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
+import { NOWHERE } from './words';
 
 export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
 
@@ -216,8 +218,11 @@ export class Run {
     state.events.time.put(at, time);
     if (event.type.startsWith('tree.')) foldTree(state, event, time);
     else if (event.type.startsWith('homework.')) foldHomework(state, event);
+    else if (event.type.startsWith('task.')) foldTask(state, event);
     else foldRun(state, event);
-    state.events.node.put(at, state.node(event));
+    const node = state.node(event);
+    state.events.node.put(at, node);
+    state.events.status.put(at, node === NONE ? NOWHERE : state.nodes.status.get(node));
     state.journal.close();
   }
 

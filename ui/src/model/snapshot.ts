@@ -28,6 +28,7 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
     warnings: run.warnings,
     owner: run.owner,
     workspaceProject: run.workspace_project_id,
+    agent: run.agent ? { handle: run.agent, maxSteps: run.max_steps ?? 30 } : null,
   };
   state.createdAt = Date.parse(run.created_at);
   // The pause hides what the run would be doing; what hides a pause is running.

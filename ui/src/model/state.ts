@@ -77,6 +77,8 @@ export class EventIndex {
   readonly type = new Series(Uint8Array);
   readonly time = new Series(Float64Array);
   readonly node = new Series(Int32Array);
+  /** Where the event left its node. */
+  readonly status = new Series(Uint8Array);
   /** Milliseconds of work up to and with this event. */
   readonly running = new Series(Uint32Array);
   /** 1: this event does not show that anybody was at work until then. */
@@ -174,6 +176,8 @@ export interface Brief {
   warnings: string[];
   owner: string;
   workspaceProject: string;
+  /** Of a task: who was sent, and how far. */
+  agent: { handle: string; maxSteps: number } | null;
 }
 
 export function isOver(status: string): boolean {

@@ -6,6 +6,14 @@ import { headline, stopWords, type Tone } from './words';
 type Words = (payload: any) => string;
 const quoted = (text: unknown, most = 100): string => `“${headline(String(text ?? ''), most)}”`;
 
+const PLACES: [RegExp, string][] = [[/\.t\d+$/, 'the tool'], [/\.agg/, 'the aggregator'], [/\.plan/, 'the planner'], [/\.repair/, 'the repair'], [/\.report/, 'the report'], [/\.x\d*\./, 'the executor']];
+
+/** Whose call it was, from the place it has in the run. */
+function callWords(effect: string): string {
+  const found = PLACES.find(([place]) => place.test(effect));
+  return found ? found[1] : 'the call';
+}
+
 const WORDS: Record<string, Words> = {
   'run.queued': (p) => `queued: ${quoted(p.objective)}`,
   'run.paused': () => 'paused',
@@ -26,7 +34,7 @@ const WORDS: Record<string, Words> = {
   'run.failed': (p) => `failed: ${headline(String(p.error ?? ''), 140)}`,
   'run.canceled': () => 'canceled',
   'effect.started': (p) => `${String(p.what).replaceAll('_', ' ')} called${p.attempt > 1 ? `, attempt ${p.attempt}` : ''}`,
-  'effect.finished': (p) => `${p.effect} ${p.outcome === 'ok' ? 'answered' : p.outcome}${p.error ? `: ${headline(String(typeof p.error === 'string' ? p.error : (p.error.message ?? '')), 120)}` : ''}`,
+  'effect.finished': (p) => `${callWords(String(p.effect))} ${p.outcome === 'ok' ? 'answered' : p.outcome}${p.error ? `: ${headline(String(typeof p.error === 'string' ? p.error : (p.error.message ?? '')), 120)}` : ''}`,
   'effect.unknown': (p) => `nobody knows whether ${p.what} happened`,
   'effect.resolved': (p) => `settled: ${String(p.decision).replace('_', ' ')}`,
   'homework.run_started': () => 'started',
@@ -45,6 +53,15 @@ const WORDS: Record<string, Words> = {
   'homework.repair_attempted': (p) => `repaired ${p.corrected} of its calls`,
   'homework.answer_rejected': (p) => `answer did not fit: ${headline((p.errors ?? []).join('; '), 140)}`,
   'homework.iteration_completed': (p) => `iteration ${p.iteration} ends ${p.progress ? 'with' : 'without'} progress`,
+  'task.started': (p) => `${p.handle} is sent, for at most ${p.maxSteps} steps`,
+  'task.step': (p) => `step ${p.step}: ${p.action}${p.actionName ? ` ${p.actionName}` : ''}${p.path ? ` ${p.path}` : ''}${p.message ? `: ${headline(p.message, 120)}` : ''}`,
+  'task.step_result': (p) => `step ${p.step} ${p.ok ? 'gave' : 'was refused'}: ${headline(p.summary ?? '', 140)}`,
+  'task.answer_rejected': (p) => `answer did not fit: ${headline((p.errors ?? []).join('; '), 140)}`,
+  'task.ended': (p) => `looks back (${String(p.ending).replace('_', ' ')})`,
+  'task.scratchpad_read': (p) => `read its scratchpad, version ${p.version}`,
+  'task.reflected': (p) => (p.scratchpad ? 'has something to remember' : 'has nothing new to remember'),
+  'task.scratchpad_updated': (p) => `scratchpad version ${p.version}: ${p.characters} characters`,
+  'task.scratchpad_update_failed': (p) => `nothing was learned: ${headline(p.error ?? '', 140)}`,
   'tree.run_started': () => 'started',
   'tree.node_created': (p) => `node made: ${quoted(p.title)}`,
   'tree.node_status': (p) => `${p.status}${p.message ? ` (${nodeMessage(p.message)})` : ''}`,

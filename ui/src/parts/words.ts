@@ -124,8 +124,9 @@ export function within(then: string, now: number): string {
   return s < 172_800 ? `in ${Math.round(s / 3_600)} h` : `in ${Math.round(s / 86_400)} days`;
 }
 
-export const clock = (at: string): string => new Date(at).toLocaleTimeString([], { hour12: false });
-export const moment = (at: string): string => new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
+/** Always 24 hours: the same everywhere, and it sorts. */
+export const clock = (at: string | number): string => new Date(at).toLocaleTimeString('en-GB', { hourCycle: 'h23' });
+export const moment = (at: string): string => `${new Date(at).toLocaleDateString([], { dateStyle: 'medium' })}, ${clock(at)}`;
 export const tokens = (metrics: Metrics): number => metrics.tokens_in + metrics.tokens_out;
 
 /** The first line of an objective, short enough for a title. */

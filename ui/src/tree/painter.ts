@@ -14,12 +14,16 @@ const RADIUS = 9;
 const PULSE_MS = 1600;
 /** How round an edge turns. */
 const TURN = 8;
+/** How much is left of what stands back. */
+const BACK = 0.3;
 
 export interface Look {
   selected: number;
   hovered: number;
   /** Nodes a search found. */
   found: ReadonlySet<number>;
+  /** Where only these matter, the others stand back. */
+  critical: ReadonlySet<number> | null;
   /** The pulse stands still for those who asked for less motion. */
   still: boolean;
   /** Milliseconds, for the pulse; and the time of the run, for durations. */
@@ -79,7 +83,11 @@ export class Painter {
     if (detail === 'card' || detail === 'pill') {
       this.paintFaces(scene, detail === 'card', scale, left, top, look);
     } else {
-      for (const placed of scene.cards) this.paintBlock(placed, camera.zoom);
+      for (const placed of scene.cards) {
+        context.globalAlpha = isBack(placed.entry, look) ? BACK : 1;
+        this.paintBlock(placed, camera.zoom);
+      }
+      context.globalAlpha = 1;
       this.paintNames(scene, camera, ratio, look);
     }
   }
@@ -136,8 +144,10 @@ export class Painter {
     this.prints.begin(scale, near, look.now);
     context.setTransform(1, 0, 0, 1, 0, 0);
     for (const { entry, x, y } of scene.cards) {
+      context.globalAlpha = isBack(entry, look) ? BACK : 1;
       this.prints.put(context, entry, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
     }
+    context.globalAlpha = 1;
   }
 
   /** What is true for a moment only, around the card. */
@@ -208,4 +218,8 @@ export class Painter {
     const mood = moodOf(this.state.nodes.status.get(node));
     return node === look.selected || look.found.has(node) || mood === 'active' || mood === 'failed' || mood === 'blocked';
   }
+}
+
+function isBack(entry: number | Extra, look: Look): boolean {
+  return look.critical !== null && (typeof entry !== 'number' || !look.critical.has(entry)) && entry !== look.selected;
 }

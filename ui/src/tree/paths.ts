@@ -113,6 +113,9 @@ function letter(tree: Tree, pressed: string): boolean {
     case 'N':
       tree.next('match', pressed === 'n' ? 1 : -1);
       return true;
+    case 'c':
+      tree.showCritical(tree.critical === null);
+      return true;
     case 'f':
       tree.follow();
       return true;

@@ -162,7 +162,7 @@ export class Stage {
     tree.step(now);
     tree.camera.step(ms, still);
     scene.look(tree.camera);
-    const look = { selected: tree.selectedNode, hovered: this.hovered, found: tree.found, still, tick: now, now: this.clock() };
+    const look = { selected: tree.selectedNode, hovered: this.hovered, found: tree.found, critical: tree.critical, still, tick: now, now: this.clock() };
     this.painter.paint(scene, tree.camera, this.ratio, look);
     this.goOn(still);
     this.watchCost(performance.now() - began);

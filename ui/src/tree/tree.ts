@@ -5,6 +5,7 @@ import { NONE, type Nodes } from '../model/nodes';
 import type { Change, Run } from '../model/run';
 import { BLOCKED, FAILED, isActive } from '../model/words';
 import { Camera } from './camera';
+import { criticalPath } from './critical';
 import { type Extra, Folding } from './folding';
 import { Follower } from './follow';
 import { Layout } from './layout';
@@ -15,6 +16,10 @@ export type Mode = 'follow' | 'free';
 export type Kind = 'match' | 'failed' | 'active' | 'blocked';
 
 const SETTLE_MS = 250;
+/** A path of ten thousand nodes is looked for no more often than this. */
+const PATH_EVERY_MS = 500;
+/** Opening more than this to show a path would hide it. */
+const MOST_REVEALED = 200;
 
 export function createTree(run: Run): Tree {
   return new Tree(run);
@@ -37,6 +42,9 @@ export class Tree {
   /** Nodes whose cards may look different since then. */
   readonly stale = new Set<number>();
   readonly working = new Set<number>();
+  /** What determines the end, while somebody wants to see it. */
+  critical: ReadonlySet<number> | null = null;
+  private pathMade = 0;
   private readonly follower: Follower;
   private chosen = NONE;
   private chosenId: string | null = null;
@@ -90,6 +98,15 @@ export class Tree {
     this.choose(node);
     if (look && node !== NONE) this.reveal(node);
     this.onselect?.(this.chosenId);
+    this.tell();
+  }
+
+  showCritical(wanted: boolean): void {
+    this.critical = wanted ? criticalPath(this.nodes) : null;
+    const path = [...(this.critical ?? [])];
+    if (path.length <= MOST_REVEALED) for (const node of path) for (const ancestor of this.folding.reveal(node)) this.layout.touch(ancestor);
+    this.layout.update();
+    for (let node = 0; node < this.nodes.count; node++) this.stale.add(node);
     this.tell();
   }
 
@@ -241,6 +258,7 @@ export class Tree {
     this.settleLater();
     if (this.query !== '' && change.restructured.size > 0) this.found = paths.matching(this.nodes, this.query);
     if (this.chosen === NONE && this.chosenId !== null) this.choose(this.nodes.number(this.chosenId));
+    this.renewPath(now);
     this.tell();
   }
 
@@ -261,7 +279,15 @@ export class Tree {
       this.stale.add(node);
     }
     this.found = paths.matching(this.nodes, this.query);
+    this.pathMade = 0;
+    this.renewPath(performance.now());
     this.tell();
+  }
+
+  private renewPath(now: number): void {
+    if (this.critical === null || now - this.pathMade < PATH_EVERY_MS) return;
+    this.critical = criticalPath(this.nodes);
+    this.pathMade = now;
   }
 
   /** A node is new, or its plan is. */

@@ -18,19 +18,20 @@ export async function closeBrowser() {
   browser = undefined;
 }
 
-/** A house with a model that plays `play`. */
-export async function openHouse(play) {
+/** A house with a model that plays `play`; `settings` are more of its environment. */
+export async function openHouse(play, settings = {}) {
   const model = await startModel(play);
   const dir = mkdtempSync(path.join(tmpdir(), 'pleach-browser-'));
   // Prices make money move, so that limits on it can be reached.
   writeFileSync(path.join(dir, 'pleach.toml'), `[providers.openai]\nkind = "openai"\nbase_url = "${model.url}"\n\n[providers.openai.models.scripted]\ncontext_window = 128000\nmax_output = 8192\ninput_per_mtok = 3.0\noutput_per_mtok = 15.0\n`);
-  const house = new House(model, dir);
+  const house = new House(model, dir, settings);
   await house.start();
   return house;
 }
 
 class House {
-  constructor(model, dir) {
+  constructor(model, dir, settings) {
+    this.settings = settings;
     this.model = model;
     this.dir = dir;
     this.port = 0;
@@ -38,8 +39,8 @@ class House {
 
   /** Starts, or starts again on the same port and data. */
   async start() {
-    const env = { ...process.env, NO_COLOR: '1', OPENAI_API_KEY: 'scripted' };
-    this.process = spawn(binary, ['up', '--data-dir', this.dir, '--listen', `127.0.0.1:${this.port}`, '--model', 'openai/scripted'], { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const env = { ...process.env, NO_COLOR: '1', OPENAI_API_KEY: 'scripted', ...this.settings };
+    this.process = spawn(binary, ['up', '--data-dir', this.dir, '--listen', `127.0.0.1:${this.port}`, '--model', this.settings.PLEACH_MODEL ?? 'openai/scripted'], { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     this.process.stderr.on('data', (piece) => (said += piece));
     this.login = await new Promise((resolve, reject) => {
@@ -79,8 +80,8 @@ class House {
     return page;
   }
 
-  async api(method, route, body) {
-    const answer = await this.context.request.fetch(this.url + route, { method, headers: { origin: this.url }, ...(body === undefined ? {} : { data: body }) });
+  async api(method, route, body, headers = {}) {
+    const answer = await this.context.request.fetch(this.url + route, { method, headers: { origin: this.url, ...headers }, ...(body === undefined ? {} : { data: body }) });
     if (!answer.ok()) throw new Error(`${method} ${route}: ${answer.status()} ${await answer.text()}`);
     return answer.json();
   }

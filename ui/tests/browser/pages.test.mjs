@@ -29,7 +29,7 @@ async function filled() {
   const doc = documents.find((item) => item.type_key === 'document.tree_agent.artifact');
   const root = (await house.api('GET', `/api/runs/${done.id}`)).root_node_id;
   const places = ['/', '/questions', '/documents', `/documents/${doc.id}`, '/projects', `/projects/${project.id}`, '/webhooks', '/settings', '/nowhere',
-    ...['tree', 'outline', 'documents', 'report', 'events'].map((view) => `/runs/${done.id}?view=${view}`), `/runs/${done.id}?node=${root}`, `/runs/${asks.id}`];
+    ...['tree', 'outline', 'timeline', 'documents', 'report', 'metrics', 'events'].map((view) => `/runs/${done.id}?view=${view}`), `/runs/${done.id}?node=${root}`, `/runs/${asks.id}`];
   return { house, page, places };
 }
 

@@ -78,3 +78,16 @@ export const RUNS = [
   { kind: 'homework', objective: 'Find the pricing page of a vendor that sends everybody in circles', budgets: { no_progress_limit: 6, repeat_limit: 5 } },
   { kind: 'tree', objective: 'Compare three ways to heat a small greenhouse through the winter and recommend one', success_criteria: ['Every option has a yearly cost', 'The recommendation names its risks'] },
 ];
+
+/** What people put there themselves: a project with tasks and a page that was rewritten, and programs that want to be told. */
+export async function furnish(house, hook) {
+  const project = await house.api('POST', '/api/projects', { title: 'Greenhouse', description: 'Everything about the new house behind the barn' });
+  await house.api('POST', '/api/projects', { title: 'Tide walks', description: 'Texts for the visitors’ centre' });
+  const tasks = [['Measure the glass', 'done'], ['Ask the neighbour about his heat pump', 'in_progress'], ['Order a thermometer with an alarm', 'todo'], ['Permit for the gas bottle', 'blocked']];
+  for (const [title, state] of tasks) await house.api('POST', '/api/tasks', { title, state, project_id: project.id, description: state === 'blocked' ? 'The office is closed until Monday.' : '' });
+  const guide = await house.api('POST', '/api/documents', { title: 'Winter guide', project_id: project.id, content: '# Winter guide\n\nKeep it above 5 °C.\n\n- open the vents at noon\n- water once a week\n\nThe heater stands by the door.\n' });
+  await house.api('PATCH', `/api/documents/${guide.id}`, { content: '# Winter guide\n\nKeep it above 7 °C, and above 12 °C for the lemons.\n\n- open the vents at noon\n- water every ten days\n- read the thermometer before bed\n\nThe heater stands by the door.\n' }, { 'if-match': `"${guide.version}"` });
+  await house.api('POST', '/api/webhooks', { url: `${hook}/pleach`, kinds: ['question', 'completed', 'failed'] });
+  await house.api('POST', '/api/webhooks', { url: `${hook}/gone`, template: 'slack' });
+  return { project: project.id, guide: guide.id };
+}

@@ -159,7 +159,7 @@ pub const ANGLES: [Angle; 8] = [
     },
     Angle {
         title: "Signs of success",
-        step: "Decide how to tell that {a} works out",
+        step: "Decide how to judge {a}",
         question: "How will anybody be able to tell that it worked?",
         paragraphs: [
             (

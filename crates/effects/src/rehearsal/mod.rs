@@ -1,7 +1,8 @@
 //! The built-in model: deterministic, free, offline. It reads the sections of a request as any model
-//! would and plays the parts of homework and of the tree, so that the product runs,
+//! would and plays the parts of homework, of the tree and of a subagent, so that the product runs,
 //! demos and tests without a key. Equal requests get equal answers; it knows nothing of runs or stores.
 
+mod agent;
 mod angles;
 mod executor;
 mod models;
@@ -33,6 +34,8 @@ pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String
         Role::TreePlanner => tree::planner(&sections),
         Role::TreeExecutor => tree::executor(&sections, demo),
         Role::TreeAggregator => tree::aggregator(&sections, demo),
+        Role::AgentStep => agent::step(&sections),
+        Role::AgentReflection => agent::reflection(&sections),
     };
     answer.to_string()
 }

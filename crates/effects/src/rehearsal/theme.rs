@@ -19,17 +19,17 @@ const PASSED_OVER: &str = "a about above after again against all also am an and 
                            before being below between both brief but by can compare could create decide describe \
                            did do does doing done down draft during each every explain few find first for from \
                            further get give go had has have having help her here hers him his how i if in into is \
-                           it its just keep let like list long look make me more most my need no nor not now of \
-                           off on once only or other our out over own please plan prepare produce report research \
-                           review same say see short should show so some state study such suggest summarise \
-                           summarize take takes than that the their them then there these they this those through \
-                           to too under until up us use using very want was we were what when where which while \
-                           who whom why will with would write you your";
+                           it its just keep kind kinds let like list long look make me more most my need no nor \
+                           not now of off on once only or other our out over own plan please prepare produce \
+                           report research review same say see short should show so some state study such suggest \
+                           summarise summarize take takes than that the their them then there these they this \
+                           those through to too under until up us use using very want was way ways we were what \
+                           when where which while who whom why will with within without would write you your";
 
 /// What stands before a noun, and at the beginning after a verb.
 const DETERMINERS: [&str; 9] = ["a", "an", "the", "our", "my", "your", "their", "this", "these"];
 
-/// A number alone is no subject.
+/// A number is no subject, and none begins with one: "three backup plans" are backup plans.
 const NUMBERS: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 const LEAD_INS: [&str; 8] =
@@ -110,7 +110,9 @@ fn phrases(text: &str) -> Vec<String> {
     while let Some((place, token)) = tokens.next() {
         let word = token.trim_matches(|c: char| !c.is_alphanumeric());
         let is_verb = place == 0 && tokens.peek().is_some_and(|(_, next)| is_determiner(next));
-        let carries = !word.is_empty() && !is_verb && !passed_over.contains(word.to_lowercase().as_str());
+        let lower = word.to_lowercase();
+        let is_count = bare(&run.join(" ")).is_empty() && NUMBERS.contains(&lower.as_str());
+        let carries = !word.is_empty() && !is_verb && !is_count && !passed_over.contains(lower.as_str());
         if carries {
             run.push(word);
         }
@@ -158,6 +160,8 @@ mod tests {
         let theme = Theme::of("Please compare SQLite and PostgreSQL for a small bookkeeping team. Keep it short.");
         assert_eq!(theme.topic, "Compare SQLite and PostgreSQL for a small bookkeeping team");
         assert_eq!(theme.phrases, ["SQLite", "PostgreSQL", "the small bookkeeping team"]);
+        let counted = Theme::of("Compare three database backup strategies and the two cheapest ones");
+        assert_eq!(counted.phrases, ["database backup strategies", "cheapest ones"]);
     }
 
     proptest! {

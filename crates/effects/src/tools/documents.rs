@@ -126,7 +126,10 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     Ok(Done::changed(
         json!({"id": id, "title": title, "type_key": type_key, "project_id": project_id, "version": 1}),
         format!("created document \"{title}\", {} characters", content.chars().count()),
-        vec![Mutation::CreateDocument { id, project_id, title, type_key, content, props }, link],
+        [Mutation::CreateDocument { id, project_id, title, type_key, content, props }]
+            .into_iter()
+            .chain(link)
+            .collect(),
     ))
 }
 

@@ -7,6 +7,7 @@ mod arguments;
 mod documents;
 mod files;
 mod links;
+mod memory;
 mod outside;
 mod projects;
 mod props;
@@ -26,8 +27,19 @@ use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOut
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
 use reach::Reach;
-use runtime::ports::{Library, StoreError};
+use runtime::ports::{Store, StoreError};
 use serde_json::Value;
+
+/// Who may do it. Where it is done is judged by the scope, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authorization {
+    /// Whoever may see what it reads.
+    Reading,
+    /// A person; a subagent that was granted it.
+    Granted,
+    /// A subagent, to itself.
+    Own,
+}
 
 /// One thing a model, a person or another program may ask for.
 #[derive(Clone, Copy)]
@@ -50,6 +62,20 @@ impl Action {
 
     pub fn is_read(&self) -> bool {
         self.class == Class::ReadOnly
+    }
+
+    pub fn authorization(&self) -> Authorization {
+        match self.class {
+            _ if self.name == memory::UPDATE_SCRATCHPAD => Authorization::Own,
+            Class::ReadOnly => Authorization::Reading,
+            Class::Idempotent | Class::Once => Authorization::Granted,
+        }
+    }
+
+    /// The names and the schema of its arguments, some of which are given elsewhere.
+    pub fn without(&self, given: &[&str]) -> (String, Value) {
+        let asked: Vec<Field> = self.fields.iter().filter(|field| !given.contains(&field.name)).copied().collect();
+        (arguments::names(&asked), arguments::schema(&asked))
     }
 
     async fn carry_out(&self, reach: &Reach<'_>) -> Result<Done, Refused> {
@@ -109,7 +135,8 @@ pub struct Registry {
 
 impl Registry {
     pub fn builtin() -> Registry {
-        let families = [projects::ACTIONS, documents::ACTIONS, tasks::ACTIONS, links::ACTIONS, search::ACTIONS];
+        let families =
+            [projects::ACTIONS, documents::ACTIONS, tasks::ACTIONS, links::ACTIONS, search::ACTIONS, memory::ACTIONS];
         Registry { actions: families.concat() }
     }
 
@@ -121,7 +148,7 @@ impl Registry {
         self.actions.iter().find(|action| action.name == name)
     }
 
-    /// Every action as a run is given it and a prompt shows it.
+    /// Every action that runs may be given, as a prompt shows it.
     pub fn catalogue(&self) -> Vec<ToolSpec> {
         let spec = |action: &Action| ToolSpec {
             name: action.name.into(),
@@ -130,14 +157,15 @@ impl Registry {
             read: action.is_read(),
             outside: None,
         };
-        self.actions.iter().map(spec).collect()
+        let general = self.actions.iter().filter(|action| action.authorization() != Authorization::Own);
+        general.map(spec).collect()
     }
 
     /// Carry out one call. Whatever is wrong with it comes back as an error result that lists what is valid;
     /// an error of the store is nobody's result, and the call is to be made again.
     pub async fn call(
         &self,
-        library: &dyn Library,
+        library: &dyn Store,
         run: &RunContext,
         call: &ToolCall,
         effect: &EffectId,
@@ -160,7 +188,9 @@ impl Registry {
 
     fn granted(&self, call: &ToolCall) -> Result<&Action, Refused> {
         let is_granted = |name: &str| call.granted.iter().any(|granted| granted == name);
-        let valid = || list(self.actions.iter().map(|action| action.name).filter(|name| is_granted(name)));
+        let own = || self.actions.iter().map(|action| action.name).filter(|name| is_granted(name));
+        let others = || call.granted.iter().map(String::as_str).filter(|name| self.find(name).is_none());
+        let valid = || list(own().chain(others()));
         let asked: String = call.tool.chars().take(80).collect();
         match self.find(&call.tool) {
             Some(action) if is_granted(action.name) => Ok(action),

@@ -174,8 +174,9 @@ pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
 /// `path: string, tail?: number`: the names, optional ones marked, texts left unsaid.
 fn argument_names(schema: &Value) -> String {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let named = properties.map(|(name, field)| {
+    let mut properties: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
+    properties.sort_by_key(|(name, _)| !required.contains(&name.as_str()));
+    let named = properties.into_iter().map(|(name, field)| {
         let optional = if required.contains(&name.as_str()) { "" } else { "?" };
         let kind = match (field["enum"].as_array(), field["type"].as_str()) {
             (Some(choices), _) => format!(": {}", choices.iter().map(Value::to_string).collect::<Vec<_>>().join("|")),

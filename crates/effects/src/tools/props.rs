@@ -4,7 +4,8 @@ use super::Refused;
 use engine::workspace::DOC_ROLE;
 use serde_json::{Map, Value};
 
-const PLATFORM_KEYS: [&str; 4] = ["homework_run_id", DOC_ROLE, "branch_id", "iteration"];
+const PLATFORM_KEYS: [&str; 6] =
+    ["homework_run_id", "tree_agent_run_id", "agent_task_run_id", DOC_ROLE, "branch_id", "iteration"];
 
 fn refuse_role(given: &Map<String, Value>) -> Result<(), Refused> {
     match given.contains_key(DOC_ROLE) {

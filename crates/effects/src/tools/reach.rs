@@ -6,7 +6,7 @@ use super::arguments::{Arguments, list};
 use engine::effect::{EffectId, RunContext, ToolCall};
 use engine::ids::{self, ActorId, DocumentId, EdgeId, ProjectId, TaskId};
 use engine::workspace::{Document, Edge, Mutation, Project, Scope, Task};
-use runtime::ports::{DocumentFilter, Library, TaskFilter};
+use runtime::ports::{DocumentFilter, Store, TaskFilter};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use uuid::Uuid;
 const OFFERED: usize = 10;
 
 pub struct Reach<'a> {
-    pub library: &'a dyn Library,
+    pub library: &'a dyn Store,
     pub scope: &'a Scope,
     pub run: &'a RunContext,
     call: &'a ToolCall,
@@ -28,7 +28,7 @@ pub struct Entity {
 }
 
 impl<'a> Reach<'a> {
-    pub fn new(library: &'a dyn Library, run: &'a RunContext, call: &'a ToolCall, effect: &'a EffectId) -> Reach<'a> {
+    pub fn new(library: &'a dyn Store, run: &'a RunContext, call: &'a ToolCall, effect: &'a EffectId) -> Reach<'a> {
         Reach { library, scope: &run.scope, run, call, effect }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Reach<'a> {
     pub fn global_owner(&self) -> Option<ActorId> {
         match self.scope {
             Scope::Actor(owner) => Some(*owner),
-            Scope::Platform | Scope::Within(..) => None,
+            Scope::Platform | Scope::Within(..) | Scope::OnBehalf { .. } => None,
         }
     }
 
@@ -131,13 +131,13 @@ impl<'a> Reach<'a> {
         child: Uuid,
         home: ProjectId,
         rel: &str,
-    ) -> Result<Mutation, Refused> {
+    ) -> Result<Option<Mutation>, Refused> {
         let src = match arguments.id("parent_document_id") {
-            Some(parent) => self.document(parent).await?.id,
+            Some(parent) => Some(self.document(parent).await?.id),
             None => self.call.home_document,
         };
         let (id, rel, props) = (self.mint(1), rel.to_owned(), self.stamp().clone());
-        Ok(Mutation::Link { id, project_id: home, src: src.0, dst: child, rel, props })
+        Ok(src.map(|src| Mutation::Link { id, project_id: home, src: src.0, dst: child, rel, props }))
     }
 }
 

@@ -105,7 +105,7 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     Ok(Done::changed(
         json!({"id": id, "title": title, "state": state, "project_id": project_id, "version": 1}),
         format!("created task \"{title}\", {}", state.name()),
-        vec![Mutation::CreateTask { id, project_id, title, description, state, props }, link],
+        [Mutation::CreateTask { id, project_id, title, description, state, props }].into_iter().chain(link).collect(),
     ))
 }
 

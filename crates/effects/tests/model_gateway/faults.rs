@@ -209,7 +209,7 @@ async fn e2_an_error_about_money_inside_an_answer_is_a_matter_of_quota() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_ends_is_cut_off() {
+async fn sec_s79_an_answer_that_never_ends_is_cut_off() {
     for kind in WIRES {
         let endless = Reply::text("x".repeat(1 << 20)).endless();
         let error = fault(kind, endless, CallFailure::Interrupted).await;

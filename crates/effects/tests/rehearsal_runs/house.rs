@@ -120,5 +120,6 @@ pub fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId)
         workspace_project_id: ProjectId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002)),
         warnings: Vec::new(),
         tool_lists: Vec::new(),
+        agent: None,
     }
 }

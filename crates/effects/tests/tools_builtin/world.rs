@@ -128,7 +128,7 @@ impl World {
             tool: tool.into(),
             arguments,
             granted: self.granted.clone(),
-            home_document: self.workspace,
+            home_document: Some(self.workspace),
             props: json!({"homework_run_id": self.run.run_id, "iteration": 3}),
             outside: None,
             told: None,

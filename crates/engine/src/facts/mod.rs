@@ -5,6 +5,7 @@
 pub mod effect;
 pub mod homework;
 pub mod run;
+pub mod task;
 pub mod tree;
 
 /// Declares a family of facts: the enum, its wire names, its encoder and decoder, in one table.
@@ -41,6 +42,7 @@ pub(crate) use facts;
 pub use effect::Effect;
 pub use homework::Homework;
 pub use run::Run;
+pub use task::Task;
 pub use tree::Tree;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +51,7 @@ pub enum Fact {
     Effect(Effect),
     Homework(Homework),
     Tree(Tree),
+    Task(Task),
     /// Written by a newer version, or damaged: kept, shown, ignored by folds.
     Unknown(Unknown),
 }
@@ -67,6 +70,7 @@ impl Fact {
             Fact::Effect(fact) => fact.kind(),
             Fact::Homework(fact) => fact.kind(),
             Fact::Tree(fact) => fact.kind(),
+            Fact::Task(fact) => fact.kind(),
             Fact::Unknown(unknown) => &unknown.kind,
         }
     }
@@ -77,6 +81,7 @@ impl Fact {
             Fact::Effect(_) => true,
             Fact::Homework(fact) => !matches!(fact, Homework::RunStarted(_)),
             Fact::Tree(fact) => !matches!(fact, Tree::RunStarted(_)),
+            Fact::Task(fact) => !matches!(fact, Task::Started(_)),
             Fact::Run(_) | Fact::Unknown(_) => false,
         }
     }
@@ -88,6 +93,7 @@ impl Fact {
             Fact::Effect(fact) => fact.encode().ok(),
             Fact::Homework(fact) => fact.encode().ok(),
             Fact::Tree(fact) => fact.encode().ok(),
+            Fact::Task(fact) => fact.encode().ok(),
             Fact::Unknown(_) => None,
         }
     }
@@ -98,6 +104,7 @@ impl Fact {
             "effect" => Effect::decode(kind, payload).map(|fact| fact.map(Fact::Effect)),
             "homework" => Homework::decode(kind, payload).map(|fact| fact.map(Fact::Homework)),
             "tree" => Tree::decode(kind, payload).map(|fact| fact.map(Fact::Tree)),
+            "task" => Task::decode(kind, payload).map(|fact| fact.map(Fact::Task)),
             _ => None,
         };
         match decoded {

@@ -55,6 +55,20 @@ pub struct Queued {
     /// What each server of tools offered at that moment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_lists: Vec<ToolList>,
+    /// Who is sent on a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
+}
+
+/// A subagent as it was when its errand was given; what it may do is judged when it does it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    pub id: ActorId,
+    pub handle: String,
+    pub identity: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
 }
 
 /// running → paused. Calls in flight finish and are recorded; none starts.

@@ -29,7 +29,7 @@ impl State {
         match &event.fact {
             Fact::Homework(fact) => self.record_own(shared, fact, event),
             Fact::Run(fact) => self.record_shared(fact),
-            Fact::Effect(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
+            Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
         }
     }
 

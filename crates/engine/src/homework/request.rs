@@ -51,7 +51,7 @@ impl State {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
             granted: executor.map_or_else(all, |executor| executor.task.tools.clone()),
-            home_document: home.unwrap_or(crate::ids::DocumentId(uuid::Uuid::nil())),
+            home_document: home,
             props,
             outside: shared.outside(&call.tool).cloned(),
             told: shared.told(&call.id),

@@ -17,17 +17,19 @@ impl Shared {
         match &event.fact {
             Fact::Run(fact) => self.apply_run(fact, event),
             Fact::Effect(fact) => self.apply_effect(fact, event),
-            Fact::Homework(facts::Homework::RunStarted(_)) | Fact::Tree(facts::Tree::RunStarted(_)) => {
+            Fact::Homework(facts::Homework::RunStarted(_))
+            | Fact::Tree(facts::Tree::RunStarted(_))
+            | Fact::Task(facts::Task::Started(_)) => {
                 self.standing = Status::Running;
                 self.started_at = Some(event.at);
             }
-            Fact::Homework(facts::Homework::ToolCallResult(_)) | Fact::Tree(facts::Tree::ToolCallResult(_)) => {
-                self.metrics.tool_calls += 1
-            }
+            Fact::Homework(facts::Homework::ToolCallResult(_))
+            | Fact::Tree(facts::Tree::ToolCallResult(_))
+            | Fact::Task(facts::Task::StepResult(_)) => self.metrics.tool_calls += 1,
             Fact::Homework(facts::Homework::IterationCompleted(fact)) => {
                 self.metrics.no_progress_streak = fact.metrics.no_progress_streak;
             }
-            Fact::Homework(_) | Fact::Tree(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
         }
         self.updated_at = event.at;
         self.last_seq = event.seq;

@@ -11,7 +11,7 @@ use crate::facts::effect::Decision;
 use crate::facts::run::{
     Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
 };
-use crate::ids::{ActorId, NodeId, QuestionId};
+use crate::ids::{NodeId, QuestionId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -168,14 +168,6 @@ impl Run {
         }
     }
 
-    /// Whose word this is.
-    pub(super) fn by(&self, actor: Actor) -> ActorId {
-        match actor {
-            Actor::Person(id) | Actor::Subagent(id) => id,
-            Actor::Platform => self.shared.brief.owner,
-        }
-    }
-
     fn list_questions(&self) -> String {
         let questions = self.shared.open_questions().map(|question| format!("\n  {}  {}", question.id, question.text));
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
@@ -262,12 +254,29 @@ impl Run {
             return refuse("run_ended", format!("run {} is {} already", self.shared.id, status.name()));
         }
         let mut facts = self.facts(now);
+        if self.rules().takes_leave(&self.shared, &mut facts) {
+            return self.take_leave(actor, now);
+        }
         self.rules().canceled(&self.shared, &mut facts);
+        self.rules().cut_short(&self.shared, "canceled", &mut facts);
         self.record(facts, actor);
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
         self.emit(ReportCreated { report }, Actor::Platform, now);
         self.emit(Canceled { detail: None }, actor, now);
+        Ok(())
+    }
+
+    /// The calls in flight are given up, a pause is lifted, and the machine does what is left.
+    fn take_leave(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if self.shared.paused {
+            self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
+        }
+        self.abandon_calls(now);
+        let mut facts = self.facts(now);
+        self.rules().takes_leave(&self.shared, &mut facts);
+        self.record(facts, actor);
+        self.proceed(now);
         Ok(())
     }
 
@@ -409,7 +418,7 @@ impl Run {
 
     pub fn root_node(&self) -> Option<NodeId> {
         match &self.machine {
-            super::Machine::Homework(_) => None,
+            super::Machine::Homework(_) | super::Machine::Task(_) => None,
             super::Machine::Tree(state) => state.root().map(|root| root.id),
         }
     }
@@ -417,8 +426,8 @@ impl Run {
     pub fn iteration(&self) -> u32 {
         match &self.machine {
             super::Machine::Homework(state) => state.iteration,
-            // A tree has nodes instead.
-            super::Machine::Tree(_) => 0,
+            // A tree has nodes instead, a task has steps.
+            super::Machine::Tree(_) | super::Machine::Task(_) => 0,
         }
     }
 }

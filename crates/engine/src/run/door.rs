@@ -45,6 +45,9 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
             ),
         );
     }
+    if brief.kind == super::terms::Kind::Task && brief.agent.is_none() {
+        return refuse("agent_required", "a task is given to a subagent, and none is named");
+    }
     let budgets = &brief.budgets;
     if let Some(why) = budgets.nonsense() {
         return refuse("budget_too_small", why);

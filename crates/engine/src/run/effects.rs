@@ -48,28 +48,14 @@ impl Run {
         let active_until = active_until.clamp(self.shared.counted_until, now.max(self.shared.counted_until));
         self.emit(Recovered { active_until, lost }, Actor::Platform, now);
         for (effect, flight) in in_flight {
-            if self.want(&effect).is_none() {
-                self.finish(
-                    &effect,
-                    flight.attempt,
-                    FinishedAs::Canceled,
-                    Settled::presumed(flight.reserve),
-                    Retry::default(),
-                    now,
-                );
-            } else if flight.role().is_none() && self.is_once(&flight.what) {
+            let wanted = self.want(&effect).is_some();
+            if wanted && flight.role().is_none() && self.is_once(&flight.what) {
                 self.unknown(&effect, &flight, "The process that called it died before the answer came".into(), now);
-            } else {
-                let settled = Settled::presumed(flight.reserve);
-                self.finish(
-                    &effect,
-                    flight.attempt,
-                    FinishedAs::Lost,
-                    settled,
-                    Retry { at: Some(now), ..Retry::default() },
-                    now,
-                );
+                continue;
             }
+            let (outcome, at) = if wanted { (FinishedAs::Lost, Some(now)) } else { (FinishedAs::Canceled, None) };
+            let settled = Settled::presumed(flight.reserve);
+            self.finish(&effect, flight.attempt, outcome, settled, Retry { at, ..Retry::default() }, now);
         }
     }
 
@@ -415,6 +401,9 @@ impl Run {
         self.rules().failed(&self.shared, &error, &mut facts);
         self.record(facts, Actor::Platform);
         self.abandon_calls(now);
+        let mut facts = self.facts(now);
+        self.rules().cut_short(&self.shared, stop_reason.name(), &mut facts);
+        self.record(facts, Actor::Platform);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
         self.emit(Failed { stop_reason, error }, Actor::Platform, now);
@@ -429,11 +418,10 @@ impl Run {
         }
     }
 
-    /// Calls that waited for another attempt which nobody wants any more.
+    /// Calls that waited for another attempt, or for a person, which nobody wants any more.
     pub(super) fn drop_unwanted_retries(&mut self, now: Timestamp) {
-        let backing_off =
-            self.shared.effects.iter().filter(|(_, state)| matches!(state, EffectState::BackingOff { .. }));
-        let unwanted: Vec<_> = backing_off
+        let waiting = self.shared.effects.iter().filter(|(_, state)| !matches!(state, EffectState::InFlight(_)));
+        let unwanted: Vec<_> = waiting
             .filter(|(effect, _)| self.want(effect).is_none())
             .map(|(effect, state)| (effect.clone(), state.attempt()))
             .collect();

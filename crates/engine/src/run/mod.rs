@@ -36,6 +36,7 @@ use crate::facts::{self, Fact};
 use crate::homework;
 use crate::ids::{NodeId, RunId};
 use crate::model::Role;
+use crate::task;
 use crate::time::Timestamp;
 use crate::tree;
 use crate::workspace::Change;
@@ -48,11 +49,11 @@ pub struct Run {
     draft: Batch,
 }
 
-/// One of three; task joins here.
 #[derive(Clone, Debug)]
 pub enum Machine {
     Homework(Box<homework::State>),
     Tree(Box<tree::State>),
+    Task(Box<task::State>),
 }
 
 /// What one kind of run must answer. Pure: `decide` sees a state and returns facts, `apply` records them.
@@ -102,6 +103,12 @@ pub trait Rules {
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
     /// What a run leaves behind that fails under its places.
     fn failed(&self, _shared: &Shared, _error: &str, _facts: &mut Facts) {}
+    /// A person cancels: true when the machine has something left to do first, and will end the run itself.
+    fn takes_leave(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
+        false
+    }
+    /// The run ends over the machine's head.
+    fn cut_short(&self, _shared: &Shared, _why: &str, _facts: &mut Facts) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +159,7 @@ impl Run {
         let machine = match brief.kind {
             Kind::Homework => Machine::Homework(Box::default()),
             Kind::Tree => Machine::Tree(Box::default()),
+            Kind::Task => Machine::Task(Box::default()),
         };
         let draft = Batch::after(first.run_id, 0);
         let mut run = Run { shared: Shared::new(first.run_id, brief.clone(), first.at), machine, draft };
@@ -186,6 +194,7 @@ impl Run {
         match &mut self.machine {
             Machine::Homework(state) => state.apply(&self.shared, event),
             Machine::Tree(state) => state.apply(&self.shared, event),
+            Machine::Task(state) => state.apply(&self.shared, event),
         }
     }
 
@@ -193,6 +202,7 @@ impl Run {
         match &self.machine {
             Machine::Homework(state) => state.as_ref(),
             Machine::Tree(state) => state.as_ref(),
+            Machine::Task(state) => state.as_ref(),
         }
     }
 
@@ -235,10 +245,15 @@ impl Run {
 
     fn record(&mut self, facts: Facts, actor: Actor) {
         let first_seq = self.shared.last_seq + 1;
+        // What a step changes is the doing of whoever chose it.
+        let author = match (actor, &self.shared.brief.agent) {
+            (Actor::Platform, Some(agent)) => Actor::Subagent(agent.id),
+            _ => actor,
+        };
         self.draft.blobs.extend(facts.blobs);
         self.draft.changes.extend(facts.mutations.into_iter().map(|(index, mutation)| Change {
             mutation,
-            actor,
+            actor: author,
             seq: first_seq + index as u64,
         }));
         for (spot, fact) in facts.list {

@@ -11,7 +11,7 @@ use crate::budget::Settled;
 use crate::effect::{Asking, Class, EffectId, ToolCall, ToolOutcome, ToolOutput, Work};
 use crate::facts::effect::{Decision, FinishedAs, Resolved, Unknown};
 use crate::facts::run::{Answered, QuestionAsked, WaitingOnUser};
-use crate::ids::QuestionId;
+use crate::ids::{ActorId, QuestionId};
 use crate::time::Timestamp;
 use serde_json::json;
 
@@ -100,6 +100,14 @@ impl Run {
         unknown.find(|(_, state)| state.question() == Some(question)).map(|(effect, _)| effect.clone())
     }
 
+    /// Whose word this is.
+    pub(super) fn by(&self, actor: Actor) -> ActorId {
+        match actor {
+            Actor::Person(id) | Actor::Subagent(id) => id,
+            Actor::Platform => self.shared.brief.owner,
+        }
+    }
+
     pub(super) fn resolve(
         &mut self,
         effect: EffectId,
@@ -149,11 +157,11 @@ impl Run {
 
     /// Where only people can say how a call goes on, and nothing else is left to do, the run waits for them.
     pub(super) fn rest(&mut self, now: Timestamp) {
-        let states = || self.shared.effects.values();
-        let waits = states().any(EffectState::awaits_a_person)
-            && states().all(|state| state.awaits_a_person())
-            && self.shared.status() == Status::Running;
-        if !waits {
+        let effects = &self.shared.effects;
+        let waits = self.shared.status() == Status::Running && effects.values().any(EffectState::awaits_a_person);
+        let is_out = |state: &EffectState| matches!(state, EffectState::InFlight(_));
+        let goes_on = |effect: &EffectId, state: &EffectState| !state.awaits_a_person() && self.want(effect).is_some();
+        if !waits || effects.iter().any(|(effect, state)| is_out(state) || goes_on(effect, state)) {
             return;
         }
         let due = self.due(now);

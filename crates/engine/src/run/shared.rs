@@ -161,6 +161,9 @@ impl Shared {
     /// The owner's authority, narrowed to the run's projects and its own workspace.
     pub fn scope(&self) -> Scope {
         use super::terms::ScopeKind;
+        if let Some(agent) = &self.brief.agent {
+            return Scope::OnBehalf { agent: agent.id, owner: self.brief.owner };
+        }
         match self.brief.scope {
             ScopeKind::Global => Scope::Actor(self.brief.owner),
             ScopeKind::Project | ScopeKind::MultiProject => {

@@ -18,7 +18,7 @@ macro_rules! words {
     };
 }
 
-words! { Kind { Homework = "homework", Tree = "tree" } }
+words! { Kind { Homework = "homework", Tree = "tree", Task = "task" } }
 words! { ScopeKind { Global = "global", Project = "project", MultiProject = "multi_project" } }
 words! {
     Status {
@@ -47,6 +47,7 @@ impl Kind {
         match self {
             Kind::Homework => "homework_run_id",
             Kind::Tree => "tree_agent_run_id",
+            Kind::Task => "agent_task_run_id",
         }
     }
 }

@@ -27,7 +27,7 @@ impl State {
             Fact::Tree(fact) => self.record_own(shared, fact, event),
             Fact::Effect(fact) => self.record_effect(fact, event),
             Fact::Run(fact) => self.record_shared(shared, fact, event),
-            Fact::Homework(_) | Fact::Unknown(_) => {}
+            Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
         }
     }
 

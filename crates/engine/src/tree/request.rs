@@ -38,7 +38,7 @@ impl State {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
             granted: shared.brief.tools.iter().map(|tool| tool.name.clone()).collect(),
-            home_document: node.pad,
+            home_document: Some(node.pad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
             outside: shared.outside(&call.tool).cloned(),
             told: shared.told(&call.id),

@@ -76,7 +76,7 @@ impl Canopy {
                 }
             }
             Fact::Effect(fact) => self.called(shared, fact, event),
-            Fact::Run(_) | Fact::Homework(_) | Fact::Unknown(_) => {}
+            Fact::Run(_) | Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
         }
     }
 

@@ -7,12 +7,13 @@ mod snapshot;
 
 pub use canopy::{Canopy, Columns};
 
-use crate::batch::{IterationRow, RunRow};
+use crate::batch::{IterationRow, RunRow, StepRow};
 use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::homework;
 use crate::projection::{self, Face};
 use crate::run::{Kind, Rules, Shared};
+use crate::task;
 use serde::{Deserialize, Serialize};
 
 /// Stored checkpoints of another format are folded anew.
@@ -32,6 +33,7 @@ enum Body {
         iterations: Vec<IterationRow>,
     },
     Tree(Box<Canopy>),
+    Task(Box<task::State>),
 }
 
 impl View {
@@ -41,6 +43,7 @@ impl View {
         let body = match brief.kind {
             Kind::Homework => Body::Homework { state: Box::default(), iterations: Vec::new() },
             Kind::Tree => Body::Tree(Box::default()),
+            Kind::Task => Body::Task(Box::default()),
         };
         let mut view = View { shared: Shared::new(first.run_id, brief.clone(), first.at), body };
         view.apply(first);
@@ -53,12 +56,16 @@ impl View {
             canopy.apply(&self.shared, event);
         }
         self.shared.apply(event);
-        if let Body::Homework { state, iterations } = &mut self.body {
-            state.apply(&self.shared, event);
-            for row in projection::iterations(self.shared.id, std::slice::from_ref(event)) {
-                iterations.retain(|known| known.iteration != row.iteration);
-                iterations.push(row);
+        match &mut self.body {
+            Body::Homework { state, iterations } => {
+                state.apply(&self.shared, event);
+                for row in projection::iterations(self.shared.id, std::slice::from_ref(event)) {
+                    iterations.retain(|known| known.iteration != row.iteration);
+                    iterations.push(row);
+                }
             }
+            Body::Task(state) => state.apply(&self.shared, event),
+            Body::Tree(_) => {}
         }
     }
 
@@ -69,14 +76,22 @@ impl View {
     pub fn iterations(&self) -> &[IterationRow] {
         match &self.body {
             Body::Homework { iterations, .. } => iterations,
-            Body::Tree(_) => &[],
+            Body::Tree(_) | Body::Task(_) => &[],
         }
     }
 
     pub fn canopy(&self) -> Option<&Canopy> {
         match &self.body {
-            Body::Homework { .. } => None,
             Body::Tree(canopy) => Some(canopy),
+            Body::Homework { .. } | Body::Task(_) => None,
+        }
+    }
+
+    /// A task's steps so far.
+    pub fn steps(&self) -> Option<Vec<StepRow>> {
+        match &self.body {
+            Body::Task(state) => Some(state.rows(self.shared.id)),
+            Body::Homework { .. } | Body::Tree(_) => None,
         }
     }
 
@@ -90,6 +105,10 @@ impl View {
             Body::Tree(canopy) => {
                 let activity = self.shared.activity(|| canopy.describe(&self.shared));
                 projection::row(&self.shared, canopy.face(), activity)
+            }
+            Body::Task(state) => {
+                let activity = self.shared.activity(|| state.activity(&self.shared));
+                projection::row(&self.shared, Face::task(state), activity)
             }
         }
     }

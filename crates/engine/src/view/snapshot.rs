@@ -2,7 +2,7 @@
 
 use super::View;
 use super::canopy::{Canopy, Columns, Planned};
-use crate::batch::{IterationRow, RunRow};
+use crate::batch::{IterationRow, RunRow, StepRow};
 use crate::ids::QuestionId;
 use crate::run::{EffectState, Shared};
 use crate::time::Timestamp;
@@ -18,6 +18,9 @@ struct Snapshot<'a> {
     iterations: &'a [IterationRow],
     nodes: Option<Nodes<'a>>,
     steps: Option<Steps<'a>>,
+    /// Of a task: what was done so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_steps: Option<Vec<StepRow>>,
 }
 
 #[derive(Serialize)]
@@ -53,6 +56,7 @@ impl View {
             iterations: self.iterations(),
             nodes: canopy.map(|canopy| nodes(canopy, &self.shared)),
             steps: canopy.map(steps),
+            task_steps: self.steps(),
         })
     }
 }

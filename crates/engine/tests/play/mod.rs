@@ -16,7 +16,7 @@ use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
 use engine::model::{ModelSpec, Models, Price, Role};
 use engine::run::{Criterion, Kind, Run, ScopeKind};
 use engine::time::Timestamp;
-use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
+use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, Scope};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -52,6 +52,7 @@ pub fn brief(objective: &str) -> Queued {
         workspace_project_id: ProjectId(id("project")),
         warnings: Vec::new(),
         tool_lists: Vec::new(),
+        agent: None,
     }
 }
 
@@ -65,6 +66,8 @@ pub struct Play {
     pub batches: Vec<Batch>,
     /// What every answer costs.
     pub usage: Usage,
+    /// Tools that are refused, with why.
+    denied: HashMap<String, String>,
     script: Script,
 }
 
@@ -79,6 +82,7 @@ impl Play {
             blobs: HashMap::new(),
             batches: Vec::new(),
             usage: Usage { input: 1_000, cached: 0, output: 100, estimated: false },
+            denied: HashMap::new(),
             script: Box::new(script),
         };
         play.commit();
@@ -140,7 +144,12 @@ impl Play {
     /// A built-in tool, done at once.
     pub fn perform(&mut self, effect: &EffectId) {
         let job = self.run.inline_job(effect, self.now).expect("the work");
-        self.run.outcome(effect, 1, Outcome::Tool(tool(&job)), None, self.now);
+        let denied = match &job.work {
+            Work::Tool(call) => self.denied.get(&call.tool).cloned(),
+            Work::Model(_) => None,
+        };
+        let outcome = denied.map_or_else(|| tool(&job), |why| ToolOutcome { result: Err(why), mutations: Vec::new() });
+        self.run.outcome(effect, 1, Outcome::Tool(outcome), None, self.now);
         self.commit();
     }
 
@@ -174,6 +183,10 @@ impl Play {
     }
 
     /// A request as the model reads it.
+    pub fn deny(&mut self, tool: &str, why: &str) {
+        self.denied.insert(tool.into(), why.into());
+    }
+
     pub fn whole_text(&self, job: &Job) -> String {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
         let messages = call.request.render(|hash| self.blobs.get(&hash).cloned()).expect("every part is stored");
@@ -207,7 +220,7 @@ pub fn tool(job: &Job) -> ToolOutcome {
             let link = Mutation::Link {
                 id: EdgeId(derive(START, &[job.effect.0.as_bytes(), b"edge"])),
                 project_id: job.run.home_project,
-                src: call.home_document.0,
+                src: call.home_document.expect("a document to link under").0,
                 dst: id.0,
                 rel: DOCUMENT_HAS_DOCUMENT.into(),
                 props: json!({}),
@@ -252,11 +265,25 @@ pub fn tool(job: &Job) -> ToolOutcome {
                 mutations: Vec::new(),
             }
         }
+        "open_page" => shown(json!(format!("# {}", call.arguments["path"].as_str().unwrap_or_default()))),
+        "page_action" => shown(json!(format!("{} was carried out", call.arguments["action"]))),
+        "write_scratchpad" => {
+            let Scope::OnBehalf { agent, .. } = job.run.scope else { panic!("a subagent writes its own") };
+            let content = call.arguments["content"].as_str().unwrap_or_default().to_owned();
+            let based_on = call.arguments["version"].as_i64().unwrap_or_default();
+            let write = Mutation::WriteScratchpad { agent, content, based_on, step: None };
+            ToolOutcome { mutations: vec![write], ..shown(json!({ "version": based_on + 1 })) }
+        }
+        "read_scratchpad" => shown(json!({ "version": 3, "content": "notes of an earlier errand" })),
         other => ToolOutcome {
             result: Err(format!("unknown tool {other}; valid: search_documents, create_document")),
             mutations: Vec::new(),
         },
     }
+}
+
+fn shown(content: Value) -> ToolOutcome {
+    ToolOutcome { result: Ok(ToolOutput { content, summary: "shown".into(), read: true }), mutations: Vec::new() }
 }
 
 pub fn plan(summary: &str) -> Value {
@@ -269,6 +296,16 @@ pub fn plan(summary: &str) -> Value {
 
 pub fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
+}
+
+/// A text as it is known to be; BLESS=1 writes it anew.
+pub fn golden_text(name: &str, text: &str) {
+    let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&golden, text).expect("written");
+    }
+    let kept = std::fs::read_to_string(golden).unwrap_or_default();
+    assert_eq!(kept, text, "run with BLESS=1 after reading the difference");
 }
 
 /// The log of a run that an earlier version wrote, as the present one reads it: whole, understood, unbroken. Where there

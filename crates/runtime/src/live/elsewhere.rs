@@ -1,7 +1,7 @@
 //! Commits of other processes on the same database: looked for while somebody here listens. Hints shorten the
 //! wait; looking is the guarantee.
 
-use super::{Commit, House, Live};
+use super::{Commit, House, Live, Word};
 use crate::ports::{Store, StoreError};
 use engine::ids::RunId;
 use engine::time::Timestamp;
@@ -80,7 +80,7 @@ impl Live {
         let mut rooms = self.house.rooms();
         let Some(room) = rooms.get_mut(&run) else { return };
         room.told = room.told.max(end);
-        let _ = room.commits.send(Arc::new(Commit::reaching(run, end)));
+        let _ = room.news.send(Word::Commit(Arc::new(Commit::reaching(run, end))));
     }
 
     async fn fetch(&self, store: &dyn Store, run: RunId, after: u64) -> Result<(), StoreError> {

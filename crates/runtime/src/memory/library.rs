@@ -7,7 +7,7 @@ use crate::ports::{
     StoreError, TaskFilter,
 };
 use async_trait::async_trait;
-use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
@@ -23,6 +23,7 @@ impl State {
             Scope::Platform => true,
             Scope::Actor(actor) => self.is_member(project, *actor),
             Scope::Within(actor, projects) => projects.contains(&project) && self.is_member(project, *actor),
+            Scope::OnBehalf { agent, owner } => self.is_member(project, *agent) && self.is_member(project, *owner),
         }
     }
 
@@ -38,6 +39,7 @@ impl State {
                     run.project_ids.iter().chain([&run.workspace_project_id]).any(|project| projects.contains(project));
                 inside && theirs(actor)
             }
+            Scope::OnBehalf { agent, owner } => theirs(owner) && (run.agent_id == Some(*agent) || theirs(agent)),
         }
     }
 
@@ -102,6 +104,7 @@ impl Library for Memory {
         let wanted = |run: &&RunRow| {
             filter.kind.is_none_or(|kind| kind == run.kind)
                 && filter.status.is_none_or(|status| status == run.status)
+                && filter.agent.is_none_or(|agent| run.agent_id == Some(agent))
                 && (!filter.asking || (!run.status.is_terminal() && asked(run)))
                 && filter.before.is_none_or(|before| run.id < before)
                 && needles.as_ref().is_none_or(|needles| {
@@ -162,11 +165,16 @@ impl Library for Memory {
         Ok(artifacts.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
     }
 
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
+        let state = self.state();
+        Ok(state.seen_run(scope, run).into_iter().flat_map(|stored| stored.steps.values().cloned()).collect())
+    }
+
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         let state = self.state();
         let theirs = |row: &&NotificationRow| match scope {
             Scope::Platform => true,
-            Scope::Actor(actor) | Scope::Within(actor, _) => row.owner == *actor,
+            Scope::Actor(actor) | Scope::Within(actor, _) | Scope::OnBehalf { agent: actor, .. } => row.owner == *actor,
         };
         let mut rows: Vec<NotificationRow> = state.notifications.values().filter(theirs).cloned().collect();
         rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.run_id, row.seq)));

@@ -1,6 +1,7 @@
 //! The meaning of workspace changes, once for every store: what each mutation does to the entities it
 //! touches, and when it conflicts. Stores load what a batch touches, apply, and write what was revised.
 
+use crate::agents::PadVersion;
 use engine::actor::Actor;
 use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
@@ -37,6 +38,8 @@ pub struct Workspace {
     pub documents: BTreeMap<DocumentId, Kept<Document>>,
     pub tasks: BTreeMap<TaskId, Kept<Task>>,
     pub edges: BTreeMap<EdgeId, Kept<Edge>>,
+    /// The newest version of each scratchpad.
+    pub pads: BTreeMap<ActorId, i64>,
 }
 
 /// What a change amounted to. `from` is the version it was made on.
@@ -50,6 +53,7 @@ pub enum Revision {
     TaskChanged { from: i64, to: Kept<Task> },
     Linked(Kept<Edge>),
     Unlinked(EdgeId),
+    ScratchpadWritten(ActorId, PadVersion),
 }
 
 /// The entity that was not as expected.
@@ -63,6 +67,7 @@ pub struct Touched {
     pub documents: BTreeSet<DocumentId>,
     pub tasks: BTreeSet<TaskId>,
     pub edges: BTreeSet<EdgeId>,
+    pub pads: BTreeSet<ActorId>,
 }
 
 impl Touched {
@@ -76,6 +81,7 @@ impl Touched {
                 }
                 Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => touched.tasks.insert(*id),
                 Mutation::Link { id, .. } | Mutation::Unlink { id } => touched.edges.insert(*id),
+                Mutation::WriteScratchpad { agent, .. } => touched.pads.insert(*agent),
             };
         }
         touched
@@ -113,6 +119,22 @@ impl Workspace {
                 let (rel, props) = (rel.clone(), props.clone());
                 let made = Edge { id: *id, project_id: *project_id, src: *src, dst: *dst, rel, props, created_at: at };
                 Ok(stamp.make(&mut self.edges, *id, id.0, made)?.map(Revision::Linked))
+            }
+            Mutation::WriteScratchpad { agent, content, based_on, step } => {
+                let newest = self.pads.entry(*agent).or_default();
+                expect(*newest, Some(*based_on), agent.0)?;
+                *newest += 1;
+                let pad = PadVersion {
+                    version: *newest,
+                    content: content.clone(),
+                    characters: content.chars().count() as u32,
+                    actor: stamp.actor,
+                    run_id: stamp.origin.run_id,
+                    seq: stamp.origin.seq,
+                    step: *step,
+                    at,
+                };
+                Ok(Some(Revision::ScratchpadWritten(*agent, pad)))
             }
             Mutation::Unlink { id } => Ok(self.edges.remove(id).map(|_| Revision::Unlinked(*id))),
         }

@@ -81,7 +81,16 @@ async fn create(
     Sent(new): Sent<NewActor>,
 ) -> Answer<(StatusCode, Json<ActorRecord>)> {
     house.desk()?;
-    let handle = new.handle;
+    let handle = free_handle(&house, new.handle).await?;
+    let name = new.name.unwrap_or_else(|| handle.clone());
+    let actor =
+        ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
+    house.store.create_actor(actor.clone()).await?;
+    Ok((StatusCode::CREATED, Json(actor)))
+}
+
+/// A handle that can be used and that nobody has.
+pub async fn free_handle(house: &House, handle: String) -> Answer<String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
         return Err(Problem::invalid(
@@ -96,11 +105,7 @@ async fn create(
             format!("there is already an actor {handle}; nothing was changed"),
         ));
     }
-    let name = new.name.unwrap_or_else(|| handle.clone());
-    let actor =
-        ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
-    house.store.create_actor(actor.clone()).await?;
-    Ok((StatusCode::CREATED, Json(actor)))
+    Ok(handle)
 }
 
 async fn models(State(house): State<Arc<House>>, _caller: Caller) -> Json<Page<Value>> {

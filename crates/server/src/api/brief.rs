@@ -3,15 +3,18 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::shape::{Shape, form, id, list, named, text, up_to, words};
-use super::{House, door, records};
+use super::shape::{Shape, form, id, list, named, text, up_to, whole, words};
+use super::{House, agents, door, records};
+use crate::catalogue::Granted;
 use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
-use engine::facts::run::Queued;
+use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ProjectId, RunId};
 use engine::model::Models;
 use engine::run::{Criterion, Kind, ScopeKind};
+use engine::task::MOST_STEPS;
 use engine::workspace::Scope;
+use runtime::agents::AgentRecord;
 use serde::{Deserialize, Serialize};
 
 /// Said here for clients; the engine is who refuses.
@@ -44,6 +47,11 @@ pub struct NewRun {
     /// By profile; `model` beats it.
     #[serde(default)]
     pub models: ModelNames,
+    /// Of a task: who is sent, by handle or id, and how many steps they may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
 }
 
 pub fn shape() -> Shape {
@@ -61,6 +69,8 @@ pub fn shape() -> Shape {
                 ("budgets", records::budgets()),
                 ("model", text()),
                 ("models", names),
+                ("agent", text()),
+                ("max_steps", whole(1, MOST_STEPS.into())),
             ],
         ),
     )
@@ -78,9 +88,17 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         return Err(door::bound());
     }
     let scope = scope(new.scope, project_ids.len())?;
-    let granted = house.catalogue.tools(&new.tools, &project_ids).await;
-    let granted = granted.map_err(|why| Problem::invalid("unknown_tool", why))?;
-    let names = new.model.map_or(new.models, |all| ModelNames {
+    let agent = sent(house, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
+    let granted = match kind {
+        // What a subagent may do is looked up when it does it.
+        Kind::Task => Granted::default(),
+        Kind::Homework | Kind::Tree => {
+            let granted = house.catalogue.tools(&new.tools, &project_ids).await;
+            granted.map_err(|why| Problem::invalid("unknown_tool", why))?
+        }
+    };
+    let theirs = agent.as_ref().and_then(|agent| agent.model.clone());
+    let names = new.model.or(theirs).map_or(new.models, |all| ModelNames {
         fast: Some(all.clone()),
         balanced: Some(all.clone()),
         powerful: Some(all),
@@ -104,11 +122,53 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         owner: caller.id(),
         warnings,
         tool_lists: granted.lists,
+        agent: agent.map(|agent| Agent {
+            id: agent.id,
+            handle: agent.handle,
+            identity: agent.identity,
+            max_steps: new.max_steps,
+        }),
     };
     match engine::run::check_brief(&brief) {
         Ok(()) => Ok(brief),
         Err(refusal) => Err(Problem::invalid(refusal.slug, refusal.message)),
     }
+}
+
+/// The subagent a task is given to: one of the caller's own.
+async fn sent(
+    house: &House,
+    caller: &Caller,
+    kind: Kind,
+    agent: &Option<String>,
+    max_steps: Option<u32>,
+    projects: &[ProjectId],
+) -> Result<Option<AgentRecord>, Problem> {
+    if kind != Kind::Task {
+        return match agent.is_some() || max_steps.is_some() {
+            true => Err(Problem::invalid(
+                "bad_agent",
+                format!("agent and max_steps are for tasks, not for a {}", kind.name()),
+            )),
+            false => Ok(None),
+        };
+    }
+    let Some(name) = agent else {
+        return Err(Problem::invalid(
+            "agent_required",
+            "a task is given to a subagent: name one with agent (--agent HANDLE)",
+        ));
+    };
+    if let Some(steps) = max_steps.filter(|steps| !(1..=MOST_STEPS).contains(steps)) {
+        return Err(Problem::invalid("bad_max_steps", format!("max_steps is {steps}; it must be 1 to {MOST_STEPS}")));
+    }
+    if !projects.is_empty() {
+        return Err(Problem::invalid(
+            "bad_scope",
+            "a task works in the projects of its subagent; leave project_ids out",
+        ));
+    }
+    agents::owned(house, caller, name).await.map(Some)
 }
 
 /// Where no price is known money cannot be counted, so tokens are.
@@ -182,6 +242,6 @@ mod tests {
 
     #[test]
     fn another_kind_is_refused_with_those_that_exist() {
-        assert_eq!(unknown_kind("forest"), "kind forest is not available in this version; kinds: homework, tree");
+        assert_eq!(unknown_kind("forest"), "kind forest is not available in this version; kinds: homework, tree, task");
     }
 }

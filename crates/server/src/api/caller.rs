@@ -1,7 +1,7 @@
 //! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
 
 use super::problems::Problem;
-use super::reliance::Reliance;
+use super::reliance::{Ending, Reliance};
 use super::route::Access;
 use super::{House, MAX_BODY, door};
 use axum::body::{Body, Bytes};
@@ -12,8 +12,8 @@ use engine::actor::{Actor, ActorKind};
 use engine::batch::RunRow;
 use engine::ids::{ActorId, KeyId, ProjectId, RunId};
 use engine::workspace::{ActorRecord, Scope};
-use futures::future::BoxFuture;
-use futures::{FutureExt, Stream, StreamExt};
+use futures::StreamExt;
+use runtime::agents::AgentRecord;
 use runtime::keys::Key;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
@@ -28,18 +28,36 @@ const BODY_WITHIN: Duration = Duration::from_secs(20);
 pub struct Caller {
     pub record: ActorRecord,
     pub access: Access,
+    /// What a subagent is and may do; a person has none.
+    pub agent: Option<AgentRecord>,
     /// What they came in with, and who knows how long it is valid; nothing over the owner's own socket.
     key: Option<(Key, Arc<Reliance<KeyId>>)>,
 }
 
 impl Caller {
     /// Someone who acts over the owner's own socket.
-    pub fn of_owner(record: ActorRecord) -> Caller {
-        Caller { record, access: Access::Admin, key: None }
+    pub async fn of_owner(house: &House, record: ActorRecord) -> Result<Caller, Problem> {
+        Caller::known(house, record, Access::Admin, None).await
     }
 
-    pub fn with_key(record: ActorRecord, key: Key, validity: Arc<Reliance<KeyId>>) -> Caller {
-        Caller { record, access: Access::from(&key), key: Some((key, validity)) }
+    pub async fn with_key(house: &House, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
+        let access = Access::from(&key);
+        Caller::known(house, record, access, Some((key, house.front.validity.clone()))).await
+    }
+
+    async fn known(
+        house: &House,
+        record: ActorRecord,
+        access: Access,
+        key: Option<(Key, Arc<Reliance<KeyId>>)>,
+    ) -> Result<Caller, Problem> {
+        let agent = match record.kind {
+            ActorKind::Person => None,
+            ActorKind::Subagent => {
+                Some(house.store.agent(&record.id.to_string()).await?.ok_or_else(door::unauthorized)?)
+            }
+        };
+        Ok(Caller { record, access, agent, key })
     }
 
     /// The credential they came in with.
@@ -55,11 +73,13 @@ impl Caller {
         self.record.id
     }
 
-    /// What they may see: everything of theirs, or what their token was narrowed to.
+    /// What they may see: everything of theirs, or what their token was narrowed to. A subagent sees what its owner
+    /// may see too, and nothing else.
     pub fn scope(&self) -> Scope {
-        match self.bounds() {
-            [] => Scope::Actor(self.id()),
-            projects => Scope::Within(self.id(), projects.to_vec()),
+        match (&self.agent, self.bounds()) {
+            (Some(agent), _) => agent.scope(),
+            (None, []) => Scope::Actor(self.id()),
+            (None, projects) => Scope::Within(self.id(), projects.to_vec()),
         }
     }
 
@@ -75,27 +95,9 @@ impl Caller {
         }
     }
 
-    /// Comes to its end when these credentials stop being valid: a stream ends with it. The owner's never do.
-    pub fn revoked(&self) -> BoxFuture<'static, ()> {
-        match &self.key {
-            Some((key, validity)) => {
-                let mut ending = validity.end_of(key.id);
-                async move { ending.over().await }.boxed()
-            }
-            None => std::future::pending().boxed(),
-        }
-    }
-
-    /// The frames of a stream while these credentials are valid; `last` when they stop being so.
-    pub fn while_valid<S>(&self, frames: S, last: S::Item) -> impl Stream<Item = S::Item> + Send + use<S>
-    where
-        S: Stream<Item: Send> + Send + 'static,
-    {
-        let over = || futures::stream::once(futures::future::ready(None));
-        let revoked = self.revoked().map(|()| Some(last)).into_stream();
-        let both = futures::stream::select(frames.map(Some).chain(over()), revoked.chain(over()));
-        // Whichever is over first ends both.
-        both.take_while(|frame| futures::future::ready(frame.is_some())).filter_map(futures::future::ready)
+    /// Over when these credentials stop being valid: a stream ends with it. The owner's never do.
+    pub fn validity(&self) -> Option<Ending> {
+        self.key.as_ref().map(|(key, validity)| validity.end_of(key.id))
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.

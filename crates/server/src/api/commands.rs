@@ -73,9 +73,8 @@ impl From<CommandError> for Problem {
 pub(super) fn refused(refusal: Refusal) -> Problem {
     let status = match refusal.slug {
         "node_not_found" | "question_not_found" | "effect_not_found" => StatusCode::NOT_FOUND,
-        "empty_answer" | "answered_twice" | "empty_message" | "message_too_long" | "budget_too_small" => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        "empty_answer" | "answered_twice" | "unknown_decision" | "empty_message" | "message_too_long"
+        | "budget_too_small" => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::CONFLICT,
     };
     Problem::new(status, refusal.slug, refusal.message)

@@ -42,6 +42,8 @@ pub struct Guard {
     pub paced: bool,
     /// About the person, not about any project of theirs.
     pub personal: bool,
+    /// Changes that subagents may ask for: what they were granted is judged behind it.
+    pub for_agents: bool,
 }
 
 pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
@@ -84,6 +86,13 @@ impl Guard {
         if self.personal && !caller.bounds().is_empty() {
             return Err(bound());
         }
+        if caller.agent.is_some() && !self.for_agents && !request.method.is_safe() {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "agents_act_on_pages",
+                "a subagent acts through the actions of pages, which say what it may do: begin at GET /whoami; nothing was changed",
+            ));
+        }
         if self.paced && self.door == Door::Open {
             slow(&self.house.front.starts, &caller.id().to_string())?;
         }
@@ -93,7 +102,7 @@ impl Guard {
     async fn believed(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         let handle = headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
         let record = self.house.store.actor(handle).await?.ok_or_else(|| Problem::unknown("actor", handle))?;
-        Ok(Caller::of_owner(record))
+        Caller::of_owner(&self.house, record).await
     }
 
     async fn recognized(&self, request: &Parts) -> Result<Caller, Problem> {
@@ -139,7 +148,7 @@ pub async fn recognize_as(house: &House, text: &str, kinds: &[KeyKind]) -> Resul
     if house.desk.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_NOTED_MS) {
         house.keys.key_used(key.id, now).await?;
     }
-    Ok(Caller::with_key(actor, key, house.front.validity.clone()))
+    Caller::with_key(house, actor, key).await
 }
 
 /// A token in the `Authorization` header; one that is there but unreadable is no token at all.

@@ -2,6 +2,7 @@
 //! by the engine, what an actor may see by the store.
 
 mod actors;
+mod agents;
 mod brief;
 mod caller;
 mod commands;
@@ -20,9 +21,11 @@ mod notifications;
 mod once;
 mod openapi;
 mod pace;
+mod pages;
 pub mod problems;
 mod process;
 mod projects;
+mod pulse;
 mod realtime;
 mod records;
 pub mod reliance;
@@ -40,6 +43,7 @@ mod version;
 mod webhooks;
 mod workspace;
 
+pub use agents::{AgentView, NewAgent};
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
 pub use login::CodeView;
@@ -54,7 +58,7 @@ pub use workspace::Workspace;
 use crate::catalogue::Catalogue;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use door::Door;
 use effects::notify::{Courier, Private};
 use front::Front;
@@ -172,6 +176,8 @@ fn table() -> Vec<Route> {
         documents::routes(),
         tasks::routes(),
         actors::routes(),
+        agents::routes(),
+        pages::routes(),
         tokens::routes(),
         tools::routes(),
         mcp::routes(),
@@ -184,7 +190,8 @@ pub fn router(house: Arc<House>, door: Door) -> Router {
         .fallback(process::nowhere)
         .method_not_allowed_fallback(process::no_such_method)
         .layer(from_fn_with_state(house.clone(), metrics::count))
-        .layer(DefaultBodyLimit::max(MAX_BODY));
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(from_fn(pages::for_browsers));
     match door {
         Door::Private => routes.with_state(house),
         Door::Open => routes.layer(from_fn_with_state(house.clone(), front::receive)).with_state(house),

@@ -3,7 +3,8 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::stream::{RETRY_MS, aside, or_beat};
+use super::pulse::{Beat, Pulse};
+use super::stream::{RETRY_MS, aside, told_of};
 use super::tail::{Heard, Tail};
 use super::{Answer, House, door};
 use axum::body::Bytes;
@@ -115,6 +116,8 @@ pub struct Multiplex {
     told: BTreeSet<String>,
     show_at: Instant,
     ready: VecDeque<Bytes>,
+    pulse: Pulse,
+    ended: bool,
 }
 
 impl Multiplex {
@@ -167,6 +170,8 @@ impl Multiplex {
             show_at: Instant::now(),
             // With the cursor, so that who is cut off before the first event misses nothing.
             ready: VecDeque::from([hello]),
+            pulse: Pulse::of(caller),
+            ended: false,
         })
     }
 
@@ -176,10 +181,10 @@ impl Multiplex {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
             }
-            let happened = match or_beat(self.something()).await {
-                Ok(happened) => happened,
-                Err(beat) => return Some(beat),
-            };
+            if self.ended {
+                return None;
+            }
+            let happened = self.something().await;
             if let Err(error) = self.take(happened).await {
                 tracing::warn!(%error, "a stream ended: the database could not be read");
                 return None;
@@ -190,6 +195,7 @@ impl Multiplex {
     async fn something(&mut self) -> Happened {
         let stirred = !self.stirred.is_empty();
         tokio::select! {
+            beat = self.pulse.next() => Happened::Beat(beat),
             (index, heard) = next_of(&mut self.tails) => Happened::Heard(index, heard),
             run = stir(&mut self.stirs) => Happened::Stirred(run),
             () = tokio::time::sleep_until(self.show_at), if stirred => Happened::Time,
@@ -202,6 +208,11 @@ impl Multiplex {
             Happened::Stirred(Ok(run)) => drop(self.stirred.insert(run)),
             Happened::Stirred(Err(_)) => self.stirred.extend(changed_since(&self.house, self.cursor.at).await?),
             Happened::Time => self.show().await?,
+            Happened::Beat(beat) => {
+                let (frame, is_last) = told_of(&beat);
+                self.ready.extend(frame);
+                self.ended = is_last;
+            }
         }
         Ok(())
     }
@@ -288,6 +299,7 @@ enum Happened {
     Heard(usize, Result<Heard, StoreError>),
     Stirred(Result<RunId, RecvError>),
     Time,
+    Beat(Beat),
 }
 
 async fn next_of(tails: &mut [Tail]) -> (usize, Result<Heard, StoreError>) {

@@ -73,7 +73,13 @@ fn operation_id(route: &Route) -> String {
     let letters = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
     let path: String = route.path.trim_start_matches("/api").chars().map(letters).collect();
     let words: Vec<&str> = path.split_whitespace().collect();
-    format!("{}_{}", route.method.as_str().to_lowercase(), words.join("_"))
+    // What the API shows as data, pages show as text.
+    let page = if route.path.starts_with("/api") || words.len() < 2 && words != ["projects"] && words != ["runs"] {
+        ""
+    } else {
+        "page_"
+    };
+    format!("{}_{page}{}", route.method.as_str().to_lowercase(), words.join("_"))
 }
 
 fn tag(path: &str) -> &str {
@@ -95,7 +101,7 @@ fn parameters(route: &Route) -> Vec<Value> {
 /// What names a thing is its id, but for these.
 fn path_shape(name: &str) -> Shape {
     match name {
-        "effect" | "actor" | "handle" | "name" => text(),
+        "effect" | "actor" | "handle" | "name" | "step" => text(),
         _ => id(),
     }
 }

@@ -42,7 +42,7 @@ pub fn run() -> Shape {
                 ("last_seq", count()),
                 ("head", text()),
             ],
-            [("root_node_id", id())],
+            [("root_node_id", id()), ("agent", text()), ("agent_id", id()), ("max_steps", count())],
         ),
     )
 }

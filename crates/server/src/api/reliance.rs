@@ -33,11 +33,6 @@ impl Ending {
     pub fn is_over(&self) -> bool {
         self.0.has_changed().is_err()
     }
-
-    /// Dropping the future loses nothing.
-    pub async fn over(&mut self) {
-        while self.0.changed().await.is_ok() {}
-    }
 }
 
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Reliance<T> {

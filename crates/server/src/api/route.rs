@@ -62,6 +62,8 @@ pub struct Route {
     paced: bool,
     /// About the person who asks, not about any project of theirs.
     personal: bool,
+    /// See `door::Guard`.
+    for_agents: bool,
     refuses: BTreeSet<u16>,
     handler: MethodRouter<Arc<House>>,
 }
@@ -122,6 +124,7 @@ impl Route {
             gives: Vec::new(),
             paced: false,
             personal: false,
+            for_agents: false,
             refuses: BTreeSet::new(),
             handler: on(filter, handler),
         }
@@ -171,6 +174,12 @@ impl Route {
         self
     }
 
+    /// Subagents may ask for this change; the handler judges what they were granted.
+    pub fn for_agents(mut self) -> Route {
+        self.for_agents = true;
+        self
+    }
+
     /// Problems beyond those that follow from the route itself.
     pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
         self.refuses.extend(statuses);
@@ -208,8 +217,14 @@ impl Route {
 /// The routes, behind a door: who a request comes from is settled before its handler sees it.
 pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<House>> {
     routes.into_iter().fold(Router::new(), |router, route| {
-        let (access, paced, personal) = (route.access, route.paced, route.personal);
-        let guard = door::Guard { house: house.clone(), door, access, paced, personal };
+        let guard = door::Guard {
+            house: house.clone(),
+            door,
+            access: route.access,
+            paced: route.paced,
+            personal: route.personal,
+            for_agents: route.for_agents,
+        };
         router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, door::admit)))
     })
 }

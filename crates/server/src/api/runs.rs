@@ -6,12 +6,12 @@ use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{id, list as list_of, page, text, whole};
-use super::{Answer, House, Page, records};
+use super::{Answer, House, Page, agents, records};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::batch::{IterationRow, RunRow};
+use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
 use runtime::ports::RunFilter;
@@ -27,6 +27,7 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
             .asks("kind", records::kind())
             .asks("status", records::status())
+            .asks("agent", text())
             .asks("q", text())
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
@@ -48,6 +49,10 @@ pub fn routes() -> Vec<Route> {
         .gives_nothing(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
             .gives(200, list_of(records::standing::iteration())),
+        Route::get("/api/runs/{id}/steps", Read, "The steps of a task, with what came of each", steps)
+            .gives(200, list_of(records::standing::task_step())),
+        Route::get("/api/runs/{id}/steps/{step}/page", Read, "What a step was shown, as markdown", step_page)
+            .gives_text(200, "text/markdown"),
         Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report)
             .gives(200, records::standing::report()),
         Route::get("/api/runs/{id}/report.md", Read, "The report as markdown", report_markdown)
@@ -82,6 +87,7 @@ pub fn mint<T: From<uuid::Uuid>>(house: &House) -> T {
 struct ListQuery {
     kind: Option<String>,
     status: Option<String>,
+    agent: Option<String>,
     q: Option<String>,
     cursor: Option<RunId>,
     limit: Option<usize>,
@@ -93,7 +99,12 @@ async fn list(
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let agent = match &query.agent {
+        Some(name) => Some(agents::owned(&house, &caller, name).await?.id),
+        None => None,
+    };
     let filter = RunFilter {
+        agent,
         kind: given(query.kind).map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
         status: given(query.status).map(|word| known("status", &word, Status::ALL, Status::name)).transpose()?,
         text: given(query.q),
@@ -153,6 +164,27 @@ async fn iterations(
 ) -> Answer<Json<Vec<IterationRow>>> {
     caller.run(&house, id).await?;
     Ok(Json(house.store.iterations(&caller.scope(), id).await?))
+}
+
+async fn steps(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<StepRow>>> {
+    caller.run(&house, id).await?;
+    Ok(Json(house.store.steps(&caller.scope(), id).await?))
+}
+
+/// Kept as one JSON value; shown as the text it is.
+async fn step_page(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Path((run, step)): Path<(String, String)>,
+) -> Answer<impl IntoResponse> {
+    let run: RunId = run.parse().map_err(|_| Problem::not_found("run"))?;
+    caller.run(&house, run).await?;
+    let steps = house.store.steps(&caller.scope(), run).await?;
+    let known = steps.iter().find(|row| row.step.to_string() == step).and_then(|row| row.result);
+    let result = known.ok_or_else(|| Problem::not_found("step"))?;
+    let stored = house.store.blobs(&[result.hash]).await?.pop().unwrap_or_default();
+    let text = serde_json::from_str::<String>(&stored).unwrap_or(stored);
+    Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text))
 }
 
 async fn report(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {

@@ -4,6 +4,7 @@
 use super::caller::{Asked, Caller, Id};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
+use super::pulse::{Beat, Pulse};
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{count, one_of, text};
@@ -24,11 +25,9 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Proxies and browsers take silence for death.
-pub const HEARTBEAT: Duration = Duration::from_secs(10);
-const BEAT: Bytes = Bytes::from_static(b": \n\n");
+/// A comment: somebody is there.
+pub const BEAT: Bytes = Bytes::from_static(b": \n\n");
 /// How soon a client comes back. Sent at once, so that the other side knows it is heard.
 pub const RETRY_MS: u32 = 2_000;
 
@@ -84,8 +83,9 @@ async fn of_run(
     let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_place(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
     let ready = VecDeque::from([format!("retry: {RETRY_MS}\n\n").into()]);
-    let log = Log { tail: Tail::new(&house, &caller, id, after), house, until: query.until, ready, ended: false };
-    Ok(sent(&caller, stream::unfold(log, |mut log| async move { Some((log.next().await?, log)) })))
+    let (tail, pulse) = (Tail::new(&house, &caller, id, after), Pulse::of(&caller));
+    let log = Log { tail, pulse, house, until: query.until, ready, ended: false };
+    Ok(sent(stream::unfold(log, |mut log| async move { Some((log.next().await?, log)) })))
 }
 
 #[derive(Deserialize)]
@@ -102,7 +102,7 @@ async fn of_topics(
     let topics = multiplex::parse(query.topics.as_deref().unwrap_or_default())
         .map_err(|why| Problem::invalid("bad_topics", why))?;
     let many = Multiplex::open(house, &caller, topics, last_event_id(&headers)).await?;
-    Ok(sent(&caller, stream::unfold(many, |mut many| async move { Some((many.next().await?, many)) })))
+    Ok(sent(stream::unfold(many, |mut many| async move { Some((many.next().await?, many)) })))
 }
 
 fn bad_place(text: &str) -> Problem {
@@ -116,9 +116,8 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
 }
 
-/// Until the reader goes, or may no longer read.
-fn sent(caller: &Caller, frames: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response {
-    let frames = caller.while_valid(frames, aside("revoked", "{}")).map(Ok::<_, Infallible>);
+fn sent(frames: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response {
+    let frames = frames.map(Ok::<_, Infallible>);
     let headers = [
         (header::CONTENT_TYPE.as_str(), "text/event-stream"),
         (header::CACHE_CONTROL.as_str(), "no-cache"),
@@ -132,9 +131,13 @@ pub fn aside(event: &str, json: impl Display) -> Bytes {
     Bytes::from(format!("event: {event}\ndata: {json}\n\n"))
 }
 
-/// Wait for something to send, but not so long that the reader thinks us dead.
-pub async fn or_beat<T>(something: impl Future<Output = T>) -> Result<T, Bytes> {
-    tokio::time::timeout(HEARTBEAT, something).await.map_err(|_| BEAT)
+/// What a reader is told of a beat, if anything; and whether that is the last.
+pub fn told_of(beat: &Beat) -> (Option<Bytes>, bool) {
+    match beat {
+        Beat::Quiet => (None, false),
+        Beat::Loud => (Some(BEAT), false),
+        Beat::Revoked => (Some(aside("revoked", "{}")), true),
+    }
 }
 
 /// The text of a commit, shared and not copied.
@@ -149,6 +152,7 @@ impl AsRef<[u8]> for Shared {
 struct Log {
     house: Arc<House>,
     tail: Tail,
+    pulse: Pulse,
     until: Option<Until>,
     ready: VecDeque<Bytes>,
     ended: bool,
@@ -164,9 +168,15 @@ impl Log {
             if self.ended {
                 return None;
             }
-            let heard = match or_beat(self.tail.next()).await {
-                Ok(heard) => heard,
-                Err(beat) => return Some(beat),
+            let heard = tokio::select! {
+                biased;
+                beat = self.pulse.next() => {
+                    let (frame, is_last) = told_of(&beat);
+                    self.ready.extend(frame);
+                    self.ended = is_last;
+                    continue;
+                }
+                heard = self.tail.next() => heard,
             };
             if let Err(error) = self.take(heard).await {
                 tracing::warn!(run = %self.tail.run, %error, "a stream ended: the log could not be read");

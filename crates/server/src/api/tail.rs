@@ -6,7 +6,7 @@ use super::House;
 use super::caller::Caller;
 use super::reliance::Ending;
 use engine::ids::RunId;
-use runtime::live::{Commit, Listener};
+use runtime::live::{Commit, Listener, Word};
 use runtime::ports::{Store, StoreError};
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
@@ -60,7 +60,8 @@ impl Tail {
         self.sight = house.sights.end_of((reader.scope(), self.run));
     }
 
-    /// Dropping the future loses nothing. After `Gone` it never comes to an end.
+    /// Dropping the future loses nothing. That the sight of the run has ended is noticed when it is asked anew, which is
+    /// what a pulse is for. After `Gone` it never comes to an end.
     pub async fn next(&mut self) -> Result<Heard, StoreError> {
         if self.over {
             return std::future::pending().await;
@@ -78,22 +79,14 @@ impl Tail {
             if self.reading {
                 continue;
             }
-            tokio::select! {
-                biased;
-                () = self.sight.over() => return self.end(),
-                commit = self.listener.commits.recv() => match commit {
-                    Ok(commit) => self.held = Some(commit),
-                    Err(RecvError::Lagged(_)) => {
-                        self.reading = true;
-                        return Ok(Heard::Behind);
-                    }
-                    Err(RecvError::Closed) => return self.end(),
-                },
-                delta = self.listener.deltas.recv() => {
-                    if let Ok(json) = delta {
-                        return Ok(Heard::Delta(json));
-                    }
+            match self.listener.news.recv().await {
+                Ok(Word::Commit(commit)) => self.held = Some(commit),
+                Ok(Word::Delta(json)) => return Ok(Heard::Delta(json)),
+                Err(RecvError::Lagged(_)) => {
+                    self.reading = true;
+                    return Ok(Heard::Behind);
                 }
+                Err(RecvError::Closed) => return self.end(),
             }
         }
     }

@@ -195,6 +195,10 @@ async fn create(
     if name.trim().is_empty() || name.chars().count() > MAX_NAME {
         return Err(Problem::invalid("bad_name", format!("a token's name has 1 to {MAX_NAME} characters")));
     }
+    if actor.kind == ActorKind::Subagent && !new.project_ids.is_empty() {
+        let detail = "a subagent's token reaches what the subagent does; give the subagent fewer projects instead";
+        return Err(Problem::invalid("bad_scope", detail));
+    }
     let projects = bounds(&house, actor.id, &new.project_ids, grant).await?;
     let terms = Terms { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
     let (secret, key) = keep(&house, actor.id, terms).await?;

@@ -5,7 +5,7 @@ use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{flag, list as list_of, named, nullable, one_of, open, record, text};
 use super::{Answer, House};
-use crate::catalogue::{Catalogue, class};
+use crate::catalogue::Catalogue;
 use crate::toolboxes::{State as Condition, offers};
 use axum::Json;
 use axum::extract::State;
@@ -75,7 +75,7 @@ pub async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbox>]) ->
         tools.servers.push(Condition::of(server, &offers));
         for offer in offers.map(|offers| offers.tools).unwrap_or_default() {
             tools.items.push(json!({
-                "name": offer.name, "description": offer.description, "class": class(offer.class),
+                "name": offer.name, "description": offer.description, "class": offer.class.name(),
                 "read": offer.class == Class::ReadOnly, "schema": offer.schema, "server": server,
             }));
         }

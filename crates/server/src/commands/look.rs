@@ -10,7 +10,7 @@ use crate::render::chronicle::Chronicle;
 use crate::render::grove::Grove;
 use crate::render::style::{fit, json_line, line, plain, width};
 use crate::render::{show, status_ink};
-use engine::batch::RunRow;
+use engine::batch::{RunRow, StepRow};
 use engine::ids::{DocumentId, ProjectId, RunId};
 use engine::run::Kind;
 use engine::workspace::{Document, Entry};
@@ -104,6 +104,7 @@ async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
     let is_main = |document: &&Document| match run.kind {
         Kind::Homework => document.props["doc_role"] == "scratchpad_root",
         Kind::Tree => Some(document.id) == run.workspace_document_id,
+        Kind::Task => false,
     };
     let entries = match workspace.documents.iter().find(is_main) {
         Some(pad) => {
@@ -117,7 +118,11 @@ async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
         nodes::refresh(link, &mut grove, id).await?;
     }
     let ledger = ledger(link, id).await?;
-    Ok(show::Parts { run, grove, workspace, entries, ledger })
+    let steps: Vec<StepRow> = match run.kind {
+        Kind::Task => link.get(&format!("/api/runs/{id}/steps")).await?,
+        Kind::Homework | Kind::Tree => Vec::new(),
+    };
+    Ok(show::Parts { run, grove, workspace, entries, ledger, steps })
 }
 
 /// Only the log knows what verified what, and which effects wait for a decision.

@@ -1,5 +1,6 @@
 //! What each command does: requests over a `Link`, and what people see of the answers.
 
+mod agents;
 mod demo;
 mod drive;
 mod entities;
@@ -39,6 +40,8 @@ pub struct Session {
     pub actor: String,
     pub json: bool,
     pub style: Style,
+    /// `--model`, where it was typed.
+    pub asked_model: Option<String>,
 }
 
 pub async fn execute(cli: Cli) -> Result<u8, Failure> {
@@ -56,7 +59,8 @@ pub async fn execute(cli: Cli) -> Result<u8, Failure> {
         )));
     }
     let actor = cli.global.actor.unwrap_or_else(|| LOCAL_HANDLE.into());
-    let session = Session { config, actor, json: cli.global.json, style: Style::of_stdout() };
+    let session =
+        Session { config, actor, json: cli.global.json, style: Style::of_stdout(), asked_model: cli.global.model };
     session.dispatch(cli.command).await
 }
 
@@ -81,6 +85,7 @@ impl Session {
             Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
             Command::Project(command) => entities::project(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
+            Command::Agents(command) => agents::agents(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,
             Command::Inbox(args) => inbox::show(self, &args).await,
             Command::Webhooks(command) => webhooks::webhooks(self, command).await,

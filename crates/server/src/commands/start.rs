@@ -28,6 +28,8 @@ pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
         budgets: args.limits.patch(),
         model: None,
         models: session.config.model.names(),
+        agent: args.agent,
+        max_steps: args.max_steps,
     };
     if args.follow.detach {
         let attached = session.writer().await?;

@@ -57,6 +57,26 @@ fn homework(kind: &str, payload: &Value, text: &dyn Fn(&str) -> String) -> Optio
         "homework.replan_forced" => "told to choose another approach".into(),
         "homework.exit_refused" => format!("not done yet: {}", list(&payload["reasons"])),
         "homework.iteration_completed" => progress(payload),
+        kind => return task(kind, payload, text),
+    })
+}
+
+fn task(kind: &str, payload: &Value, text: &dyn Fn(&str) -> String) -> Option<String> {
+    Some(match kind {
+        "task.started" => format!("{} is sent, for at most {} steps", text("handle"), payload["maxSteps"]),
+        "task.step" => match payload["action"].as_str()? {
+            "navigate" => format!("{} → {}", payload["step"], text("path")),
+            "execute" => format!("{} ! {} at {}", payload["step"], text("actionName"), text("path")),
+            "done" => format!("{} done: {}", payload["step"], text("message")),
+            _ => format!("{} gives up: {}", payload["step"], text("message")),
+        },
+        "task.step_result" => format!("  {} {}", mark(payload), text("summary")),
+        "task.answer_rejected" => format!("an answer did not fit ({}): {}", text("effect"), list(&payload["errors"])),
+        "task.ended" => format!("looks back ({})", text("ending")),
+        "task.scratchpad_updated" => {
+            format!("scratchpad version {}: {} characters", payload["version"], payload["characters"])
+        }
+        "task.scratchpad_update_failed" => format!("nothing was learned: {}", text("error")),
         _ => return None,
     })
 }

@@ -46,6 +46,7 @@ pub fn frame(run: &RunRow, scene: &Scene, grove: &mut Grove, size: Size, style: 
     lines.extend(match run.kind {
         Kind::Homework => iterating(run, scene, free, room, style),
         Kind::Tree => growing(scene, grove, free, room, style),
+        Kind::Task => last(scene, free, room, style),
     });
     lines.extend(questions);
     lines.truncate(size.rows.saturating_sub(1));
@@ -87,6 +88,7 @@ fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let extent = match run.kind {
         Kind::Homework => format!(" · iteration {}/{}", run.iteration, run.budgets["max_iterations"]),
         Kind::Tree => String::new(),
+        Kind::Task => format!(" · step {}/{}", run.iteration, run.max_steps.unwrap_or_default()),
     };
     let rehearsal = if run.model.starts_with("rehearsal/") { " · rehearsal" } else { "" };
     let doing = format!(" · {}{extent}{rehearsal}", line(&run.activity));

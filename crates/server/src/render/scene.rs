@@ -39,7 +39,7 @@ impl Scene {
             _ => {}
         }
         let Some(text) = self.chronicle.tell(event) else {
-            return kind.starts_with("homework.") || kind.starts_with("tree.");
+            return ["homework.", "tree.", "task."].iter().any(|family| kind.starts_with(family));
         };
         if self.recent.len() == KEPT {
             self.recent.pop_front();

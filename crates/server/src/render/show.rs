@@ -4,7 +4,7 @@ use super::grove::Grove;
 use super::style::{Ink, Style, line, plain};
 use super::{Question, limits, section, status_ink, steps, tree};
 use crate::api::Workspace;
-use engine::batch::RunRow;
+use engine::batch::{RunRow, StepRow};
 use engine::run::Kind;
 use engine::workspace::Entry;
 use serde_json::Value;
@@ -22,6 +22,8 @@ pub struct Parts {
     /// Newest first.
     pub entries: Vec<Entry>,
     pub ledger: Ledger,
+    /// Empty but for a task.
+    pub steps: Vec<StepRow>,
 }
 
 /// What the events say and the run object does not.
@@ -67,6 +69,10 @@ pub fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
             section(&mut lines, "Workspace", documents, style);
         }
         Kind::Tree => section(&mut lines, "Documents", made(&parts.workspace), style),
+        Kind::Task => {
+            section(&mut lines, "Steps", parts.steps.iter().flat_map(|step| step_lines(step, style)), style);
+            section(&mut lines, "Documents", made(&parts.workspace), style);
+        }
     }
     section(&mut lines, "Scratchpad, last entries", parts.entries.iter().rev().flat_map(entry), style);
     section(&mut lines, "Questions", questions(run), style);
@@ -85,6 +91,25 @@ fn made(workspace: &Workspace) -> Vec<String> {
     documents.map(|document| format!("  {}  {}", document.id, line(&document.title))).collect()
 }
 
+fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
+    let (ink, mark) = match step.ok {
+        Some(true) => (Ink::Green, "✓"),
+        Some(false) => (Ink::Red, "✗"),
+        None => (Ink::Dim, "·"),
+    };
+    let what = match (&step.action_name, &step.path) {
+        (Some(action), path) => format!("{} at {}", line(action), line(path.as_deref().unwrap_or_default())),
+        (None, Some(path)) => line(path),
+        (None, None) => line(step.message.as_deref().unwrap_or_default()),
+    };
+    let mut lines = vec![format!("  {} {:>2} {} {what}", style.paint(ink, mark), step.step, step.action.name())];
+    lines.extend(step.thought.iter().map(|thought| style.paint(Ink::Dim, &format!("       {}", line(thought)))));
+    if let (Some(false), Some(summary)) = (step.ok, &step.summary) {
+        lines.push(format!("       {}", line(summary)));
+    }
+    lines
+}
+
 fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Ink::Bold, &line(&run.objective)),
@@ -96,6 +121,10 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
     }
     if run.kind == Kind::Homework {
         lines.push(format!("iteration  {} of {}", run.iteration, run.budgets["max_iterations"]));
+    }
+    if let Some(agent) = &run.agent {
+        lines.push(format!("agent      {}  (pleach agents show {})", line(agent), line(agent)));
+        lines.push(format!("steps      {} of {}", run.iteration, run.max_steps.unwrap_or_default()));
     }
     lines.extend(limits(run).iter().map(|limit| format!("           {limit}")));
     lines.push(format!("calls      {} to models, {} to tools", run.metrics["llm_calls"], run.metrics["tool_calls"]));

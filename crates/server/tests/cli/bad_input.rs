@@ -105,7 +105,7 @@ fn e2_postgres_down_at_start_says_so() {
 }
 
 #[test]
-fn h3_the_binary_never_prints_control_characters_a_model_wrote() {
+fn h3_sec_s54_the_binary_never_prints_control_characters_a_model_wrote() {
     use crate::runs::{planner_answer, report};
     let home = Home::with(
         Script::default()

@@ -20,17 +20,17 @@ fn kill_h1_b13_at_random_and_a_run_ends_as_it_would_have_on_sqlite() {
 }
 
 pub fn killed_at_random(home: &Home, kills: usize) {
-    killed(home, "homework", kills, check);
+    killed(home, &["--kind", "homework"], kills, check);
 }
 
 /// Starts runs and kills whoever drives them; checks every run that ended.
-pub fn killed(home: &Home, kind: &str, kills: usize, check: fn(&Home, &str, Said)) {
+pub fn killed(home: &Home, how: &[&str], kills: usize, check: fn(&Home, &str, Said)) {
     let mut dice = Dice(0x5eed);
     let mut killed = 0;
     while killed < kills {
         let objective = format!("Survive {killed}");
         let mut child = home
-            .command(&["run", &objective, "--kind", kind, "--wait", "--json"])
+            .command(&[&["run", &objective, "--wait", "--json"], how].concat())
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");

@@ -82,7 +82,7 @@ fn p7_malformed_truncated_and_prose_wrapped_answers_are_repaired_or_contained() 
 }
 
 #[test]
-fn e4_a_refused_key_is_provider_auth_and_appears_nowhere() {
+fn e4_sec_s62_a_refused_key_is_provider_auth_and_appears_nowhere() {
     let secret = "sk-canary-4b2f9c";
     let home = Home::with(Script::default().otherwise(Reply::status(401, format!("bad key {secret}"))))
         .set("OPENAI_API_KEY", secret);

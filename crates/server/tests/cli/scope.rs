@@ -59,7 +59,7 @@ fn p8_two_projects_make_a_multi_project_run() {
 }
 
 #[test]
-fn h8_a_grant_revoked_in_the_middle_refuses_the_next_call() {
+fn h8_sec_s13_a_grant_revoked_in_the_middle_refuses_the_next_call() {
     let home = Home::with(Script::default());
     let project = id(&home.pleach(&["project", "create", "Shared", "--json"]).exits(0).run());
     home.pleach(&["actor", "create", "ann", "--json"]).exits(0);
@@ -104,7 +104,7 @@ fn p8_another_persons_runs_are_not_listed() {
 }
 
 #[test]
-fn h3_a_run_given_two_tools_has_no_others() {
+fn h3_sec_s48_a_run_given_two_tools_has_no_others() {
     let greedy = |request: &Request| {
         if request.section("iteration") != Some(json!(1)) {
             return Reply::json(exit(request));

@@ -186,7 +186,7 @@ fn t1_rebuilding_gives_identical_rows() {
 }
 
 #[test]
-fn e2_doctor_finds_a_log_that_was_tampered_with() {
+fn e2_sec_s94_doctor_finds_a_log_that_was_tampered_with() {
     let home = Home::with(branching(2));
     home.run("Audit", &[]).exits(0);
     assert!(home.pleach(&["doctor"]).exits(0).out.contains("every chain whole"));

@@ -5,6 +5,7 @@
 mod home;
 
 mod access;
+mod agents;
 mod bounds;
 mod client;
 mod connections;
@@ -12,6 +13,7 @@ mod limits;
 mod matrix;
 mod once;
 mod page;
+mod pages;
 mod peers;
 mod people;
 mod problems;

@@ -111,7 +111,7 @@ fn h5_waiting_costs_nothing_and_an_answer_goes_on() {
 }
 
 #[test]
-fn h8_a_membership_taken_in_the_middle_refuses_the_next_call() {
+fn h8_sec_s13_a_membership_taken_in_the_middle_refuses_the_next_call() {
     let server = Server::start(Home::with(Script::default()));
     let (owner, ann) = (server.owner(), server.person("ann"));
     let project = server.post(&owner, "/api/projects", &json!({"title": "Shared"})).is(201).json();

@@ -66,7 +66,14 @@ impl Published {
 
 fn finished(server: &Server, owner: &Visitor, kind: &str) -> String {
     let objective = "Compare two kinds of oak";
-    let run = server.post(owner, "/api/runs", &json!({"kind": kind, "objective": objective})).is(201).json();
+    let mut brief = json!({"kind": kind, "objective": objective});
+    if kind == "task" {
+        let project = server.post(owner, "/api/projects", &json!({"title": "Oak"})).is(201).json();
+        let agent = json!({"handle": "scout", "actions": ["create_document"], "projects": [project["id"]]});
+        server.post(owner, "/api/agents", &agent).is(201);
+        brief["agent"] = "scout".into();
+    }
+    let run = server.post(owner, "/api/runs", &brief).is(201).json();
     let id = run["id"].as_str().expect("an id").to_owned();
     server.home.until("the run ends", || {
         server.get(owner, &format!("/api/runs/{id}")).json()["ended_at"].is_string().then_some(())
@@ -79,7 +86,7 @@ fn p9_every_answer_is_of_the_shape_that_is_published() {
     let server = Server::start(Home::bare());
     let owner = server.owner();
     let published = Published::of(&server);
-    for kind in ["homework", "tree"] {
+    for kind in ["homework", "tree", "task"] {
         let id = finished(&server, &owner, kind);
         let documents = server.get(&owner, &format!("/api/documents?run_id={id}")).is(200).json();
         let document = documents["items"][0]["id"].as_str().expect("a document").to_owned();
@@ -94,6 +101,8 @@ fn p9_every_answer_is_of_the_shape_that_is_published() {
             "/api/runs/{id}/nodes",
             "/api/runs/{id}/plans",
             "/api/runs/{id}/artifacts",
+            "/api/runs/{id}/steps",
+            "/api/agents",
             "/api/documents",
             "/api/documents/{id}",
             "/api/documents/{id}/versions",

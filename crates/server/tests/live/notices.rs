@@ -123,7 +123,7 @@ fn h7_the_test_button_says_what_came_of_it_and_gone_means_gone() {
 }
 
 #[test]
-fn h7_addresses_inside_are_refused_unless_the_configuration_allows_them() {
+fn h7_sec_s30_s34_s35_addresses_inside_are_refused_unless_the_configuration_allows_them() {
     let owner = Owner::of(Home::bare());
     for url in
         ["http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/latest/meta-data", "ftp://example.com/"]
@@ -139,4 +139,19 @@ fn h7_addresses_inside_are_refused_unless_the_configuration_allows_them() {
         assert_eq!((status, &problem["type"]), (422, &json!(slug)));
     }
     assert_eq!(owner.get("/api/webhooks"), json!([]));
+}
+
+#[test]
+fn h7_sec_s33_s36_s37_a_receiver_is_not_followed_elsewhere_and_what_it_answers_is_not_kept() {
+    let owner = Owner::of(Home::bare().set("PLEACH_WEBHOOKS_PRIVATE", "true"));
+    let elsewhere = Receiver::answering(&[]);
+    let moved = format!("302\r\nlocation: {}\r\nx-large: {}", elsewhere.url, "canary".repeat(10_000));
+    let receiver = Receiver::answering(&[&moved]);
+    let webhook = owner.post("/api/webhooks", json!({"url": receiver.url}));
+    let id = webhook["id"].as_str().expect("an id");
+    let delivery = owner.post(&format!("/api/webhooks/{id}/test"), json!({}));
+    assert_eq!((&delivery["state"], &delivery["attempts"]), (&json!("due"), &json!(1)), "{delivery}");
+    assert!(elsewhere.taken().is_empty(), "it was followed");
+    let shown = owner.get(&format!("/api/webhooks/{id}")).to_string();
+    assert!(shown.len() < 2_000 && !shown.contains("canary"), "{shown}");
 }

@@ -95,7 +95,7 @@ pub fn using(calls: Value) -> Script {
         })))
         .answer("tree_executor", move |request| {
             let done = !request.lines("tool_results").is_empty();
-            let result = json!({ "kind": "json", "summary": "done", "parent_hint": { "hint_type": "summary", "artifact_labels": [] } });
+            let result = json!({ "kind": "json", "summary": "done", "parent_hint": { "hint_type": "read_json", "artifact_labels": [] } });
             Reply::json(json!({
                 "tool_calls": if done { json!([]) } else { calls.clone() }, "artifacts": [],
                 "result": if done { result } else { Value::Null }, "scratchpad": { "append_markdown": "x", "tail_preview": "x" },

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--kind homework|tree|mixed] [--store memory|sqlite|mix] [--stop-at-first]\n       simulate --seed N [--kind homework|tree|mixed] [--store memory|sqlite] [--trace]";
+const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--kind homework|tree|task|mixed] [--store memory|sqlite|mix] [--stop-at-first]\n       simulate --seed N [--kind homework|tree|task|mixed] [--store memory|sqlite] [--trace]";
 
 struct Options {
     seeds: u64,
@@ -47,8 +47,9 @@ fn options() -> Result<Options, String> {
                 options.kinds = match words.next().as_deref() {
                     Some("homework") => Kinds::Homework,
                     Some("tree") => Kinds::Tree,
+                    Some("task") => Kinds::Task,
                     Some("mixed") => Kinds::Mixed,
-                    other => return Err(format!("--kind is homework, tree or mixed, not {other:?}")),
+                    other => return Err(format!("--kind is homework, tree, task or mixed, not {other:?}")),
                 }
             }
             "--store" => {
@@ -157,6 +158,7 @@ fn complain(verdict: &Verdict, kinds: Kinds) {
     let kind = match kinds {
         Kinds::Homework => "homework",
         Kinds::Tree => "tree",
+        Kinds::Task => "task",
         Kinds::Mixed => "mixed",
     };
     let store = match verdict.store {

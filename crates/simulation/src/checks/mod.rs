@@ -9,6 +9,7 @@ mod log;
 mod money;
 mod people;
 mod requests;
+mod task;
 mod tree;
 mod workspace;
 
@@ -39,6 +40,7 @@ pub async fn judge(lived: &Lived) -> Vec<String> {
                 breaker::check(&story, &mut wrongs);
             }
             Kind::Tree => tree::check(lived, &story, &mut wrongs).await,
+            Kind::Task => task::check(&story, &mut wrongs),
         }
         money::check(lived, &story, &mut wrongs);
         requests::check(lived, &story, &mut wrongs);

@@ -7,10 +7,11 @@ use crate::world::provider::Request;
 use crate::world::witness::{Act, Deed, Told};
 use engine::event::Event;
 use engine::facts::run::MessageQueued;
-use engine::facts::{Effect, Fact, Run as R, Tree as T};
+use engine::facts::{Effect, Fact, Run as R, Task as Errand, Tree as T};
 use engine::ids::MessageId;
 use engine::model::Role;
 use engine::run::{Kind, Lane, NodeOrder};
+use engine::task::state::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
@@ -18,7 +19,8 @@ pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         kept(lived, story, act, wrongs);
     }
     match story.row.kind {
-        Kind::Homework => shown(lived, story, wrongs),
+        Kind::Homework => shown(lived, story, Role::HomeworkPlanner, wrongs),
+        Kind::Task => shown(lived, story, Role::AgentStep, wrongs),
         Kind::Tree => shown_in_tree(lived, story, wrongs),
     }
 }
@@ -56,14 +58,16 @@ fn records(event: &Event, deed: &Deed) -> bool {
         },
         (Fact::Run(R::MessageQueued(fact)), Deed::Say(text) | Deed::Continue(text)) => fact.text == *text,
         (Fact::Run(R::Answered(fact)), Deed::Answer(text)) => fact.text == *text,
+        // A subagent looks back before it goes.
+        (Fact::Task(Errand::Ended(fact)), Deed::Cancel) => fact.ending == Ending::Canceled,
         (Fact::Run(R::Paused(_)), Deed::Pause) | (Fact::Run(R::Canceled(_)), Deed::Cancel) => true,
         _ => false,
     }
 }
 
-/// Every planner call is shown the words that were in the log when it was decided upon.
-fn shown(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let planner = |request: &&Request| request.run == story.id && request.role == Role::HomeworkPlanner;
+/// Every call of the role that decides is shown the words that were in the log when it was decided upon.
+fn shown(lived: &Lived, story: &Story, decides: Role, wrongs: &mut Vec<String>) {
+    let planner = |request: &&Request| request.run == story.id && request.role == decides;
     for request in lived.bill.iter().filter(planner) {
         let intent = story.events.iter().position(|event| {
             matches!(&event.fact, Fact::Effect(Effect::Started(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt)

@@ -5,8 +5,9 @@ use crate::world::Lived;
 use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
-use engine::facts::{Effect, Fact, Homework as H, Run as R, Tree as T};
+use engine::facts::{Effect, Fact, Homework as H, Run as R, Task as Errand, Tree as T};
 use engine::run::Kind;
+use engine::task::state::Ending;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -82,6 +83,12 @@ fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
             Kind::Tree => after.find(|next| next.node_id == story.events[at].node_id).is_none_or(|next| {
                 matches!(&next.fact, Fact::Tree(T::AnswerRejected(fact)) if fact.effect.0 == request.effect)
                     || !acts(&next.fact)
+            }),
+            Kind::Task => after.next().is_some_and(|next| match &next.fact {
+                Fact::Task(Errand::AnswerRejected(fact)) => fact.effect.0 == request.effect,
+                Fact::Task(Errand::Ended(fact)) => fact.ending == Ending::Exception,
+                Fact::Task(Errand::ScratchpadUpdateFailed(_)) => true,
+                _ => false,
             }),
             Kind::Homework => after.next().is_some_and(|next| match &next.fact {
                 Fact::Homework(H::AnswerRejected(fact)) => fact.effect.0 == request.effect,

@@ -4,7 +4,7 @@
 use super::Story;
 use super::tree::Family;
 use crate::world::Lived;
-use engine::facts::{Fact, Homework as H, Run as R, Tree as T};
+use engine::facts::{Fact, Homework as H, Run as R, Task as Errand, Tree as T};
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
 use engine::workspace::{Mutation, Scope};
@@ -96,7 +96,7 @@ fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
 
 fn project_of(mutation: &Mutation, homes: &mut BTreeMap<Uuid, ProjectId>) -> Option<ProjectId> {
     match mutation {
-        Mutation::CreateProject { .. } => None,
+        Mutation::CreateProject { .. } | Mutation::WriteScratchpad { .. } => None,
         Mutation::UpdateProject { id, .. } => Some(*id),
         Mutation::CreateDocument { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
         Mutation::CreateTask { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
@@ -118,6 +118,7 @@ async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 registered.extend(updated);
                 &fact.artifacts
             }
+            Fact::Task(Errand::StepResult(fact)) => &fact.artifacts,
             // What a tool did not make or change, the platform wrote for the node; a parent may take over its child's.
             Fact::Tree(T::ArtifactCreated(fact)) => {
                 documents.extend(fact.document_id.map(|id| id.0).filter(|id| registered.insert(*id)));

@@ -1,6 +1,7 @@
 //! Minds behind the fake models: plausible ones and awful ones. They read a request by its sections, as
 //! a real model would, and know nothing of the run but that.
 
+mod agent;
 mod executor;
 mod planner;
 mod sections;
@@ -78,6 +79,8 @@ pub fn say(mind: &Mind, role: Role, sections: &Sections, dice: &mut Dice) -> Sai
         Role::TreePlanner => tree::planner(mind, sections, dice),
         Role::TreeExecutor => tree::executor(mind, sections, dice),
         Role::TreeAggregator => tree::aggregator(mind, sections, dice),
+        Role::AgentStep => agent::step(mind, sections, dice),
+        Role::AgentReflection => agent::reflection(dice),
     };
     Said { text: answer.to_string(), cut: false, usable: true }
 }

@@ -5,13 +5,14 @@ use super::nature::{Fate, Nature, Turn};
 use super::process::Process;
 use super::witness::Witness;
 use async_trait::async_trait;
-use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow};
+use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
+use runtime::agents::{AgentRecord, Agents, PadVersion};
 use runtime::ports::{
     Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
     SearchFilter, Store, StoreError, TaskFilter,
@@ -224,6 +225,11 @@ impl Library for FaultyStore {
         self.inner.artifacts(scope, run, node).await
     }
 
+    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
+        self.readable().await?;
+        self.inner.steps(scope, run).await
+    }
+
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         self.readable().await?;
         self.inner.notifications(scope, limit).await
@@ -328,5 +334,43 @@ impl Library for FaultyStore {
 
     async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
         self.inner.may_access(project, actor).await
+    }
+}
+
+#[async_trait]
+impl Agents for FaultyStore {
+    async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
+        self.readable().await?;
+        self.inner.create_agent(agent).await
+    }
+
+    async fn agents(&self, owner: Option<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
+        self.readable().await?;
+        self.inner.agents(owner).await
+    }
+
+    async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {
+        self.readable().await?;
+        self.inner.agent(name).await
+    }
+
+    async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
+        self.readable().await?;
+        self.inner.change_agent(agent, expected).await
+    }
+
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
+        self.readable().await?;
+        self.inner.scratchpad(agent).await
+    }
+
+    async fn scratchpad_versions(
+        &self,
+        agent: ActorId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<PadVersion>, StoreError> {
+        self.readable().await?;
+        self.inner.scratchpad_versions(agent, before, limit).await
     }
 }

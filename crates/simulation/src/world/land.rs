@@ -5,13 +5,14 @@ use crate::minds::Mind;
 use effects::tools::Registry;
 use engine::actor::{Actor, ActorKind};
 use engine::budget::Budgets;
-use engine::facts::run::Queued;
+use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
 use engine::model::{ModelSpec, Models, Price};
 use engine::money::Usd;
 use engine::run::{Criterion, Kind, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Mutation};
+use runtime::agents::AgentRecord;
 use runtime::ports::{LOCAL_HANDLE, Store};
 use serde_json::json;
 
@@ -23,6 +24,8 @@ pub struct Land {
     pub foreign_project: ProjectId,
     pub foreign_page: DocumentId,
     pub shared_page: DocumentId,
+    /// A subagent of the owner's, in both projects.
+    pub agent: AgentRecord,
 }
 
 /// One run to be started.
@@ -58,9 +61,14 @@ impl Land {
             foreign_project: id("foreign").into(),
             foreign_page: id("foreign page").into(),
             shared_page: id("shared page").into(),
+            agent: scout(id("scout").into(), owner, now),
         };
         store.create_actor(stranger).await.expect("a new person");
         store.change(land.first_changes()).await.expect("the land is settled");
+        store.create_agent(land.agent.clone()).await.expect("a new subagent");
+        for project in land.projects {
+            store.grant(project, land.agent.id).await.expect("its project");
+        }
         land
     }
 
@@ -86,10 +94,17 @@ impl Land {
         mutations.into_iter().map(|mutation| Change { mutation, actor: Actor::Person(self.owner), seq: 0 }).collect()
     }
 
+    fn sent(&self, max_steps: u32) -> Agent {
+        let AgentRecord { id, handle, identity, .. } = self.agent.clone();
+        Agent { id, handle, identity, max_steps: Some(max_steps) }
+    }
+
     pub fn errand(&self, seed: u64, nth: u64, kind: Kind, storm_ms: u64) -> Errand {
         let mut dice = Dice::about(seed, &format!("errand {nth}"));
         let id: RunId = ids::derive(Timestamp(1_793_491_200_000), &[&seed.to_le_bytes(), &nth.to_le_bytes()]).into();
         let (scope, project_ids) = match dice.below(4) {
+            // A task works where its agent may.
+            _ if kind == Kind::Task => (ScopeKind::Global, Vec::new()),
             0 => (ScopeKind::Global, Vec::new()),
             1 => (ScopeKind::MultiProject, self.projects.to_vec()),
             _ => (ScopeKind::Project, vec![self.projects[0]]),
@@ -104,17 +119,34 @@ impl Land {
             tools: tools(&mut dice),
             budgets: match kind {
                 Kind::Tree => growth(seed, nth, budgets(&mut dice)),
-                Kind::Homework => budgets(&mut dice),
+                Kind::Homework | Kind::Task => budgets(&mut dice),
             },
             models: Models::uniform(model(id, &mut dice)),
             owner: self.owner,
             workspace_project_id: ids::derive(Timestamp(1_793_491_200_000), &[id.0.as_bytes(), b"project"]).into(),
             warnings: Vec::new(),
             tool_lists: Vec::new(),
+            agent: (kind == Kind::Task).then(|| self.sent(dice.between(2, 8) as u32)),
         };
         let foreign = vec![self.foreign_page.0, self.foreign_project.0];
         let mind = Mind::of(&mut dice, foreign, Some(self.shared_page.0));
         Errand { id, brief, mind, at_ms: dice.below(storm_ms / 4 + 1) }
+    }
+}
+
+/// A subagent that may write, but not everything.
+fn scout(id: ActorId, owner: ActorId, now: Timestamp) -> AgentRecord {
+    AgentRecord {
+        id,
+        handle: "scout".into(),
+        name: "Scout".into(),
+        owner,
+        identity: "You look around.".into(),
+        actions: vec!["create_document".into(), "update_document".into()],
+        model: None,
+        version: 1,
+        created_at: now,
+        updated_at: now,
     }
 }
 

@@ -42,17 +42,22 @@ pub enum StoreKind {
 pub enum Kinds {
     Homework,
     Tree,
+    Task,
     Mixed,
 }
 
 impl Kinds {
     fn kind(self, seed: u64, nth: u64) -> Kind {
-        let tree = match self {
-            Kinds::Homework => false,
-            Kinds::Tree => true,
-            Kinds::Mixed => Dice::about(seed, &format!("kind {nth}")).happens(500),
-        };
-        if tree { Kind::Tree } else { Kind::Homework }
+        match self {
+            Kinds::Homework => Kind::Homework,
+            Kinds::Tree => Kind::Tree,
+            Kinds::Task => Kind::Task,
+            Kinds::Mixed => match Dice::about(seed, &format!("kind {nth}")).below(5) {
+                0 | 1 => Kind::Homework,
+                2 | 3 => Kind::Tree,
+                _ => Kind::Task,
+            },
+        }
     }
 }
 

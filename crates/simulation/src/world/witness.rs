@@ -304,6 +304,7 @@ fn versioned(mutation: &Mutation) -> (Uuid, bool, Option<i64>) {
         Mutation::UpdateProject { id, expected_version, .. } => (id.0, false, Some(*expected_version)),
         Mutation::UpdateDocument { id, expected_version, .. } => (id.0, false, *expected_version),
         Mutation::UpdateTask { id, expected_version, .. } => (id.0, false, Some(*expected_version)),
+        Mutation::WriteScratchpad { agent, based_on, .. } => (agent.0, false, Some(*based_on)),
         Mutation::Unlink { id } => (id.0, false, None),
     }
 }

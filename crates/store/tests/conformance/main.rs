@@ -1,5 +1,6 @@
 //! What every store promises, and what only the SQL ones do. One text, run on each of them.
 
+mod agents;
 mod jobs;
 mod keys;
 mod log;

@@ -2,12 +2,12 @@
 
 use super::super::caller::Caller;
 use super::super::problems::Problem;
+use super::super::pulse::{Beat, Pulse};
 use super::super::tail::{Heard, Tail};
 use super::super::{Answer, House};
 use super::wire::Incoming;
 use engine::ids::{NodeId, RunId};
 use engine::run::Kind;
-use futures::future::BoxFuture;
 use runtime::live::Commit;
 use serde_json::Value;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ pub struct Channel {
     pub join_ref: Value,
     about: Topic,
     tail: Tail,
-    over: BoxFuture<'static, ()>,
+    pulse: Pulse,
 }
 
 pub enum Happened {
@@ -79,7 +79,7 @@ impl Channel {
             join_ref: join.join_ref.clone(),
             about,
             tail: Tail::new(house, &caller, run, row.last_seq),
-            over: caller.revoked(),
+            pulse: Pulse::of(&caller),
         })
     }
 
@@ -89,7 +89,7 @@ impl Channel {
 
     pub async fn renew(&mut self, house: &House, caller: Caller) -> Answer<()> {
         caller.run(house, self.tail.run).await?;
-        self.over = caller.revoked();
+        self.pulse = Pulse::of(&caller);
         self.tail.turn_to(house, &caller);
         Ok(())
     }
@@ -99,7 +99,11 @@ impl Channel {
         loop {
             let heard = tokio::select! {
                 biased;
-                () = &mut self.over => return Happened::Over,
+                beat = self.pulse.next() => match beat {
+                    Beat::Revoked => return Happened::Over,
+                    // Whether the run may still be seen is looked at anew.
+                    Beat::Quiet | Beat::Loud => continue,
+                },
                 heard = self.tail.next() => heard,
             };
             match heard {

@@ -96,8 +96,8 @@ fn made() -> Shape {
     )
 }
 
-/// What is left of a run when it has ended. `nodes` and `result` are a tree's, the rest of what only some have a
-/// homework's.
+/// What is left of a run when it has ended. `nodes` and `result` are a tree's, `agent` and `steps` a task's, the rest of
+/// what only some have a homework's.
 pub fn report() -> Shape {
     let evidence = record(
         [("criterion", text()), ("text", text())],
@@ -128,8 +128,38 @@ pub fn report() -> Shape {
                 ("left_out", count()),
                 ("plan", plan()),
                 ("nodes", map_of(count())),
+                ("agent", text()),
+                ("steps", count()),
                 ("result", nullable(envelope())),
             ],
+        ),
+    )
+}
+
+/// One step of a task: what its agent chose, and what came of it. `result` is the page, among the blobs.
+pub fn task_step() -> Shape {
+    let blob = record([("hash", text()), ("bytes", count())], []);
+    named(
+        "TaskStep",
+        record(
+            [
+                ("run_id", id()),
+                ("step", count()),
+                ("action", one_of(["navigate", "execute", "done", "error"])),
+                ("path", nullable(text())),
+                ("action_name", nullable(text())),
+                ("params", anything()),
+                ("message", nullable(text())),
+                ("thought", nullable(text())),
+                ("ok", nullable(flag())),
+                ("summary", nullable(text())),
+                ("result", nullable(blob)),
+                ("artifacts", made()),
+                ("seq", count()),
+                ("started_at", time()),
+                ("ended_at", nullable(time())),
+            ],
+            [],
         ),
     )
 }
@@ -170,7 +200,7 @@ pub fn snapshot() -> Shape {
                 ("nodes", nullable(node_columns())),
                 ("steps", nullable(step_columns())),
             ],
-            [],
+            [("task_steps", list(task_step()))],
         ),
     )
 }

@@ -102,7 +102,7 @@ fn b1_a_retried_step_gets_a_new_node_and_finished_siblings_are_kept() {
 }
 
 #[test]
-fn b2_what_the_nodes_used_adds_up_and_a_spent_budget_ends_with_what_there_is() {
+fn b2_sec_s78_what_the_nodes_used_adds_up_and_a_spent_budget_ends_with_what_there_is() {
     let home = Home::with(grows(&[&three()], |_| None));
     let run = home.tree("Count it", &[]).exits(0).run();
     let id = run["id"].as_str().expect("an id");

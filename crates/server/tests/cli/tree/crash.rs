@@ -23,14 +23,14 @@ fn script() -> Script {
 #[test]
 fn kill_tree_b13_at_random_and_it_ends_as_it_would_have_on_sqlite() {
     let home = Home::with(script());
-    killed(&home, "tree", kills(), check);
+    killed(&home, &["--kind", "tree"], kills(), check);
 }
 
 #[test]
 fn kill_tree_b13_at_random_and_it_ends_as_it_would_have_on_postgres() {
     let database = Database::create();
     let home = Home::with(script()).set("PLEACH_DATABASE_URL", &database.url()).set("PLEACH_LEASE_MS", "1500");
-    killed(&home, "tree", kills(), check);
+    killed(&home, &["--kind", "tree"], kills(), check);
 }
 
 /// Everything about the end but ids and times.

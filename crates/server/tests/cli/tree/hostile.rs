@@ -49,7 +49,7 @@ fn t8_hostile_all_children_fail() {
 }
 
 #[test]
-fn t5_b14_hostile_foreign_ids() {
+fn t5_b14_sec_s14_hostile_foreign_ids() {
     let foreign = "01a1de11-0000-7000-8000-00000000beef";
     let mut answer = done("something");
     answer["result"]["primary_artifact_label"] = json!(foreign);
@@ -62,7 +62,7 @@ fn t5_b14_hostile_foreign_ids() {
 }
 
 #[test]
-fn t7_hostile_ten_thousand_steps() {
+fn t7_sec_s72_hostile_ten_thousand_steps() {
     let steps: Vec<Value> = (0..10_000).map(|n| json!({"id": format!("s{n}"), "title": format!("Step {n}")})).collect();
     let huge = plan(&[&steps]);
     ends(planner(move |_| huge.clone()), 0, "guard:max_steps_per_band");

@@ -160,6 +160,7 @@ impl House {
             workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
             warnings: Vec::new(),
             tool_lists: Vec::new(),
+            agent: None,
         }
     }
 

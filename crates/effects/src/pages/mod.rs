@@ -1,0 +1,277 @@
+//! The product as pages: what people and subagents read in a terminal, and what a subagent works through on an errand.
+//!
+//! One module serves both: a page shows what its reader may see at this moment and offers what its reader may do. The same
+//! registry of actions stands behind tools, pages and the list of tools; what an action does to a run is a command, what it
+//! does to the workspace are mutations. Nothing is written here.
+
+mod address;
+mod errand;
+mod offers;
+mod page;
+mod views;
+
+pub use address::{Address, Spot};
+pub use errand::{is_errand_tool, perform};
+pub use page::{Offer, Page};
+
+use crate::tools::Registry;
+use engine::actor::ActorKind;
+use engine::effect::{EffectId, RunContext, ToolCall};
+use engine::ids::{ProjectId, RunId};
+use engine::run::Command;
+use engine::time::Timestamp;
+use engine::workspace::{ActorRecord, Mutation, Scope};
+use offers::{Does, Given};
+use page::{QUOTED, line};
+use runtime::agents::AgentRecord;
+use runtime::ports::{Store, StoreError};
+use serde_json::{Map, Value, json};
+
+/// Who reads, as they are at this moment.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    pub actor: ActorRecord,
+    pub agent: Option<AgentRecord>,
+    pub scope: Scope,
+}
+
+impl Reader {
+    pub fn person(actor: ActorRecord) -> Reader {
+        let scope = Scope::Actor(actor.id);
+        Reader { actor, agent: None, scope }
+    }
+
+    pub fn agent(agent: AgentRecord) -> Reader {
+        let scope = agent.scope();
+        Reader { actor: agent.actor(), agent: Some(agent), scope }
+    }
+
+    /// Whoever this is; `None` for a subagent that is no longer kept.
+    pub async fn of(store: &dyn Store, actor: ActorRecord) -> Result<Option<Reader>, StoreError> {
+        match actor.kind {
+            ActorKind::Person => Ok(Some(Reader::person(actor))),
+            ActorKind::Subagent => Ok(store.agent(&actor.id.to_string()).await?.map(Reader::agent)),
+        }
+    }
+}
+
+/// The effect an action is carried out for: what its ids and stamps are made from.
+pub struct Cause<'a> {
+    pub run_id: RunId,
+    pub effect: &'a EffectId,
+    pub props: Value,
+    pub now: Timestamp,
+}
+
+pub struct Pages<'a> {
+    pub store: &'a dyn Store,
+    pub registry: &'a Registry,
+    pub reader: &'a Reader,
+}
+
+/// What an action comes to: a page for whoever asked, and what is to be done with it.
+pub struct Carried {
+    pub page: Page,
+    pub mutations: Vec<Mutation>,
+    pub command: Option<(RunId, Command)>,
+}
+
+impl Carried {
+    fn refused(page: Page) -> Carried {
+        Carried { page, mutations: Vec::new(), command: None }
+    }
+}
+
+impl Pages<'_> {
+    /// Any page, a list of actions or the description of one.
+    pub async fn open(&self, path: &str) -> Result<Page, StoreError> {
+        let Some(address) = Address::parse(path) else { return Ok(nowhere()) };
+        match address {
+            Address::Page { spot, from } => Ok(self.view(spot, from).await?.unwrap_or_else(nowhere)),
+            Address::Actions(spot) => match self.seen(spot).await? {
+                true => Ok(self.actions(spot)),
+                false => Ok(nowhere()),
+            },
+            Address::Action(spot, name) => match self.seen(spot).await? {
+                true => Ok(self.description(spot, &name)),
+                false => Ok(nowhere()),
+            },
+        }
+    }
+
+    fn actions(&self, spot: Spot) -> Page {
+        let offers = self.offers(spot);
+        let lines = offers.iter().map(|offer| {
+            format!(
+                "- `{}({})`: {} Describe: GET {}. Execute: POST there.\n",
+                offer.name,
+                offer.params,
+                offer.description,
+                offer.path()
+            )
+        });
+        let text = page::listed(lines.collect(), "There is nothing you may do here but read.");
+        Page::new(200, format!("{spot}/actions"), format!("Actions at {spot}")).words(text).offers(offers)
+    }
+
+    fn description(&self, spot: Spot, name: &str) -> Page {
+        let offer = match self.permitted(spot, name) {
+            Ok(given) => given.offer(self.registry, spot),
+            Err(refused) => return refused,
+        };
+        let Some(offer) = offer else { return nowhere() };
+        let schema = serde_json::to_string_pretty(&offer.schema).unwrap_or_default();
+        Page::new(200, offer.path(), name)
+            .fact("class", offer.class)
+            .fact("params", offer.params.as_str())
+            .words(offer.description)
+            .section("Parameters", &format!("```json\n{schema}\n```"))
+            .section("Execute", &format!("POST {} with a JSON object of these parameters.", offer.path()))
+            .offers(vec![offer])
+    }
+
+    /// Carry out an action of a page. The caller commits what comes of it.
+    pub async fn execute(
+        &self,
+        spot: Spot,
+        name: &str,
+        params: &Value,
+        cause: &Cause<'_>,
+    ) -> Result<Carried, StoreError> {
+        if !self.seen(spot).await? {
+            return Ok(Carried::refused(nowhere()));
+        }
+        let given = match self.permitted(spot, name) {
+            Ok(given) => given,
+            Err(refused) => return Ok(Carried::refused(refused)),
+        };
+        let arguments = match given.fill(params) {
+            Ok(arguments) => arguments,
+            Err(why) => return Ok(Carried::refused(unfit(spot, name, &why))),
+        };
+        match given.does {
+            Does::Tool(tool) => self.call(spot, tool, arguments, cause).await,
+            Does::Command(order) => Ok(match order.command(spot, &arguments) {
+                Ok(command) => {
+                    let said = format!("The run was told: {name}.");
+                    Carried {
+                        page: done(spot, name, &said, Value::Null),
+                        mutations: Vec::new(),
+                        command: Some(command),
+                    }
+                }
+                Err(why) => Carried::refused(unfit(spot, name, &why)),
+            }),
+        }
+    }
+
+    async fn call(&self, spot: Spot, tool: &str, arguments: Value, cause: &Cause<'_>) -> Result<Carried, StoreError> {
+        let (home_project, home_document) = self.home(spot).await?;
+        let run = RunContext {
+            run_id: cause.run_id,
+            scope: self.reader.scope.clone(),
+            home_project: home_project.unwrap_or(ProjectId(uuid::Uuid::nil())),
+            now: cause.now,
+            projects: Vec::new(),
+        };
+        let granted = vec![tool.to_owned()];
+        let props = cause.props.clone();
+        let call = ToolCall { tool: tool.into(), arguments, granted, home_document, props, outside: None, told: None };
+        let outcome = self.registry.call(self.store, &run, &call, cause.effect).await?;
+        Ok(match outcome.result {
+            Ok(output) => Carried {
+                page: done(spot, tool, &output.summary, output.content),
+                mutations: outcome.mutations,
+                command: None,
+            },
+            Err(why) => Carried::refused(unfit(spot, tool, &why)),
+        })
+    }
+
+    /// The action, or a page that says why not and what is valid.
+    fn permitted(&self, spot: Spot, name: &str) -> Result<Given, Page> {
+        let known = offers::at(spot).into_iter().find(|given| given.name() == name);
+        match known {
+            Some(given) if self.may(&given) => Ok(given),
+            Some(_) => Err(self.valid_here(Page::new(403, spot.action(name), "Forbidden"), spot, &self.why_not(name))),
+            None => {
+                let said = format!("There is no action {} at {spot}.", line(shortened(name)));
+                Err(self.valid_here(Page::new(404, spot.action(&shortened(name)), "No such action"), spot, &said))
+            }
+        }
+    }
+
+    fn why_not(&self, name: &str) -> String {
+        match (&self.reader.agent, name) {
+            (None, _) => format!("{name} is for subagents: only they have a scratchpad. Nothing was changed."),
+            (Some(agent), _) => {
+                format!("{name} was not granted to {}. Its owner may grant it. Nothing was changed.", agent.handle)
+            }
+        }
+    }
+
+    fn valid_here(&self, page: Page, spot: Spot, said: &str) -> Page {
+        let offers = self.offers(spot);
+        let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+        let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let said = format!("{said} Valid actions at {spot}: {valid}.");
+        page.fact("error", said.as_str()).words(said).offers(offers)
+    }
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(80).collect()
+}
+
+/// The same for what does not exist and what may not be seen, whichever was asked for.
+fn nowhere() -> Page {
+    let said = "There is nothing at that path that you may see.";
+    Page::new(404, "", "Not found")
+        .fact("error", said)
+        .words(format!("{said} Begin at /whoami, and follow the paths that pages show, with ids exactly as given."))
+}
+
+fn unfit(spot: Spot, name: &str, why: &str) -> Page {
+    let said = format!("{name} was not carried out: {why}");
+    Page::new(422, spot.action(name), "Not carried out").fact("error", said.as_str()).words(said)
+}
+
+fn done(spot: Spot, name: &str, summary: &str, result: Value) -> Page {
+    let mut page = Page::new(200, spot.action(name), format!("{name}: done")).fact("done", true);
+    let made = result.get("id").and_then(Value::as_str);
+    let place = made.and_then(|id| match name {
+        "create_document" | "update_document" => Some(format!("/documents/{id}")),
+        "create_task" | "update_task" => Some(format!("/tasks/{id}")),
+        "create_project" | "update_project" => Some(format!("/projects/{id}")),
+        _ => None,
+    });
+    if let Some(place) = &place {
+        page = page.fact("see", place.as_str());
+    }
+    if !result.is_null() {
+        page = page.fact("result", result.clone());
+    }
+    page.words(summary).words(match &place {
+        Some(place) => format!("See {place}."),
+        None if result.is_null() => String::new(),
+        None => format!("{QUOTED}\n\n```json\n{result}\n```"),
+    })
+}
+
+/// The parameters a caller gave, under those that the page gives.
+fn merged(params: &Value, given: &[(&'static str, String)]) -> Result<Value, String> {
+    let mut merged: Map<String, Value> = match params {
+        Value::Null => Map::new(),
+        Value::Object(params) => params.clone(),
+        _ => return Err("the parameters must be one JSON object".into()),
+    };
+    for (name, value) in given {
+        match merged.get(*name) {
+            Some(other) if !other.is_null() && other.as_str() != Some(value) => {
+                return Err(format!("{name} is given by the page and is {value}; leave it out"));
+            }
+            _ => drop(merged.insert((*name).into(), json!(value))),
+        }
+    }
+    Ok(Value::Object(merged))
+}

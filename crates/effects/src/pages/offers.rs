@@ -1,0 +1,176 @@
+//! What may be done where, and by whom. Who may is judged when a page is opened and again when an action is carried out.
+
+use super::address::Spot;
+use super::page::{Offer, offer};
+use super::{Pages, merged};
+use crate::tools::{Action, Authorization, Registry};
+use engine::ids::{DocumentId, ProjectId, RunId};
+use engine::run::{Command, Lane};
+use runtime::ports::StoreError;
+use serde_json::{Value, json};
+
+/// What people tell a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Answer,
+    Say,
+    Pause,
+    Resume,
+    Cancel,
+}
+
+impl Order {
+    const ALL: [Order; 5] = [Order::Answer, Order::Say, Order::Pause, Order::Resume, Order::Cancel];
+
+    fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Order::Answer => ("answer", "text, question_id?", "Answer the run's open question."),
+            Order::Say => ("say", "text", "Tell the run something; its next model call sees it."),
+            Order::Pause => ("pause", "", "Start nothing new; calls in flight finish."),
+            Order::Resume => ("resume", "", "Let a paused run go on."),
+            Order::Cancel => ("cancel", "", "End the run."),
+        }
+    }
+
+    fn schema(self) -> Value {
+        let text = json!({"type": "string", "minLength": 1});
+        let (properties, required) = match self {
+            Order::Answer => {
+                (json!({"text": text, "question_id": {"type": "string", "format": "uuid"}}), json!(["text"]))
+            }
+            Order::Say => (json!({"text": text}), json!(["text"])),
+            Order::Pause | Order::Resume | Order::Cancel => (json!({}), json!([])),
+        };
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    }
+
+    pub fn command(self, spot: Spot, arguments: &Value) -> Result<(RunId, Command), String> {
+        let Spot::Run(run) = spot else { return Err("only runs take orders".into()) };
+        let known: Vec<&str> = self.words().1.split(", ").map(|name| name.trim_end_matches('?')).collect();
+        if let Some(other) =
+            arguments.as_object().and_then(|map| map.keys().find(|name| !known.contains(&name.as_str())))
+        {
+            return Err(format!("unknown argument {other:?}; valid arguments: {}", self.words().1));
+        }
+        let text = || match arguments["text"].as_str().map(str::trim).filter(|text| !text.is_empty()) {
+            Some(text) => Ok(text.to_owned()),
+            None => Err("missing argument `text`: expected words".to_owned()),
+        };
+        let question = match &arguments["question_id"] {
+            Value::Null => None,
+            id => Some(id.as_str().and_then(|id| id.parse().ok()).ok_or("`question_id` must be a full UUID")?),
+        };
+        Ok((
+            run,
+            match self {
+                Order::Answer => Command::Answer { question, text: text()? },
+                Order::Say => Command::Say { text: text()?, node: None, lane: Lane::Steer },
+                Order::Pause => Command::Pause,
+                Order::Resume => Command::Resume,
+                Order::Cancel => Command::Cancel,
+            },
+        ))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// By its name in the registry.
+    Tool(&'static str),
+    Command(Order),
+}
+
+/// An action at a place, with the parameters that the place gives.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub does: Does,
+    params: Vec<(&'static str, String)>,
+}
+
+impl Given {
+    pub fn name(&self) -> &'static str {
+        match self.does {
+            Does::Tool(name) => name,
+            Does::Command(order) => order.words().0,
+        }
+    }
+
+    pub fn fill(&self, params: &Value) -> Result<Value, String> {
+        merged(params, &self.params)
+    }
+
+    /// As it is offered there; `None` for a tool that this registry does not have.
+    pub fn offer(&self, registry: &Registry, at: Spot) -> Option<Offer> {
+        let given: Vec<&str> = self.params.iter().map(|(name, _)| *name).collect();
+        match self.does {
+            Does::Tool(name) => registry.find(name).map(|action| offer(action, at, &given)),
+            Does::Command(order) => {
+                let (name, params, description) = order.words();
+                Some(Offer { name, description, params: params.into(), schema: order.schema(), class: "once", at })
+            }
+        }
+    }
+}
+
+/// Everything that can be done at a place, by somebody.
+pub fn at(spot: Spot) -> Vec<Given> {
+    let tools = |names: &[&'static str], params: Vec<(&'static str, String)>| -> Vec<Given> {
+        names.iter().map(|name| Given { does: Does::Tool(name), params: params.clone() }).collect()
+    };
+    match spot {
+        Spot::Whoami => tools(&["update_scratchpad", "search", "list_projects", "create_project"], vec![]),
+        Spot::Projects => tools(&["list_projects", "create_project"], vec![]),
+        Spot::Runs => Vec::new(),
+        Spot::Project(id) => tools(
+            &["list_documents", "list_tasks", "search_documents", "create_document", "create_task", "update_project"],
+            vec![("project_id", id.to_string())],
+        ),
+        Spot::Document(id) => {
+            let mut all = tools(&["update_document"], vec![("document_id", id.to_string())]);
+            all.extend(tools(&["create_document", "create_task"], vec![("parent_document_id", id.to_string())]));
+            all.extend(tools(&["link_entities"], vec![("src_id", id.to_string())]));
+            all
+        }
+        Spot::Task(id) => {
+            let mut all = tools(&["update_task"], vec![("task_id", id.to_string())]);
+            all.extend(tools(&["link_entities"], vec![("src_id", id.to_string())]));
+            all
+        }
+        Spot::Run(_) => {
+            Order::ALL.into_iter().map(|order| Given { does: Does::Command(order), params: vec![] }).collect()
+        }
+    }
+}
+
+impl Pages<'_> {
+    /// What this reader may do there.
+    pub(super) fn offers(&self, spot: Spot) -> Vec<Offer> {
+        let may = at(spot).into_iter().filter(|given| self.may(given));
+        may.filter_map(|given| given.offer(self.registry, spot)).collect()
+    }
+
+    /// Closed unless it is opened: a subagent does what it was granted, and nothing to runs.
+    pub(super) fn may(&self, given: &Given) -> bool {
+        let Does::Tool(name) = given.does else { return self.reader.agent.is_none() };
+        let needed = self.registry.find(name).map(Action::authorization);
+        match (&self.reader.agent, needed) {
+            (_, None) => false,
+            (None, Some(needed)) => needed != Authorization::Own,
+            (Some(_), Some(Authorization::Own | Authorization::Reading)) => true,
+            (Some(agent), Some(Authorization::Granted)) => agent.actions.iter().any(|granted| granted == name),
+        }
+    }
+
+    /// Where what is made at a place belongs.
+    pub(super) async fn home(&self, spot: Spot) -> Result<(Option<ProjectId>, Option<DocumentId>), StoreError> {
+        Ok(match spot {
+            Spot::Project(id) => (Some(id), None),
+            Spot::Document(id) => {
+                let document = self.store.document(&self.reader.scope, id).await?;
+                (document.map(|document| document.project_id), Some(id))
+            }
+            Spot::Task(id) => (self.store.task(&self.reader.scope, id).await?.map(|task| task.project_id), None),
+            Spot::Whoami | Spot::Projects | Spot::Runs | Spot::Run(_) => (None, None),
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! What each page shows.
+
+use super::address::Spot;
+use super::page::{Page, QUOTED, item, line, listed, quoted};
+use super::{Pages, Reader};
+use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
+use engine::task::SCRATCHPAD_CHARACTERS;
+use runtime::ports::{DocumentFilter, RunFilter, StoreError, TaskFilter};
+use serde_json::{Value, json};
+
+/// How many of each kind a page lists.
+const LISTED: usize = 50;
+/// Characters of a text on one page; the next ones are a page further.
+const TEXT: usize = 20_000;
+const EMPTY_PAD: &str =
+    "_Your scratchpad is empty. Use the `update_scratchpad` action to save notes for your future self._";
+
+impl Pages<'_> {
+    /// The page, or nothing where its reader may see nothing.
+    pub(super) async fn view(&self, spot: Spot, from: usize) -> Result<Option<Page>, StoreError> {
+        let page = match spot {
+            Spot::Whoami => Some(self.whoami().await?),
+            Spot::Projects => Some(self.projects().await?),
+            Spot::Runs => Some(self.runs().await?),
+            Spot::Project(id) => self.project(id).await?,
+            Spot::Document(id) => self.document(id, from).await?,
+            Spot::Task(id) => self.task(id).await?,
+            Spot::Run(id) => self.run(id).await?,
+        };
+        Ok(page.map(|page| page.offers(self.offers(spot))))
+    }
+
+    pub(super) async fn seen(&self, spot: Spot) -> Result<bool, StoreError> {
+        let scope = &self.reader.scope;
+        Ok(match spot {
+            Spot::Whoami | Spot::Projects | Spot::Runs => true,
+            Spot::Project(id) => self.store.project(scope, id).await?.is_some(),
+            Spot::Document(id) => self.store.document(scope, id).await?.is_some(),
+            Spot::Task(id) => self.store.task(scope, id).await?.is_some(),
+            Spot::Run(id) => self.store.run(scope, id).await?.is_some(),
+        })
+    }
+
+    async fn whoami(&self) -> Result<Page, StoreError> {
+        let Reader { actor, agent, .. } = self.reader;
+        let mut page = Page::new(200, Spot::Whoami, format!("You are {}", actor.handle))
+            .fact("handle", actor.handle.as_str())
+            .fact("name", actor.name.as_str())
+            .fact("id", actor.id.to_string());
+        page = match agent {
+            None => page.fact("kind", "person"),
+            Some(agent) => {
+                let owner = self.store.actor(&agent.owner.to_string()).await?;
+                page.fact("kind", "subagent")
+                    .fact("owner", owner.map(|owner| owner.handle))
+                    .words(QUOTED)
+                    .section("Who you are", &quoted(&agent.identity))
+            }
+        };
+        let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
+        let lines = projects.iter().map(|project| item(Spot::Project(project.id), &project.title, "")).collect();
+        page = page
+            .data("projects", project_list(&projects))
+            .section("Your projects", &listed(lines, "You have no projects."));
+        let offers = self.offers(Spot::Whoami);
+        let lines = offers.iter().map(|offer| {
+            format!("- `{}({})`: {} POST {}\n", offer.name, offer.params, offer.description, offer.path())
+        });
+        page = page.section("Your actions", &listed(lines.collect(), "You may only read."));
+        if let Some(agent) = agent {
+            page = self.scratchpad(page, agent.id).await?;
+        }
+        Ok(page)
+    }
+
+    async fn scratchpad(&self, page: Page, agent: engine::ids::ActorId) -> Result<Page, StoreError> {
+        let pad = self.store.scratchpad(agent).await?;
+        let (version, content) = pad.map_or((0, String::new()), |pad| (pad.version, pad.content));
+        let characters = content.chars().count();
+        let text = match content.is_empty() {
+            true => EMPTY_PAD.to_owned(),
+            false => format!(
+                "Version {version}, {characters} of {SCRATCHPAD_CHARACTERS} characters, as you left it:\n\n{}",
+                quoted(&content)
+            ),
+        };
+        let fact = json!({"version": version, "characters": characters, "content": content});
+        Ok(page.data("scratchpad", fact).section("Your Scratchpad", &text))
+    }
+
+    async fn projects(&self) -> Result<Page, StoreError> {
+        let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
+        let lines = projects.iter().map(|project| item(Spot::Project(project.id), &project.title, "")).collect();
+        let page = Page::new(200, Spot::Projects, "Projects").data("projects", project_list(&projects));
+        Ok(page.words(listed(lines, "There is no project that you may see.")))
+    }
+
+    async fn project(&self, id: ProjectId) -> Result<Option<Page>, StoreError> {
+        let scope = &self.reader.scope;
+        let Some(project) = self.store.project(scope, id).await? else { return Ok(None) };
+        let of_project = DocumentFilter { project_id: Some(id), limit: LISTED, ..DocumentFilter::default() };
+        let documents = self.store.documents(scope, of_project).await?;
+        let of_project = TaskFilter { project_id: Some(id), limit: LISTED, ..TaskFilter::default() };
+        let tasks = self.store.tasks(scope, of_project).await?;
+        let texts = documents.iter().map(|document| item(Spot::Document(document.id), &document.title, ""));
+        let works = tasks.iter().map(|task| item(Spot::Task(task.id), &task.title, task.state.name()));
+        let page = Page::new(200, Spot::Project(id), &project.title)
+            .fact("kind", "project")
+            .fact("id", id.to_string())
+            .fact("version", project.version)
+            .fact("updated_at", project.updated_at.to_string())
+            .data("description", project.description.as_str())
+            .fact("documents", texts.len())
+            .fact("tasks", works.len())
+            .words(QUOTED)
+            .section("Description", &quoted(&project.description))
+            .section("Documents", &listed(texts.collect(), "There is no document here yet."))
+            .section("Tasks", &listed(works.collect(), "There is no task here yet."));
+        Ok(Some(page))
+    }
+
+    async fn document(&self, id: DocumentId, from: usize) -> Result<Option<Page>, StoreError> {
+        let scope = &self.reader.scope;
+        let Some(document) = self.store.document(scope, id).await? else { return Ok(None) };
+        let characters = document.content.chars().count();
+        let from = from.min(characters);
+        let part: String = document.content.chars().skip(from).take(TEXT).collect();
+        let to = from + part.chars().count();
+        let mut page = Page::new(200, Spot::Document(id), &document.title)
+            .fact("kind", "document")
+            .fact("id", id.to_string())
+            .fact("type_key", document.type_key.as_str())
+            .fact("project", Spot::Project(document.project_id).to_string())
+            .fact("version", document.version)
+            .fact("updated_at", document.updated_at.to_string())
+            .fact("characters", characters)
+            .data("content", part.as_str())
+            .words(QUOTED)
+            .section("Text", &quoted(&part));
+        if from > 0 || to < characters {
+            page = page.words(format!("Characters {from} to {to} of {characters} are shown."));
+        }
+        if to < characters {
+            page = page.words(format!("The text goes on at {}?from={to}.", Spot::Document(id)));
+        }
+        Ok(Some(page))
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Page>, StoreError> {
+        let Some(task) = self.store.task(&self.reader.scope, id).await? else { return Ok(None) };
+        let page = Page::new(200, Spot::Task(id), &task.title)
+            .fact("kind", "task")
+            .fact("id", id.to_string())
+            .fact("state", task.state.name())
+            .fact("project", Spot::Project(task.project_id).to_string())
+            .fact("version", task.version)
+            .fact("updated_at", task.updated_at.to_string())
+            .data("description", task.description.as_str())
+            .words(QUOTED)
+            .section("Description", &quoted(&task.description));
+        Ok(Some(page))
+    }
+
+    async fn runs(&self) -> Result<Page, StoreError> {
+        let filter = RunFilter { limit: LISTED, ..RunFilter::default() };
+        let runs = self.store.runs(&self.reader.scope, filter).await?;
+        let lines = runs.iter().map(|run| {
+            let objective: String = run.objective.chars().take(120).collect();
+            item(Spot::Run(run.id), &objective, &format!("{} {}", run.kind.name(), run.status.name()))
+        });
+        Ok(Page::new(200, Spot::Runs, "Runs").words(listed(lines.collect(), "There is no run that you may see.")))
+    }
+
+    async fn run(&self, id: RunId) -> Result<Option<Page>, StoreError> {
+        let scope = &self.reader.scope;
+        let Some(run) = self.store.run(scope, id).await? else { return Ok(None) };
+        let title: String = run.objective.lines().next().unwrap_or_default().chars().take(120).collect();
+        let mut page = Page::new(200, Spot::Run(id), title)
+            .fact("kind", run.kind.name())
+            .fact("id", id.to_string())
+            .fact("status", run.status.name())
+            .fact("activity", run.activity.as_str())
+            .fact("stop_reason", run.stop_reason.map(|reason| reason.name()))
+            .fact("iteration", run.iteration)
+            .fact("created_at", run.created_at.to_string())
+            .fact("cost_usd", run.metrics["cost_usd"].clone())
+            .words(QUOTED)
+            .section("Objective", &quoted(&run.objective));
+        if let Some(agent) = &run.agent {
+            page = page.fact("agent", agent.as_str());
+            let steps = self.store.steps(scope, id).await?;
+            let lines = steps.iter().map(|step| {
+                let place = step.path.as_deref().or(step.message.as_deref()).unwrap_or_default();
+                let name = step.action_name.as_deref().unwrap_or_default();
+                format!("- {}. {} {} {}\n", step.step, step.action.name(), line(name), line(place))
+            });
+            page = page.section("Steps", &listed(lines.collect(), "It has not begun."));
+        }
+        let open = run.questions.as_array().into_iter().flatten().filter(|question| question["answer"].is_null());
+        let open: Vec<String> = open.map(|question| format!("- {} {}\n", question["id"], question["text"])).collect();
+        if !open.is_empty() {
+            page = page.section("Open questions", &open.concat());
+        }
+        if !run.report.is_null() {
+            page = page.section("Report", &quoted(&engine::projection::report_markdown(&run.report)));
+        }
+        Ok(Some(page))
+    }
+}
+
+fn project_list(projects: &[engine::workspace::Project]) -> Value {
+    let listed = |project: &engine::workspace::Project| json!({"path": Spot::Project(project.id).to_string(), "title": project.title});
+    projects.iter().map(listed).collect()
+}

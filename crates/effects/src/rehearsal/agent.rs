@@ -1,0 +1,89 @@
+//! A subagent's part: look at who you are, go to the first project, leave a note there if you may, else read what is there;
+//! and look back upon it.
+
+use super::prose::{self, Context};
+use super::said;
+use super::sections::Sections;
+use super::theme::Theme;
+use engine::task::SCRATCHPAD_CHARACTERS;
+use serde_json::{Value, json};
+
+pub fn step(sections: &Sections) -> Value {
+    let steps = sections.items("steps");
+    let theme = Theme::of(sections.text("task"));
+    let wrote = steps.iter().find(|step| step["action_name"] == "create_document" && step["ok"] == true);
+    if let Some(made) = wrote {
+        let place = path_in(page(made), "/documents/").unwrap_or_else(|| "the project".into());
+        return done(&format!("Wrote “{}” at {place}.", prose::note_title(&theme, prose::angles(&theme)[0])));
+    }
+    let visited = |path: &str| steps.iter().any(|step| step["path"] == path && step["action"] == "navigate");
+    let shown = |prefix: &str| steps.iter().rev().find_map(|step| path_in(page(step), prefix));
+    let Some(project) = shown("/projects/") else {
+        return done("I have no project to work in; nothing was changed.");
+    };
+    if !visited(&project) {
+        return go(&project, "My first project is where this belongs.");
+    }
+    let refused = steps.iter().any(|step| step["action_name"] == "create_document");
+    let may_write = steps.iter().any(|step| page(step).contains("name: \"create_document\""));
+    if may_write && !refused {
+        return write(&theme, &project);
+    }
+    match shown("/documents/") {
+        Some(document) if !visited(&document) => go(&document, "I may not write here, so I read what there is."),
+        Some(document) => done(&format!("Read {document}; I was not granted anything that changes it.")),
+        None => done(&format!("Looked at {project}: there is nothing to read, and I may not write there.")),
+    }
+}
+
+fn write(theme: &Theme, project: &str) -> Value {
+    let angle = prose::angles(theme)[0];
+    json!({
+        "thought": "The project offers create_document: the result belongs into a document.",
+        "action": "execute", "path": project, "action_name": "create_document",
+        "params": {
+            "title": prose::note_title(theme, angle),
+            "content": prose::note(theme, angle, &Context::default()),
+        },
+        "message": null,
+    })
+}
+
+fn go(path: &str, thought: &str) -> Value {
+    json!({"thought": thought, "action": "navigate", "path": path, "action_name": null, "params": null, "message": null})
+}
+
+fn done(message: &str) -> Value {
+    json!({"thought": null, "action": "done", "path": null, "action_name": null, "params": null, "message": message})
+}
+
+/// What a step was shown; nothing where it is left out.
+fn page(step: &Value) -> &str {
+    step["result"].as_str().unwrap_or_default()
+}
+
+/// The first path of this kind with a whole id that a page shows.
+fn path_in(page: &str, prefix: &str) -> Option<String> {
+    const ID: usize = 36;
+    page.match_indices(prefix).find_map(|(at, _)| {
+        let end = at + prefix.len() + ID;
+        let id = page.get(at + prefix.len()..end)?;
+        uuid::Uuid::parse_str(id).ok().map(|_| page[at..end].to_owned())
+    })
+}
+
+/// What was there, and one line more; the oldest lines go when it gets too long.
+pub fn reflection(sections: &Sections) -> Value {
+    let pad = sections.value("scratchpad");
+    let old = pad["content"].as_str().unwrap_or_default();
+    let line =
+        format!("- {} ({}): {}", said(sections.text("task")), sections.text("outcome"), said(sections.text("summary")));
+    let mut lines: Vec<&str> = old.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.push(&line);
+    let long =
+        |lines: &[&str]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() > SCRATCHPAD_CHARACTERS;
+    while lines.len() > 1 && long(&lines) {
+        lines.remove(0);
+    }
+    json!({ "scratchpad": lines.join("\n") })
+}

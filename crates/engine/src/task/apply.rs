@@ -1,0 +1,102 @@
+//! The fold of task facts: each arm records what its fact says happened.
+
+use super::answer::Action;
+use super::state::{Closing, Kept, Phase, State, StepOutcome, Taken};
+use crate::calls::Rejected;
+use crate::event::Event;
+use crate::facts::{Fact, Run as R, Task as T, run::ResumeReason};
+use crate::run::Shared;
+
+impl State {
+    pub(super) fn record(&mut self, _shared: &Shared, event: &Event) {
+        match &event.fact {
+            Fact::Task(fact) => self.record_own(fact, event),
+            Fact::Run(fact) => self.record_shared(fact),
+            _ => {}
+        }
+    }
+
+    fn record_shared(&mut self, fact: &R) {
+        match fact {
+            R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.phase = Phase::Ended,
+            R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => self.go_on(),
+            _ => {}
+        }
+    }
+
+    /// An errand that is continued gets its steps anew, and looks back again when they are over.
+    fn go_on(&mut self) {
+        self.acted = 0;
+        self.rejected = None;
+        self.closing = None;
+        self.pad = None;
+        self.kept = None;
+        self.phase = match (self.tag.is_empty(), self.open_step().is_some()) {
+            (true, _) => Phase::NotStarted,
+            (false, true) => Phase::Acting,
+            (false, false) => Phase::Choosing,
+        };
+    }
+
+    fn record_own(&mut self, fact: &T, event: &Event) {
+        match fact {
+            T::Started(fact) => {
+                self.tag = event.run_id.tag();
+                self.max_steps = fact.max_steps;
+            }
+            T::Step(fact) => {
+                self.rejected = None;
+                if matches!(fact.action, Action::Navigate | Action::Execute) {
+                    self.acted += u32::from(fact.step > 0);
+                    self.phase = Phase::Acting;
+                }
+                self.steps.push(Taken {
+                    step: fact.step,
+                    action: fact.action,
+                    path: fact.path.clone(),
+                    action_name: fact.action_name.clone(),
+                    params: fact.params.clone(),
+                    message: fact.message.clone(),
+                    thought: fact.thought.clone(),
+                    result: None,
+                    seq: event.seq,
+                    at: event.at,
+                });
+            }
+            T::StepResult(fact) => {
+                self.made.extend(&fact.artifacts);
+                if let Some(taken) = self.steps.last_mut().filter(|taken| taken.step == fact.step) {
+                    taken.result = Some(StepOutcome {
+                        ok: fact.ok,
+                        summary: fact.summary.clone(),
+                        content: fact.result,
+                        artifacts: fact.artifacts.clone(),
+                        at: event.at,
+                    });
+                    if let (true, Action::Navigate, Some(path)) = (fact.ok, taken.action, &taken.path) {
+                        self.page = path.clone();
+                    }
+                }
+                self.phase = Phase::Choosing;
+            }
+            T::AnswerRejected(fact) => {
+                self.rejected = Some(Rejected { errors: fact.errors.clone(), response: fact.response });
+            }
+            T::Ended(fact) => {
+                self.phase = Phase::Recalling;
+                self.closing =
+                    Some(Closing { ending: fact.ending, stop_reason: fact.stop_reason, message: fact.message.clone() });
+            }
+            T::ScratchpadRead(fact) => {
+                self.pad = Some((fact.version, fact.content));
+                self.phase = Phase::Reflecting;
+            }
+            T::Reflected(fact) => {
+                let kept = |text: &String| Kept { text: text.clone(), cut_from: fact.cut_from };
+                self.kept = fact.scratchpad.as_ref().map(kept);
+                self.phase = Phase::Keeping;
+            }
+            T::ScratchpadUpdated(_) | T::ScratchpadUpdateFailed(_) => {}
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What follows from a step, an answer or an order.
+
+use super::answer::{Action, ReflectionAnswer, StepAnswer};
+use super::place::Place;
+use super::state::{Ending, Phase, State};
+use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
+use crate::answer;
+use crate::blob::BlobRef;
+use crate::calls;
+use crate::effect::{EffectId, ModelReply, ToolOutcome};
+use crate::facts::task as fact;
+use crate::run::{Facts, Input, Shared, StopReason};
+use serde_json::Value;
+
+/// Characters of a scratchpad shown with the fact that it was written.
+const PREVIEW: usize = 100;
+
+impl State {
+    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
+        match input {
+            Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
+            Input::Proceed | Input::Continued => {}
+            Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag) {
+                Some(Place::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
+                Some(Place::Reflect { .. }) => self.reflected(shared, reply, facts),
+                Some(Place::Act { .. } | Place::Recall { .. } | Place::Keep { .. }) | None => {}
+            },
+            Input::Tool { effect, outcome } => match Place::of(effect, &self.tag) {
+                Some(Place::Act { .. }) => self.acted(outcome, facts),
+                Some(Place::Recall { .. }) => self.recalled(shared, outcome, facts),
+                Some(Place::Keep { .. }) => self.remembered(shared, outcome, facts),
+                Some(Place::Choose { .. } | Place::Reflect { .. }) | None => {}
+            },
+            Input::Failed { effect, error, .. } => match Place::of(effect, &self.tag) {
+                Some(Place::Reflect { .. }) => self.forgotten(shared, error, facts),
+                Some(Place::Choose { .. }) => self.stranded(shared, error, facts),
+                Some(Place::Act { .. } | Place::Recall { .. } | Place::Keep { .. }) | None => {}
+            },
+        }
+    }
+
+    fn start(&self, shared: &Shared, facts: &mut Facts) {
+        let Some(agent) = &shared.brief.agent else { return };
+        let max_steps = allowed_steps(agent.max_steps);
+        facts.push(fact::Started { agent_id: agent.id, handle: agent.handle.clone(), max_steps });
+        facts.push(fact::Step {
+            step: 0,
+            action: Action::Navigate,
+            path: Some("/whoami".into()),
+            action_name: None,
+            params: Value::Null,
+            message: None,
+            thought: None,
+        });
+    }
+
+    fn chosen(&self, effect: &EffectId, fix: bool, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+        match answer::read::<StepAnswer>(reply) {
+            Ok(answer) => self.take(answer, facts),
+            Err(errors) if !fix => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
+            Err(errors) => {
+                let message = format!("its answers did not fit the schema: {}", errors.join("; "));
+                self.end(Ending::Exception, StopReason::Error, message, facts);
+            }
+        }
+    }
+
+    fn take(&self, answer: StepAnswer, facts: &mut Facts) {
+        let StepAnswer { action, path, action_name, params, message, thought } = answer;
+        let path = if action == Action::Execute { path.or_else(|| Some(self.page.clone())) } else { path };
+        let said = message.clone();
+        facts.push(fact::Step { step: self.next_step(), action, path, action_name, params, message, thought });
+        match action {
+            Action::Navigate | Action::Execute => {}
+            Action::Done => {
+                let message = said.unwrap_or_else(|| "Task completed".into());
+                self.end(Ending::Done, StopReason::Completed, message, facts);
+            }
+            Action::Error => {
+                let message = said.unwrap_or_else(|| "the agent gave up without a reason".into());
+                self.end(Ending::Error, StopReason::Error, message, facts);
+            }
+        }
+    }
+
+    fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
+        let Some(taken) = self.open_step() else { return };
+        let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, facts);
+        facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
+        if self.acted >= self.max_steps {
+            let message = format!("Reached maximum steps ({}) without completing the task", self.max_steps);
+            self.end(Ending::MaxSteps, StopReason::MaxSteps, message, facts);
+        }
+    }
+
+    /// The next step cannot be asked for: a limit ended, or every attempt failed.
+    fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+        let (ending, reason) = match shared.exhausted {
+            Some(limit) => (Ending::Budget, limit.into()),
+            None => (Ending::Exception, StopReason::Error),
+        };
+        self.end(ending, reason, error.to_owned(), facts);
+    }
+
+    fn end(&self, ending: Ending, stop_reason: StopReason, message: String, facts: &mut Facts) {
+        facts.push(fact::Ended { ending, stop_reason, message });
+    }
+
+    fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+        match &outcome.result {
+            Ok(output) => {
+                let version = output.content["version"].as_i64().unwrap_or(0);
+                let content = facts.keep(output.content["content"].to_string());
+                facts.push(fact::ScratchpadRead { version, content });
+            }
+            Err(error) => self.forgotten(shared, error, facts),
+        }
+    }
+
+    fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
+        match answer::read::<ReflectionAnswer>(reply) {
+            Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
+                Some(text) => {
+                    let written = text.chars().count();
+                    let scratchpad = text.chars().take(SCRATCHPAD_CHARACTERS).collect();
+                    let cut_from = (written > SCRATCHPAD_CHARACTERS).then_some(written as u32);
+                    facts.push(fact::Reflected { scratchpad: Some(scratchpad), cut_from });
+                }
+                None => {
+                    facts.push(fact::Reflected { scratchpad: None, cut_from: None });
+                    self.finish(shared, facts);
+                }
+            },
+            Err(errors) => self.forgotten(shared, &errors.join("; "), facts),
+        }
+    }
+
+    /// The new version commits with this, or the scratchpad stays as others left it meanwhile.
+    fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+        let Some(kept) = &self.kept else { return };
+        match &outcome.result {
+            Ok(output) => {
+                outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
+                facts.push(fact::ScratchpadUpdated {
+                    version: output.content["version"].as_i64().unwrap_or(0),
+                    characters: kept.text.chars().count() as u32,
+                    preview: kept.text.chars().take(PREVIEW).collect(),
+                    cut_from: kept.cut_from,
+                });
+                self.finish(shared, facts);
+            }
+            Err(error) => self.forgotten(shared, error, facts),
+        }
+    }
+
+    fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+        facts.push(fact::ScratchpadUpdateFailed { error: error.to_owned() });
+        self.finish(shared, facts);
+    }
+
+    /// The first time a person cancels, the agent still looks back; the second time it does not.
+    pub(super) fn canceled(&self, facts: &mut Facts) -> bool {
+        let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
+        if working {
+            self.end(Ending::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
+        }
+        working
+    }
+
+    /// The run ends without asking its agent.
+    pub(super) fn leave_unreflected(&self, why: &str, facts: &mut Facts) {
+        if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
+            facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {why}") });
+        }
+    }
+}

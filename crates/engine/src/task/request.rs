@@ -1,0 +1,152 @@
+//! What a subagent is told: its task, the pages it has seen, where it stands.
+
+use super::place::Place;
+use super::state::{State, Taken};
+use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
+use crate::effect::{EffectId, ToolCall, Work};
+use crate::model::Role;
+use crate::prompt::{self, Quote, Sections, Size};
+use crate::run::{Kind, Shared};
+use serde_json::{Value, json};
+
+/// Pages shown in full, the newest first; of older ones only what was done.
+const SHOWN_PAGES: usize = 3;
+
+impl State {
+    pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
+        match Place::of(effect, &self.tag)? {
+            Place::Choose { fix, .. } => {
+                let rejected = self.rejected.as_ref().filter(|_| fix);
+                let sections = self.step_request(shared);
+                Some(Work::Model(prompt::model_call(shared, Role::AgentStep, sections, rejected, Size::Ordinary)))
+            }
+            Place::Reflect { .. } => {
+                let sections = self.reflection_request(shared);
+                Some(Work::Model(prompt::model_call(shared, Role::AgentReflection, sections, None, Size::WrapUp)))
+            }
+            Place::Act { .. } => {
+                Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
+            }
+            Place::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
+            Place::Keep { .. } => {
+                let (version, _) = self.pad?;
+                let arguments = json!({ "content": self.kept.as_ref()?.text, "version": version });
+                Some(Work::Tool(self.tool(shared, WRITE_SCRATCHPAD, arguments)))
+            }
+        }
+    }
+
+    /// What a step makes is stamped with it.
+    fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
+        let mut props = json!({ Kind::Task.run_key(): shared.id });
+        if let Some(taken) = self.open_step() {
+            props["step"] = taken.step.into();
+        }
+        ToolCall {
+            tool: tool.into(),
+            arguments,
+            granted: [OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD].map(str::to_owned).to_vec(),
+            home_document: None,
+            props,
+            outside: None,
+            told: None,
+        }
+    }
+
+    fn step_request(&self, shared: &Shared) -> Sections {
+        let mut out = Sections::default();
+        self.who_and_what(shared, &mut out);
+        out.add("page", &self.page);
+        out.add("steps_left", self.max_steps.saturating_sub(self.acted));
+        out.newest("messages", &prompt::messages(shared.messages.iter(), |message| !message.delivered));
+        self.conversation(&mut out);
+        out
+    }
+
+    fn reflection_request(&self, shared: &Shared) -> Sections {
+        let mut out = Sections::default();
+        self.who_and_what(shared, &mut out);
+        if let Some(closing) = &self.closing {
+            out.add("outcome", closing.ending.words());
+            out.add("summary", &closing.message);
+        }
+        out.add("step_count", self.actions());
+        if let Some((version, content)) = self.pad {
+            let frame = json!({ "version": version });
+            out.share(4).quoted(
+                "scratchpad",
+                vec![Quote { frame, field: "content", content: Some(content), limit: content.bytes }],
+            );
+        }
+        self.conversation(&mut out);
+        out
+    }
+
+    fn who_and_what(&self, shared: &Shared, out: &mut Sections) {
+        out.add("task", &shared.brief.objective);
+        if let Some(agent) = &shared.brief.agent {
+            out.add("you", json!({ "handle": agent.handle, "identity": agent.identity }));
+        }
+    }
+
+    /// Every step with what was chosen; the newest with what came of it, older ones without.
+    fn conversation(&self, out: &mut Sections) {
+        let first_shown = self.steps.len().saturating_sub(SHOWN_PAGES);
+        let quote = |(index, taken): (usize, &Taken)| {
+            let mut frame = taken.frame();
+            let shown = taken.result.as_ref().filter(|_| index >= first_shown);
+            if taken.result.is_some() && shown.is_none() {
+                frame["elided"] = "open the page again to see it".into();
+            }
+            Quote {
+                frame,
+                field: if shown.is_some_and(|result| !result.ok) { "error" } else { "result" },
+                content: shown.map(|result| result.content),
+                // What a page may take was settled when it was opened.
+                limit: shown.map_or(0, |result| result.content.bytes),
+            }
+        };
+        out.share(8).quoted("steps", self.steps.iter().enumerate().map(quote).collect());
+    }
+}
+
+impl Taken {
+    pub(super) fn tool(&self) -> &'static str {
+        match self.action {
+            super::answer::Action::Execute => PAGE_ACTION,
+            _ => OPEN_PAGE,
+        }
+    }
+
+    fn arguments(&self) -> Value {
+        match self.tool() {
+            PAGE_ACTION => json!({ "path": self.path, "action": self.action_name, "params": self.params }),
+            _ => json!({ "path": self.path }),
+        }
+    }
+
+    /// One line for people.
+    pub fn headline(&self) -> String {
+        let place = self.path.as_deref().unwrap_or_default();
+        match &self.action_name {
+            Some(action) => format!("{action} at {place}"),
+            None => place.to_owned(),
+        }
+    }
+
+    fn frame(&self) -> Value {
+        let mut frame = json!({ "step": self.step, "action": self.action });
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value.filter(|value| !value.is_null()) {
+                frame[key] = value;
+            }
+        };
+        put("path", self.path.clone().map(Value::from));
+        put("action_name", self.action_name.clone().map(Value::from));
+        put("params", Some(self.params.clone()));
+        put("message", self.message.clone().map(Value::from));
+        put("thought", self.thought.clone().map(Value::from));
+        put("ok", self.result.as_ref().map(|result| Value::from(result.ok)));
+        frame
+    }
+}

@@ -1,0 +1,124 @@
+//! Where an errand stands.
+
+use super::answer::Action;
+use crate::blob::BlobRef;
+use crate::calls::Rejected;
+use crate::run::StopReason;
+use crate::time::Timestamp;
+use crate::workspace::Artifacts;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How an errand came to its end; every one of them is reflected upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    Done,
+    Error,
+    MaxSteps,
+    Canceled,
+    Exception,
+    /// A limit of the run left no room for another step.
+    Budget,
+}
+
+impl Ending {
+    /// For the agent that looks back.
+    pub fn words(self) -> &'static str {
+        match self {
+            Ending::Done => "completed",
+            Ending::Error => "error",
+            Ending::MaxSteps => "incomplete - max steps reached",
+            Ending::Canceled => "canceled by a person",
+            Ending::Exception => "exception",
+            Ending::Budget => "incomplete - a budget ended",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    #[default]
+    NotStarted,
+    /// The agent is asked for its next step.
+    Choosing,
+    /// Its step is carried out.
+    Acting,
+    /// Over: the scratchpad is read for the reflection.
+    Recalling,
+    Reflecting,
+    /// What it wants to keep is written down.
+    Keeping,
+    Ended,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Taken {
+    pub step: u32,
+    pub action: Action,
+    pub path: Option<String>,
+    pub action_name: Option<String>,
+    pub params: Value,
+    pub message: Option<String>,
+    pub thought: Option<String>,
+    pub result: Option<StepOutcome>,
+    /// The event that chose it, and when.
+    pub seq: u64,
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepOutcome {
+    pub ok: bool,
+    pub summary: String,
+    pub content: BlobRef,
+    pub artifacts: Artifacts,
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Closing {
+    pub ending: Ending,
+    pub stop_reason: StopReason,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    pub text: String,
+    pub cut_from: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    pub(super) tag: String,
+    pub(super) phase: Phase,
+    pub(super) max_steps: u32,
+    pub steps: Vec<Taken>,
+    /// Actions since the run began or was continued: what `max_steps` counts.
+    pub(super) acted: u32,
+    /// The page the agent is on.
+    pub(super) page: String,
+    pub(super) rejected: Option<Rejected>,
+    pub(super) closing: Option<Closing>,
+    pub(super) pad: Option<(i64, BlobRef)>,
+    /// What the agent wants to keep, and how much it wrote.
+    pub(super) kept: Option<Kept>,
+    pub(super) made: Artifacts,
+}
+
+impl State {
+    pub(super) fn next_step(&self) -> u32 {
+        self.steps.len() as u32
+    }
+
+    /// The step being carried out.
+    pub(super) fn open_step(&self) -> Option<&Taken> {
+        self.steps.last().filter(|taken| taken.result.is_none())
+    }
+
+    pub fn actions(&self) -> u32 {
+        self.steps.iter().skip(1).filter(|taken| matches!(taken.action, Action::Navigate | Action::Execute)).count()
+            as u32
+    }
+}

@@ -1,0 +1,41 @@
+//! The one piece of work an errand waits for.
+
+use super::place::Place;
+use super::state::{Phase, State};
+use crate::model::Role;
+use crate::run::{Shared, Want};
+
+impl State {
+    pub(super) fn wanted(&self, shared: &Shared) -> Option<Want> {
+        let generation = shared.generation;
+        let (place, role) = match self.phase {
+            Phase::NotStarted | Phase::Ended => return None,
+            Phase::Choosing => (self.choice(), Some(Role::AgentStep)),
+            Phase::Acting => (Place::Act { step: self.open_step()?.step }, None),
+            Phase::Recalling => (Place::Recall { generation }, None),
+            Phase::Keeping => (Place::Keep { generation }, None),
+            Phase::Reflecting => (Place::Reflect { generation }, Some(Role::AgentReflection)),
+        };
+        let wrap_up = role == Some(Role::AgentReflection);
+        Some(Want { effect: place.id(&self.tag), role, inline: role.is_none(), wrap_up })
+    }
+
+    /// The call for the next step, or the one that puts its answer right.
+    pub(super) fn choice(&self) -> Place {
+        let step = self.next_step();
+        Place::Choose { step, fix: self.rejected.is_some() }
+    }
+
+    pub(super) fn describe(&self, _shared: &Shared) -> String {
+        match self.phase {
+            Phase::NotStarted => "about to begin".into(),
+            Phase::Choosing => format!("choosing step {} at {}", self.next_step(), self.page),
+            Phase::Acting => match self.open_step() {
+                Some(taken) => format!("step {}: {}", taken.step, taken.headline()),
+                None => "acting".into(),
+            },
+            Phase::Recalling | Phase::Reflecting | Phase::Keeping => "looking back".into(),
+            Phase::Ended => "over".into(),
+        }
+    }
+}

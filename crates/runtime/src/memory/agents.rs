@@ -1,0 +1,57 @@
+//! Subagents in memory.
+
+use super::{Memory, page};
+use crate::agents::{AgentRecord, Agents, PadVersion};
+use crate::ports::{Library, StoreError};
+use async_trait::async_trait;
+use engine::ids::ActorId;
+
+#[async_trait]
+impl Agents for Memory {
+    async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
+        self.create_actor(agent.actor()).await?;
+        self.state().agents.entry(agent.id).or_insert(agent);
+        Ok(())
+    }
+
+    async fn agents(&self, owner: Option<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
+        let state = self.state();
+        let theirs = state.agents.values().filter(|agent| owner.is_none_or(|owner| owner == agent.owner));
+        Ok(theirs.cloned().collect())
+    }
+
+    async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {
+        let named = |agent: &&AgentRecord| agent.handle == name || agent.id.to_string() == name;
+        Ok(self.state().agents.values().find(named).cloned())
+    }
+
+    async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
+        let mut state = self.state();
+        let Some(known) = state.agents.get_mut(&agent.id).filter(|known| known.version == expected) else {
+            return Ok(false);
+        };
+        let name = agent.name.clone();
+        *known = AgentRecord { version: expected + 1, ..agent };
+        let id = known.id;
+        if let Some(actor) = state.actors.get_mut(&id) {
+            actor.name = name;
+        }
+        Ok(true)
+    }
+
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
+        Ok(self.state().pads.get(&agent).and_then(|versions| versions.last().cloned()))
+    }
+
+    async fn scratchpad_versions(
+        &self,
+        agent: ActorId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<PadVersion>, StoreError> {
+        let state = self.state();
+        let versions = state.pads.get(&agent).into_iter().flatten().rev();
+        let wanted = versions.filter(|pad| before.is_none_or(|before| pad.version < before));
+        Ok(wanted.take(page(limit)).cloned().collect())
+    }
+}

@@ -1,0 +1,375 @@
+//! Subagents and their memory, for their owner. To everybody else they do not exist.
+
+use super::caller::{Asked, Caller, Id, Sent};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, count, form, id, list as list_of, named, nullable, one_of, page, record, text, time, whole};
+use super::version::{Edited, stale, write};
+use super::{Answer, House, Page, actors, projects, records, runs};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use effects::tools::{Authorization, Registry};
+use engine::ids::{ActorId, ProjectId};
+use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::time::Timestamp;
+use engine::workspace::{Change, Mutation};
+use runtime::agents::{AgentRecord, PadVersion};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+const MAX_IDENTITY: usize = 20_000;
+const MAX_NAME: usize = 200;
+const MAX_PAGE: usize = 200;
+const ONE: &str = "/api/agents/{handle}";
+
+pub fn routes() -> Vec<Route> {
+    let changes = || {
+        [
+            ("name", text()),
+            ("identity", text()),
+            ("actions", list_of(text())),
+            ("projects", list_of(id())),
+            ("model", nullable(text())),
+        ]
+    };
+    vec![
+        Route::get("/api/agents", Read, "Your subagents", list).gives(200, page(shape())),
+        Route::post("/api/agents", Run, "A new subagent, yours", create)
+            .takes(form([("handle", text())], changes()))
+            .gives(201, shape()),
+        Route::get(ONE, Read, "One of your subagents", show).gives(200, shape()),
+        Route::patch(ONE, Run, "Change what it is, what it may do and where", edit)
+            .header("If-Match", text())
+            .takes(form([], changes()))
+            .gives(200, shape())
+            .refuses([412]),
+        Route::get("/api/agents/{handle}/scratchpad", Read, "What it remembers", scratchpad).gives(200, pad_shape()),
+        Route::get("/api/agents/{handle}/scratchpad/versions", Read, "What it remembered, newest first", versions)
+            .asks("cursor", count())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(pad_shape())),
+        Route::post("/api/agents/{handle}/scratchpad/restore", Run, "Make an earlier version the newest", restore)
+            .takes(form([("version", count())], []))
+            .gives(200, pad_shape()),
+        Route::post("/api/agents/{handle}/scratchpad/clear", Run, "Empty it; what was there stays a version", clear)
+            .gives(200, pad_shape()),
+    ]
+}
+
+fn shape() -> Shape {
+    let size =
+        record([("version", count()), ("characters", count()), ("limit", count()), ("at", nullable(time()))], []);
+    named(
+        "Agent",
+        record(
+            [
+                ("id", id()),
+                ("handle", text()),
+                ("name", text()),
+                ("owner", id()),
+                ("identity", text()),
+                ("actions", list_of(text())),
+                ("projects", list_of(records::project())),
+                ("model", nullable(text())),
+                ("version", count()),
+                ("scratchpad", size),
+                ("created_at", time()),
+                ("updated_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+fn pad_shape() -> Shape {
+    let author = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
+    named(
+        "Scratchpad",
+        record(
+            [
+                ("version", count()),
+                ("content", text()),
+                ("characters", count()),
+                ("limit", count()),
+                ("run_id", nullable(id())),
+                ("step", nullable(count())),
+                ("at", nullable(time())),
+            ],
+            [("actor", author), ("seq", nullable(count()))],
+        ),
+    )
+}
+
+/// A subagent as its owner sees it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AgentView {
+    #[serde(flatten)]
+    pub record: AgentRecord,
+    pub projects: Vec<engine::workspace::Project>,
+    pub scratchpad: PadSize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PadSize {
+    pub version: i64,
+    pub characters: u32,
+    pub limit: usize,
+    pub at: Option<Timestamp>,
+}
+
+impl Edited for AgentView {
+    fn version(&self) -> i64 {
+        self.record.version
+    }
+}
+
+/// One of the caller's own, by handle or id.
+pub async fn owned(house: &House, caller: &Caller, name: &str) -> Answer<AgentRecord> {
+    let known = house.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
+    known.ok_or_else(|| Problem {
+        detail: "there is no subagent of that name that you own".into(),
+        ..Problem::not_found("agent")
+    })
+}
+
+async fn view(house: &House, record: AgentRecord) -> Answer<AgentView> {
+    let projects = house.store.projects(&record.scope(), None, MAX_PAGE).await?;
+    let pad = house.store.scratchpad(record.id).await?;
+    let scratchpad = PadSize {
+        version: pad.as_ref().map_or(0, |pad| pad.version),
+        characters: pad.as_ref().map_or(0, |pad| pad.characters),
+        limit: SCRATCHPAD_CHARACTERS,
+        at: pad.map(|pad| pad.at),
+    };
+    Ok(AgentView { record, projects, scratchpad })
+}
+
+async fn list(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Page<AgentView>>> {
+    let mut items = Vec::new();
+    for agent in house.store.agents(Some(caller.id())).await? {
+        items.push(view(&house, agent).await?);
+    }
+    Ok(Json(Page { items, next_cursor: None }))
+}
+
+/// The body of `POST /api/agents`; without a handle, of `PATCH`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewAgent {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<ProjectId>>,
+    /// Empty takes it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl NewAgent {
+    /// The record with what is named changed; nothing beyond what there is can be granted.
+    fn applied(self, mut agent: AgentRecord) -> Answer<AgentRecord> {
+        if let Some(name) = self.name {
+            agent.name = bounded(name, MAX_NAME).map_err(|why| Problem::invalid("bad_name", why))?;
+        }
+        if let Some(identity) = self.identity {
+            agent.identity = bounded(identity, MAX_IDENTITY).map_err(|why| Problem::invalid("bad_identity", why))?;
+        }
+        if let Some(mut actions) = self.actions {
+            actions.sort();
+            actions.dedup();
+            agent.actions = grantable(actions)?;
+        }
+        if let Some(model) = self.model {
+            agent.model = Some(model).filter(|model| !model.trim().is_empty());
+        }
+        Ok(agent)
+    }
+}
+
+fn bounded(text: String, most: usize) -> Result<String, String> {
+    match text.chars().count() {
+        characters if characters > most => Err(format!("it has {characters} characters; {most} is the most")),
+        _ => Ok(text),
+    }
+}
+
+fn grantable(actions: Vec<String>) -> Answer<Vec<String>> {
+    let registry = Registry::builtin();
+    let granted =
+        |name: &&str| registry.find(name).is_some_and(|action| action.authorization() == Authorization::Granted);
+    match actions.iter().find(|name| !granted(&name.as_str())) {
+        Some(unknown) => {
+            let valid: Vec<&str> = registry.list().iter().map(|action| action.name).filter(granted).collect();
+            Err(Problem::invalid(
+                "unknown_action",
+                format!("action {unknown:?} cannot be granted; actions that can: {}", valid.join(", ")),
+            ))
+        }
+        None => Ok(actions),
+    }
+}
+
+async fn create(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewAgent>,
+) -> Answer<(StatusCode, Json<AgentView>)> {
+    house.desk()?;
+    let handle = actors::free_handle(&house, new.handle.clone().unwrap_or_default()).await?;
+    let projects = seen(&house, &caller, new.projects.as_deref().unwrap_or_default()).await?;
+    let now = house.clock.now();
+    let fresh = AgentRecord {
+        id: runs::mint(&house),
+        name: handle.clone(),
+        handle,
+        owner: caller.id(),
+        identity: String::new(),
+        actions: Vec::new(),
+        model: None,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    };
+    let agent = new.applied(fresh)?;
+    house.store.create_agent(agent.clone()).await?;
+    for project in projects {
+        house.store.grant(project, agent.id).await?;
+    }
+    Ok((StatusCode::CREATED, Json(view(&house, agent).await?)))
+}
+
+/// Nobody gives what they do not have.
+async fn seen(house: &House, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<ProjectId>> {
+    for project in ids {
+        projects::visible(house, caller, *project).await?;
+    }
+    Ok(ids.to_vec())
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<AgentView>> {
+    let agent = owned(&house, &caller, &name).await?;
+    view(&house, agent).await.map(Json)
+}
+
+async fn edit(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(name): Id<String>,
+    headers: HeaderMap,
+    Sent(patch): Sent<NewAgent>,
+) -> Answer<Json<AgentView>> {
+    house.desk()?;
+    let agent = owned(&house, &caller, &name).await?;
+    let expected =
+        headers.get(header::IF_MATCH).and_then(|given| given.to_str().ok()).map(|given| given.trim_matches('"'));
+    if expected.is_some_and(|given| given != "*" && given != agent.version.to_string()) {
+        return Err(stale());
+    }
+    if patch.handle.is_some() {
+        return Err(Problem::invalid("bad_handle", "a handle stays as it is; nothing was changed"));
+    }
+    let projects = match &patch.projects {
+        Some(asked) => Some(seen(&house, &caller, asked).await?),
+        None => None,
+    };
+    let version = agent.version;
+    let changed = AgentRecord { updated_at: house.clock.now(), ..patch.applied(agent)? };
+    if !house.store.change_agent(changed.clone(), version).await? {
+        return Err(stale());
+    }
+    if let Some(projects) = projects {
+        let before = house.store.projects(&changed.scope(), None, MAX_PAGE).await?;
+        for gone in before.iter().filter(|project| !projects.contains(&project.id)) {
+            house.store.revoke(gone.id, changed.id).await?;
+        }
+        for project in projects {
+            house.store.grant(project, changed.id).await?;
+        }
+    }
+    view(&house, AgentRecord { version: version + 1, ..changed }).await.map(Json)
+}
+
+/// A version as JSON, with the limit it is under.
+fn shown(pad: Option<PadVersion>) -> Value {
+    let mut shown = match pad {
+        Some(pad) => serde_json::to_value(pad).unwrap_or_default(),
+        None => {
+            serde_json::json!({"version": 0, "content": "", "characters": 0, "run_id": null, "step": null, "at": null})
+        }
+    };
+    shown["limit"] = SCRATCHPAD_CHARACTERS.into();
+    shown
+}
+
+async fn scratchpad(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
+    let agent = owned(&house, &caller, &name).await?;
+    Ok(Json(shown(house.store.scratchpad(agent.id).await?)))
+}
+
+#[derive(Deserialize)]
+struct VersionsQuery {
+    cursor: Option<i64>,
+    limit: Option<usize>,
+}
+
+async fn versions(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(name): Id<String>,
+    Asked(query): Asked<VersionsQuery>,
+) -> Answer<Json<Page<Value>>> {
+    let agent = owned(&house, &caller, &name).await?;
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let found = house.store.scratchpad_versions(agent.id, query.cursor, limit + 1).await?;
+    let items = found.into_iter().map(|pad| shown(Some(pad))).collect();
+    Ok(Json(Page::cut(items, limit, |pad: &Value| pad["version"].to_string())))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Restore {
+    version: i64,
+}
+
+async fn restore(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(name): Id<String>,
+    Sent(Restore { version }): Sent<Restore>,
+) -> Answer<Json<Value>> {
+    let agent = owned(&house, &caller, &name).await?;
+    let before = house.store.scratchpad_versions(agent.id, Some(version.saturating_add(1)), 1).await?;
+    let old = before.into_iter().find(|pad| pad.version == version).ok_or_else(|| {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            "version_not_found",
+            format!("the scratchpad has no version {version}; nothing was changed"),
+        )
+    })?;
+    rewrite(&house, &caller, agent.id, old.content).await
+}
+
+async fn clear(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
+    let agent = owned(&house, &caller, &name).await?;
+    rewrite(&house, &caller, agent.id, String::new()).await
+}
+
+/// A new version on top of whatever is the newest now.
+async fn rewrite(house: &House, caller: &Caller, agent: ActorId, content: String) -> Answer<Json<Value>> {
+    let newest = house.store.scratchpad(agent).await?;
+    let based_on = newest.as_ref().map_or(0, |pad| pad.version);
+    if newest.as_ref().map_or("", |pad| pad.content.as_str()) != content {
+        let mutation = Mutation::WriteScratchpad { agent, content, based_on, step: None };
+        write(house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    }
+    Ok(Json(shown(house.store.scratchpad(agent).await?)))
+}

@@ -1,0 +1,140 @@
+//! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
+//! page shows and who may do what on it is decided in `effects::pages`, the same for subagents on an errand.
+
+use super::caller::{Caller, Sent};
+use super::commands;
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::open;
+use super::{Answer, House, process, runs};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use effects::pages::{Address, Carried, Cause, Page, Pages, Reader};
+use effects::tools::Registry;
+use engine::effect::EffectId;
+use engine::workspace::Change;
+use runtime::ports::AppendError;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const MARKDOWN: &str = "text/markdown";
+/// How often an action is carried out anew because something moved under it.
+const TRIES: usize = 4;
+
+pub fn routes() -> Vec<Route> {
+    let page = |path, what| Route::get(path, Read, what, show).gives_text(200, MARKDOWN).refuses([404]);
+    let act = |path, what| {
+        Route::post(path, Run, what, execute).takes(open()).gives_text(200, MARKDOWN).refuses([404]).for_agents()
+    };
+    vec![
+        page("/whoami", "Who you are, your projects, your actions and, for a subagent, its scratchpad"),
+        page("/whoami/actions", "What you may do"),
+        page("/whoami/actions/{name}", "An action of yours"),
+        act("/whoami/actions/{name}", "Carry out an action of yours"),
+        page("/projects", "Your projects as a page"),
+        page("/runs", "Your runs as a page"),
+        page("/projects/{id}", "A project as a page"),
+        page("/projects/{id}/actions", "What you may do to a project"),
+        page("/projects/{id}/actions/{name}", "An action on a project"),
+        act("/projects/{id}/actions/{name}", "Carry out an action on a project"),
+        page("/documents/{id}", "A document as a page"),
+        page("/documents/{id}/actions", "What you may do to a document"),
+        page("/documents/{id}/actions/{name}", "An action on a document"),
+        act("/documents/{id}/actions/{name}", "Carry out an action on a document"),
+        page("/tasks/{id}", "A task as a page"),
+        page("/tasks/{id}/actions", "What you may do to a task"),
+        page("/tasks/{id}/actions/{name}", "An action on a task"),
+        act("/tasks/{id}/actions/{name}", "Carry out an action on a task"),
+        page("/runs/{id}", "A run as a page"),
+        page("/runs/{id}/actions", "What you may tell a run"),
+        page("/runs/{id}/actions/{name}", "An order to a run"),
+        act("/runs/{id}/actions/{name}", "Tell a run"),
+    ]
+}
+
+/// What the page for people shows at the same address.
+const FOR_PEOPLE: [&str; 3] = ["projects", "documents", "runs"];
+
+/// A browser that asks for something that people have a page for gets that page.
+pub async fn for_browsers(request: Request, next: Next) -> Response {
+    let place = request.uri().path().split('/').nth(1).is_some_and(|first| FOR_PEOPLE.contains(&first));
+    match place && request.method() == Method::GET && wants(request.headers(), "text/html") {
+        true => process::nowhere(Method::GET, request.uri().clone(), request.headers().clone()).await,
+        false => next.run(request).await,
+    }
+}
+
+fn wants(headers: &HeaderMap, kind: &str) -> bool {
+    headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(kind)))
+}
+
+/// With the eyes of the token, which may be narrower than those of its actor.
+fn reader(caller: &Caller) -> Reader {
+    let reader = match &caller.agent {
+        Some(agent) => Reader::agent(agent.clone()),
+        None => Reader::person(caller.record.clone()),
+    };
+    Reader { scope: caller.scope(), ..reader }
+}
+
+async fn show(State(house): State<Arc<House>>, caller: Caller, uri: Uri, headers: HeaderMap) -> Answer<Response> {
+    let (reader, registry) = (reader(&caller), Registry::builtin());
+    let path = uri.path_and_query().map_or(uri.path(), |path| path.as_str());
+    let page = Pages { store: &*house.store, registry: &registry, reader: &reader }.open(path).await?;
+    Ok(shown(page, &headers))
+}
+
+async fn execute(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    Sent(params): Sent<Value>,
+) -> Answer<Response> {
+    let desk = house.desk()?;
+    let Some(Address::Action(spot, name)) = Address::parse(uri.path()) else {
+        return Err(Problem::not_found("page"));
+    };
+    let (reader, registry) = (reader(&caller), Registry::builtin());
+    let pages = Pages { store: &*house.store, registry: &registry, reader: &reader };
+    let run_id = runs::mint(&house);
+    let effect = EffectId("page".into());
+    for _ in 0..TRIES {
+        let cause = Cause { run_id, effect: &effect, props: json!({}), now: house.clock.now() };
+        let Carried { page, mutations, command } = pages.execute(spot, &name, &params, &cause).await?;
+        if let Some((run, command)) = command {
+            commands::tell(&house, &caller, run, command).await?;
+        }
+        let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
+        match desk.store().change(mutations.into_iter().map(change).collect()).await {
+            Ok(()) => return Ok(shown(page, &headers)),
+            // Carried out again, on what is there now.
+            Err(AppendError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Problem::new(StatusCode::CONFLICT, "conflict", "others are changing the same thing; nothing was changed"))
+}
+
+fn shown(page: Page, headers: &HeaderMap) -> Response {
+    let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if !wants(headers, "json") {
+        return (status, [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page.markdown()).into_response();
+    }
+    if page.is_ok() {
+        return (status, Json(page.json())).into_response();
+    }
+    let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
+    let error = error.unwrap_or_default();
+    let problem = match page.status {
+        403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
+        404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
+        404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
+        _ => Problem::invalid("action_refused", error),
+    };
+    problem.into_response()
+}
