@@ -76,7 +76,7 @@ pub struct RunContext {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     pub name: String,
-    /// `title, content, project_id?`: the names, optional ones marked.
+    /// `title: 1-500 characters, project_id?: uuid`: the names, optional ones marked, and what each may be.
     pub arguments: String,
     pub description: String,
     /// Changes nothing; what an executor gets when it names no tools.

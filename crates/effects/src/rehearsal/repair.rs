@@ -17,7 +17,8 @@ fn corrected(sections: &Sections, call: &Value) -> Option<Value> {
     let asked = call["tool"].as_str()?;
     let tools = sections.items("tools");
     let tool = tools.iter().find(|tool| tool["name"] == asked).or_else(|| nearest(&tools, asked))?;
-    let takes: Vec<&str> = tool["arguments"].as_str()?.split(", ").collect();
+    let arguments = tool["arguments"].as_str()?.split(", ");
+    let takes: Vec<&str> = arguments.filter_map(|argument| argument.split(':').next()).collect();
     let given = call["arguments"].as_object().cloned().unwrap_or_default();
     let kept = |name: &str| {
         takes.iter().any(|taken| *taken == name || taken.strip_suffix('?') == Some(name) && !DOUBTFUL.contains(&name))
@@ -45,7 +46,7 @@ mod tests {
     use engine::request::Speaker;
 
     fn repaired(call: Value) -> Value {
-        let tools = json!([{"name": "create_document", "arguments": "title, content, project_id?"}, {"name": "get_task", "arguments": "task_id"}]);
+        let tools = json!([{"name": "create_document", "arguments": "title: 1-500 characters, content, project_id?: uuid"}, {"name": "get_task", "arguments": "task_id"}]);
         answer(&Sections::of(&[(Speaker::User, format!("## tools\n{tools}\n## failed_calls\n{call}\n"))]))
     }
 

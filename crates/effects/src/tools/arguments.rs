@@ -92,6 +92,21 @@ impl Field {
         }
     }
 
+    /// Without a comma: those stand between arguments.
+    fn in_short(&self) -> String {
+        match self.kind {
+            Kind::Id => "uuid".into(),
+            Kind::Line { max } => format!("1-{max} characters"),
+            Kind::Text { max } => format!("up to {max} characters"),
+            Kind::Relation => "a-z and _".into(),
+            Kind::TypeKey => "dotted lower-case words".into(),
+            Kind::OneOf(words) => words.join("|"),
+            Kind::Limit => format!("1-{LIMIT_MAX}"),
+            Kind::Version => "whole number".into(),
+            Kind::Object => "object".into(),
+        }
+    }
+
     fn expected(&self) -> String {
         match self.kind {
             Kind::Id => "a full UUID as a string".into(),
@@ -204,9 +219,10 @@ impl Arguments {
     }
 }
 
-/// `title, content, project_id?`: the names, optional ones marked.
+/// `title: 1-500 characters, project_id?: uuid`: the names, optional ones marked, and what each may be.
 pub fn names(fields: &[Field]) -> String {
-    list(fields.iter().map(|field| format!("{}{}", field.name, if field.required { "" } else { "?" })))
+    let name = |field: &Field| format!("{}{}: {}", field.name, if field.required { "" } else { "?" }, field.in_short());
+    list(fields.iter().map(name))
 }
 
 fn listing(fields: &[Field]) -> String {

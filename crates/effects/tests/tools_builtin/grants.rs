@@ -43,10 +43,14 @@ fn the_registry_has_the_tools_of_the_contract_and_no_others() {
 }
 
 #[test]
-fn a_catalogue_entry_names_the_arguments_and_marks_the_optional_ones() {
+fn a_catalogue_entry_names_the_arguments_marks_the_optional_ones_and_says_what_each_may_be() {
     let catalogue = Registry::builtin().catalogue();
     let create = catalogue.iter().find(|tool| tool.name == "create_document").expect("there");
-    assert_eq!(create.arguments, "title, content, project_id?, parent_document_id?, type_key?, props?");
+    assert_eq!(
+        create.arguments,
+        "title: 1-500 characters, content: up to 1000000 characters, project_id?: uuid, parent_document_id?: uuid, \
+         type_key?: dotted lower-case words, props?: object"
+    );
 }
 
 #[test]
