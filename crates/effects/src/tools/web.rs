@@ -31,6 +31,8 @@ impl Web {
     /// `private`: pages inside this machine's networks may be read too.
     pub fn new(private: bool) -> Web {
         let private = if private { Private::Allowed } else { Private::Refused };
+        // Fails when a provider is installed already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             // Each redirection is judged here, and a proxy would look names up for us.
             .redirect(Policy::none())
