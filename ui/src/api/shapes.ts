@@ -9,6 +9,21 @@ export interface Actor {
   name: string;
 }
 
+export interface Agent {
+  actions: string[];
+  created_at: string;
+  handle: string;
+  id: string;
+  identity: string;
+  model: string | null;
+  name: string;
+  owner: string;
+  projects: Project[];
+  scratchpad: { at: string | null; characters: number; limit: number; version: number; };
+  updated_at: string;
+  version: number;
+}
+
 export interface Artifact {
   artifact_type: 'document' | 'json' | 'summary' | 'other';
   content: unknown;
@@ -135,7 +150,7 @@ export interface Iteration {
   summary: string;
 }
 
-export type Kind = 'homework' | 'tree';
+export type Kind = 'homework' | 'tree' | 'task';
 
 export interface Limits {
   max_bands: number;
@@ -199,9 +214,11 @@ export interface Named {
 }
 
 export interface NewRun {
+  agent?: string;
   budgets?: Budgets;
   id?: string;
   kind: Kind;
+  max_steps?: number;
   model?: string;
   models?: { balanced?: string; fast?: string; powerful?: string; };
   objective: string;
@@ -352,6 +369,7 @@ export interface Question {
 }
 
 export interface Report {
+  agent?: string;
   artifacts: { ref: string; title: string; }[];
   evidence: ({ claimed?: boolean | null; criterion: string; notes?: string | null; text: string; verified?: unknown; })[];
   findings: string[];
@@ -367,6 +385,7 @@ export interface Report {
   questions: Question[];
   result?: Envelope | null;
   status: string;
+  steps?: number;
   stop_detail: string;
   stop_reason: string;
   summary: string;
@@ -378,6 +397,8 @@ export type Role = 'planner' | 'executor';
 
 export interface Run {
   activity: string;
+  agent?: string;
+  agent_id?: string;
   budgets: Limits;
   created_at: string;
   ended_at: string | null;
@@ -386,6 +407,7 @@ export interface Run {
   iteration: number;
   kind: Kind;
   last_seq: number;
+  max_steps?: number;
   metrics: Metrics;
   model: string;
   objective: string;
@@ -409,6 +431,18 @@ export interface Run {
 
 export type Scope = 'global' | 'project' | 'multi_project';
 
+export interface Scratchpad {
+  actor?: { id?: string; kind: 'platform' | 'person' | 'subagent'; };
+  at: string | null;
+  characters: number;
+  content: string;
+  limit: number;
+  run_id: string | null;
+  seq?: number | null;
+  step: number | null;
+  version: number;
+}
+
 export interface Session {
   actor: Actor;
   expires_at: string | null;
@@ -423,6 +457,7 @@ export interface Snapshot {
   run: Run;
   seq: number;
   steps: StepColumns | null;
+  task_steps?: TaskStep[];
 }
 
 export type Status = 'queued' | 'running' | 'waiting_on_user' | 'paused' | 'completed' | 'stopped' | 'canceled' | 'failed';
@@ -454,6 +489,24 @@ export interface Task {
 }
 
 export type TaskState = 'todo' | 'in_progress' | 'blocked' | 'done';
+
+export interface TaskStep {
+  action: 'navigate' | 'execute' | 'done' | 'error';
+  action_name: string | null;
+  artifacts: Made;
+  ended_at: string | null;
+  message: string | null;
+  ok: boolean | null;
+  params: unknown;
+  path: string | null;
+  result: { bytes: number; hash: string; } | null;
+  run_id: string;
+  seq: number;
+  started_at: string;
+  step: number;
+  summary: string | null;
+  thought: string | null;
+}
 
 export interface Token {
   actor_id: string;

@@ -111,9 +111,8 @@ pub fn question() -> Shape {
                 ("answer", nullable(text())),
                 ("asked_at", time()),
                 ("answered_at", nullable(time())),
-                ("closed", one_of(["default", "unanswered", "withdrawn"])),
             ],
-            [("node_id", id())],
+            [("node_id", id()), ("closed", one_of(["default", "unanswered", "withdrawn"]))],
         ),
     )
 }
