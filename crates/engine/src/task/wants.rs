@@ -10,7 +10,7 @@ impl State {
         let generation = shared.generation;
         let (place, role) = match self.phase {
             Phase::NotStarted | Phase::Ended => return None,
-            Phase::Choosing => (self.choice(), Some(Role::AgentStep)),
+            Phase::Choosing => (self.choice(generation), Some(Role::AgentStep)),
             Phase::Acting => (Place::Act { step: self.open_step()?.step }, None),
             Phase::Recalling => (Place::Recall { generation }, None),
             Phase::Keeping => (Place::Keep { generation }, None),
@@ -21,9 +21,8 @@ impl State {
     }
 
     /// The call for the next step, or the one that puts its answer right.
-    pub(super) fn choice(&self) -> Place {
-        let step = self.next_step();
-        Place::Choose { step, fix: self.rejected.is_some() }
+    fn choice(&self, generation: u32) -> Place {
+        Place::Choose { step: self.next_step(), generation, fix: self.rejected.is_some() }
     }
 
     pub(super) fn describe(&self, _shared: &Shared) -> String {

@@ -36,7 +36,7 @@ fn a2_whoami_shows_the_scratchpad_to_subagents_and_hides_it_from_people() {
 fn a3_update_scratchpad_is_listed_described_executed_and_refused_to_people() {
     let house = House::new(json!([]));
     let (server, agent) = (&house.server, &house.agent);
-    assert!(server.get(agent, "/whoami/actions").is(200).text.contains("update_scratchpad(content)"));
+    assert!(server.get(agent, "/whoami/actions").is(200).text.contains("update_scratchpad(content"));
     let described = server.get(agent, UPDATE).is(200).text;
     assert!(described.contains("10,000") && described.contains("\"content\""), "{described}");
     for (person, method) in [(&house.owner, "GET"), (&house.owner, "POST")] {

@@ -88,6 +88,8 @@ fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
                 Fact::Task(Errand::AnswerRejected(fact)) => fact.effect.0 == request.effect,
                 Fact::Task(Errand::Ended(fact)) => fact.ending == Ending::Exception,
                 Fact::Task(Errand::ScratchpadUpdateFailed(_)) => true,
+                // Nothing said is nothing done.
+                Fact::Task(Errand::Reflected(fact)) => fact.scratchpad.is_none(),
                 _ => false,
             }),
             Kind::Homework => after.next().is_some_and(|next| match &next.fact {

@@ -25,8 +25,8 @@ fn obey(request: &Request) -> Reply {
         return Reply::json(order);
     }
     let visited = |path: &str| steps.iter().any(|step| step["path"] == path && step["action"] == "navigate");
-    let shown = ["/projects/", "/documents/"].iter().filter_map(|prefix| super::play::seen(request, prefix));
-    let next = shown.into_iter().find(|path| !visited(path));
+    let mut shown = ["/projects/", "/documents/"].iter().flat_map(|prefix| super::play::all_seen(request, prefix));
+    let next = shown.find(|path| !visited(path));
     Reply::json(next.map_or_else(done, |path| navigate(&path)))
 }
 
@@ -164,7 +164,7 @@ fn thirty_injected_orders_have_no_effect_outside_the_agents_scope() {
         planted(&vault.shop, &title, &text);
         let asked = vault.shop.home.asked("agent_step").len();
         // When it is sent to read
-        let run = vault.shop.send("Read what is new", &["--max-steps", "8"]);
+        let run = vault.shop.send("Read what is new", &["--max-steps", "12"]);
         assert!([0, 4].contains(&run.code), "{order}: {}", run.err);
         // Then it did obey, and nothing of the vault was changed or shown
         let requests = vault.shop.home.asked("agent_step");

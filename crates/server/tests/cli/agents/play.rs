@@ -51,14 +51,22 @@ pub fn remember(text: &str) -> Reply {
     Reply::json(json!({ "scratchpad": text }))
 }
 
-/// The first path with this beginning and a whole id that any page showed.
-pub fn seen(request: &Request, prefix: &str) -> Option<String> {
+/// Every path with this beginning and a whole id that a page showed, in the order they were shown.
+pub fn all_seen(request: &Request, prefix: &str) -> Vec<String> {
     let pages = request.lines("steps");
     let texts = pages.iter().filter_map(|step| step["result"].as_str());
-    texts.flat_map(|text| text.match_indices(prefix).map(|(at, _)| text[at..].to_owned())).find_map(|rest| {
+    let found =
+        texts.flat_map(|text| text.match_indices(prefix).map(|(at, _)| text[at..].to_owned()).collect::<Vec<_>>());
+    let whole = found.filter_map(|rest| {
         let id = rest.get(prefix.len()..prefix.len() + 36)?;
         uuid::Uuid::parse_str(id).ok().map(|_| format!("{prefix}{id}"))
-    })
+    });
+    whole.collect()
+}
+
+/// The first of them.
+pub fn seen(request: &Request, prefix: &str) -> Option<String> {
+    all_seen(request, prefix).into_iter().next()
 }
 
 /// Goes to the first project it is shown, writes the hours there, and is done.
