@@ -23,7 +23,7 @@ fn run_takes_every_limit_of_the_contract() {
     let patch = run.limits.patch();
     assert_eq!(
         (patch.max_cost_usd, patch.max_wall_ms, patch.max_tokens),
-        (Some(Usd(2_000_000)), Some(30_000), Some(9))
+        (Some(Usd(2_000_000)), Some(30_000), Some(Some(9)))
     );
     assert_eq!(run.success, ["a", "b"]);
     assert!(run.follow.wait && !run.follow.watch);
