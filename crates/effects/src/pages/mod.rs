@@ -117,7 +117,7 @@ impl Pages<'_> {
     fn description(&self, spot: Spot, name: &str) -> Page {
         let offer = match self.permitted(spot, name) {
             Ok(given) => given.offer(self.registry, spot),
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let Some(offer) = offer else { return nowhere() };
         let schema = serde_json::to_string_pretty(&offer.schema).unwrap_or_default();
@@ -143,7 +143,7 @@ impl Pages<'_> {
         }
         let given = match self.permitted(spot, name) {
             Ok(given) => given,
-            Err(refused) => return Ok(Carried::refused(refused)),
+            Err(refused) => return Ok(Carried::refused(*refused)),
         };
         let arguments = match given.fill(params) {
             Ok(arguments) => arguments,
@@ -189,14 +189,18 @@ impl Pages<'_> {
     }
 
     /// The action, or a page that says why not and what is valid.
-    fn permitted(&self, spot: Spot, name: &str) -> Result<Given, Page> {
+    fn permitted(&self, spot: Spot, name: &str) -> Result<Given, Box<Page>> {
         let known = offers::at(spot).into_iter().find(|given| given.name() == name);
         match known {
             Some(given) if self.may(&given) => Ok(given),
-            Some(_) => Err(self.valid_here(Page::new(403, spot.action(name), "Forbidden"), spot, &self.why_not(name))),
+            Some(_) => {
+                let page = Page::new(403, spot.action(name), "Forbidden");
+                Err(Box::new(self.valid_here(page, spot, &self.why_not(name))))
+            }
             None => {
                 let said = format!("There is no action {} at {spot}.", line(shortened(name)));
-                Err(self.valid_here(Page::new(404, spot.action(&shortened(name)), "No such action"), spot, &said))
+                let page = Page::new(404, spot.action(&shortened(name)), "No such action");
+                Err(Box::new(self.valid_here(page, spot, &said)))
             }
         }
     }

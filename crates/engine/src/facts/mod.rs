@@ -45,6 +45,7 @@ pub use run::Run;
 pub use task::Task;
 pub use tree::Tree;
 
+#[expect(clippy::large_enum_variant, reason = "the large one is a run's brief: one in every log")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     Run(Run),

@@ -158,13 +158,17 @@ async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
     let world = world().await;
     let link = world.link("local");
     let run: RunRow = link.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
-    let mut events = link.events(&format!("/api/runs/{}/stream?until=settled", run.id)).await.unwrap();
+    let mut events = link.events(&format!("/api/runs/{}/stream?until=ended", run.id)).await.unwrap();
     let mut seqs = vec![events.next().await.unwrap().unwrap().id.parse::<u64>().unwrap()];
-    let path = format!("/api/runs/{}/messages", run.id);
-    for number in 0..100 {
-        // Refused once the run has ended; by then there is enough.
-        let _ = link.post::<Value>(&path, &json!({"text": format!("Message {number}")})).await;
+    let tell = async |what: &str, body: Value| {
+        link.post::<Value>(&format!("/api/runs/{}/{what}", run.id), &body).await.unwrap();
+    };
+    // Paused, so that it takes more messages than anybody is kept.
+    tell("pause", json!({})).await;
+    for number in 0..400 {
+        tell("messages", json!({"text": format!("Message {number}")})).await;
     }
+    tell("resume", json!({})).await;
     let (mut behind, mut last) = (0, 0);
     while let Some(event) = events.next().await {
         let event = event.unwrap();
