@@ -232,25 +232,15 @@ fn sec_s5_how_long_a_refusal_takes_does_not_depend_on_how_much_of_a_token_is_rig
 #[test]
 fn sec_s9_a_subagent_makes_no_tokens_and_sees_nothing_it_was_not_let_into() {
     let home = Home::bare();
-    home.pleach(&["ls"]).exits(0);
     home.pleach(&["project", "create", "Owner's"]).exits(0);
-    let path = format!("sqlite://{}", home.data().join("pleach.db").display());
-    home.runtime.block_on(async {
-        let store = store::open(&path, store::Options::default()).await.expect("a database");
-        let kind = engine::actor::ActorKind::Subagent;
-        let id = engine::ids::ActorId(uuid::Uuid::from_u128(0x01a1de11_0000_7000_8000_00000000a9e7));
-        let created_at = engine::time::Timestamp(1_790_000_000_000);
-        let helper =
-            engine::workspace::ActorRecord { id, kind, handle: "helper".into(), name: "Helper".into(), created_at };
-        runtime::ports::Library::create_actor(store.as_ref(), helper).await.expect("made");
-    });
+    home.pleach(&["agents", "create", "helper"]).exits(0);
     let server = Server::start(home);
     let helper = Visitor::bearing(&server.token(&["helper", "--scope", "admin"]));
     let refused = server.post(&helper, "/api/tokens", &json!({})).is(403);
-    assert_eq!(refused.slug(), "persons_only");
+    assert_eq!(refused.slug(), "agents_act_on_pages");
     let own = server.get(&helper, "/api/tokens").is(200).json()["items"][0]["id"].as_str().unwrap().to_owned();
     let refused = server.ask(&helper, Method::DELETE, &format!("/api/tokens/{own}"), None).is(403);
-    assert_eq!(refused.slug(), "persons_only");
+    assert_eq!(refused.slug(), "agents_act_on_pages");
     assert_eq!(server.get(&helper, "/api/projects").is(200).json()["items"], json!([]));
     let owned =
         server.get(&server.owner(), "/api/projects").is(200).json()["items"][0]["id"].as_str().unwrap().to_owned();
