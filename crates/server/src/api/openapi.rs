@@ -109,7 +109,11 @@ fn path_shape(name: &str) -> Shape {
 fn responses(route: &Route, all: &[Route]) -> Value {
     let mut responses = Map::new();
     for status in route.refusals() {
-        let content = json!({"application/problem+json": {"schema": records::problem()}});
+        let mut content = json!({"application/problem+json": {"schema": records::problem()}});
+        if route.refuses_in_pages {
+            content["text/markdown"] = json!({"schema": text()});
+            content["application/json"] = json!({"schema": {}});
+        }
         responses.insert(status.to_string(), json!({"description": reason(status), "content": content}));
     }
     for (status, body) in &route.gives {

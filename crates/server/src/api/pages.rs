@@ -26,9 +26,11 @@ const MARKDOWN: &str = "text/markdown";
 const TRIES: usize = 4;
 
 pub fn routes() -> Vec<Route> {
-    let page = |path, what| Route::get(path, Read, what, show).gives_text(200, MARKDOWN).refuses([404]);
+    let page =
+        |path, what| Route::get(path, Read, what, show).gives_text(200, MARKDOWN).refuses([404]).refuses_in_pages();
     let act = |path, what| {
-        Route::post(path, Run, what, execute).takes(open()).gives_text(200, MARKDOWN).refuses([404]).for_agents()
+        let route = Route::post(path, Run, what, execute).takes(open()).gives_text(200, MARKDOWN).refuses([404]);
+        route.refuses_in_pages().for_agents()
     };
     vec![
         page("/whoami", "Who you are, your projects, your actions and, for a subagent, its scratchpad"),

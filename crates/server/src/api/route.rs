@@ -64,6 +64,8 @@ pub struct Route {
     personal: bool,
     /// See `door::Guard`.
     for_agents: bool,
+    /// Says no in a page of its own, too.
+    pub refuses_in_pages: bool,
     refuses: BTreeSet<u16>,
     handler: MethodRouter<Arc<House>>,
 }
@@ -125,6 +127,7 @@ impl Route {
             paced: false,
             personal: false,
             for_agents: false,
+            refuses_in_pages: false,
             refuses: BTreeSet::new(),
             handler: on(filter, handler),
         }
@@ -171,6 +174,12 @@ impl Route {
     /// Refused to a token that is for some projects only.
     pub fn personal(mut self) -> Route {
         self.personal = true;
+        self
+    }
+
+    /// What is wrong is said as a page, in markdown or as JSON, like everything else there.
+    pub fn refuses_in_pages(mut self) -> Route {
+        self.refuses_in_pages = true;
         self
     }
 

@@ -31,7 +31,8 @@ pub fn routes() -> Vec<Route> {
             .asks("q", text())
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::run())),
+            .gives(200, page(records::run()))
+            .refuses([404]),
         Route::post("/api/runs", Run, "Start a run", create)
             .paced()
             .takes(brief::shape())

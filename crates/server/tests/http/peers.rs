@@ -27,7 +27,7 @@ fn tried_by(server: &Server, visitor: &Visitor) {
         "--request-timeout",
         "20",
         "--exclude-path-regex",
-        "stream$|^/logout|^/api/tokens/|^/realtime|/test$",
+        "stream$|^/logout|^/api/tokens/|^/realtime|^/mcp|/test$",
     ]);
     for (name, value) in &visitor.headers {
         command.args(["--header", &format!("{name}: {value}")]);
