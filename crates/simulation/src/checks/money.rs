@@ -110,10 +110,10 @@ fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
     }
 }
 
-/// What the wrap-up pays for: a report, or the sum of a tree's root once a limit has ended the work.
+/// What the wrap-up pays for: a report, a subagent's look back, or the sum of a tree's root once a limit has ended the work.
 fn is_last_word(effect: &str, exhausted: bool) -> bool {
     let sums_up = effect.ends_with(".agg") || effect.ends_with(".agg.fix");
-    effect.ends_with(".report") || (exhausted && sums_up && effect.contains(".n0."))
+    effect.ends_with(".report") || effect.ends_with(".reflect") || (exhausted && sums_up && effect.contains(".n0."))
 }
 
 fn intended_first(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &mut Vec<String>) {
