@@ -66,6 +66,11 @@ export class Charges {
 
   constructor(private readonly nodes: Nodes) {}
 
+  /** A tool was called: it counts, and costs nothing. */
+  addToolCall(journal: Journal, node: number): void {
+    this.add(journal, { node, model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false });
+  }
+
   add(journal: Journal, charge: Charge): void {
     const at = this.rows++;
     this.node.put(at, charge.node);

@@ -21,16 +21,7 @@ export function foldHomework(state: State, event: StoredEvent): void {
     case 'homework.plan_updated':
       return state.say('plan', payload.steps.length ? { version: payload.version, steps: payload.steps } : null);
     case 'homework.tool_call_result':
-      return state.charges.add(state.journal, {
-        node: NONE,
-        model: null,
-        tokensIn: 0,
-        tokensOut: 0,
-        tokensCached: 0,
-        costMicros: 0,
-        presumed: false,
-        answered: false,
-      });
+      return state.charges.addToolCall(state.journal, NONE);
     case 'homework.executor_started':
       return executorStarted(state, payload);
     case 'homework.executor_finished':

@@ -16,16 +16,7 @@ export function foldTask(state: State, event: StoredEvent): void {
       }
       return;
     case 'task.step_result':
-      return state.charges.add(state.journal, {
-        node: NONE,
-        model: null,
-        tokensIn: 0,
-        tokensOut: 0,
-        tokensCached: 0,
-        costMicros: 0,
-        presumed: false,
-        answered: false,
-      });
+      return state.charges.addToolCall(state.journal, NONE);
     case 'task.ended':
       return state.say('phase', 'reporting');
   }

@@ -40,7 +40,7 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
       delegated(state, node, payload);
       break;
     case 'tree.tool_call_result':
-      state.charges.add(journal, { ...NO_CHARGE, node });
+      state.charges.addToolCall(journal, node);
       break;
     case 'tree.artifact_created':
       registered(state, node, payload);
@@ -77,8 +77,6 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
   }
   nodes.restated.add(node);
 }
-
-const NO_CHARGE = { model: null, tokensIn: 0, tokensOut: 0, tokensCached: 0, costMicros: 0, presumed: false, answered: false };
 
 function created(state: State, event: StoredEvent, time: number): void {
   if (!event.nodeId || state.node(event) !== NONE) return;
