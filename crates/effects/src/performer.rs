@@ -3,12 +3,12 @@
 
 use crate::model::{Gateway, OnDelta};
 use crate::pages;
-use crate::tools::{Outsiders, Registry};
+use crate::tools::{self, Outsiders, Registry, Unlent};
 use crate::whispers::Whispers;
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
-    CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, RunContext, ToolCall, Work,
+    CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, RunContext, ToolCall, ToolOutcome, Work,
 };
 use engine::request::{Request, Speaker};
 use runtime::live::Live;
@@ -91,6 +91,18 @@ impl EffectsPerformer {
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         let store: &dyn Store = &*self.library;
+        let narrowed;
+        let run = match call.agent {
+            None => run,
+            Some(agent) => match tools::lent(store, &self.registry, run, call, agent).await {
+                Ok(lent) => {
+                    narrowed = lent;
+                    &narrowed
+                }
+                Err(Unlent::Refused(why)) => return Outcome::Tool(ToolOutcome::refused(why)),
+                Err(Unlent::Store(error)) => return Outcome::Away(error.to_string()),
+            },
+        };
         if call.outside.is_some() {
             return self.outside.call(store, run, call, effect).await;
         }
@@ -164,7 +176,13 @@ mod tests {
         };
         let mut request = Request::default();
         request.say(Speaker::User, parts);
-        let work = Work::Model(ModelCall { role: Role::HomeworkPlanner, model, request, max_tokens: 8_192 });
+        let work = Work::Model(ModelCall {
+            role: Role::HomeworkPlanner,
+            model,
+            request,
+            schema: engine::prompts::schema(Role::HomeworkPlanner),
+            max_tokens: 8_192,
+        });
         let nobody = Uuid::nil();
         let run = RunContext {
             run_id: RunId(nobody),

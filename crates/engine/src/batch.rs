@@ -76,6 +76,9 @@ pub struct RunRow {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<ActorId>,
+    /// Whom its planners may give work to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     pub created_at: Timestamp,
@@ -121,6 +124,9 @@ pub struct NodeRow {
     pub paused: bool,
     pub generation: u32,
     pub retry_of: Option<NodeId>,
+    /// The subagent it was given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     pub scratchpad_doc_id: DocumentId,
     pub scratchpad_tail: String,
     pub outcome: Option<NodeOutcome>,

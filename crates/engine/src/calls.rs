@@ -3,6 +3,8 @@
 
 use crate::blob::{BlobRef, Hash};
 use crate::effect::{EffectId, ToolOutcome};
+use crate::ids::ActorId;
+use crate::lessons::Learned;
 use crate::run::Facts;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
@@ -63,13 +65,14 @@ pub struct Record {
     /// The fingerprint of a pure reading, without what changes by itself.
     pub reading: Option<Hash>,
     pub artifacts: Artifacts,
+    pub lesson: Option<Learned>,
 }
 
-/// Keep the result and the changes of a call; they belong to the next fact pushed.
-pub fn record(tool: &str, outcome: &ToolOutcome, facts: &mut Facts) -> Record {
+/// Keep the result and the changes of a call, made by a subagent where one is named; they belong to the next fact pushed.
+pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mut Facts) -> Record {
     match &outcome.result {
         Ok(output) => {
-            outcome.mutations.iter().for_each(|mutation| facts.mutate(mutation.clone()));
+            outcome.mutations.iter().for_each(|mutation| facts.mutate_by(by, mutation.clone()));
             let text = output.content.to_string();
             let chars = fewer_chars(&text);
             let seen = || crate::json::without_noise(&output.content).to_string();
@@ -78,8 +81,10 @@ pub fn record(tool: &str, outcome: &ToolOutcome, facts: &mut Facts) -> Record {
                 summary: output.summary.clone(),
                 result: facts.keep(text),
                 chars,
-                reading: output.read.then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
+                reading: (output.read && !crate::lessons::is_memory(tool))
+                    .then(|| Hash::of(&[tool.as_bytes(), b"\0", seen().as_bytes()])),
                 artifacts: Artifacts::of(&outcome.mutations),
+                lesson: Learned::by(&outcome.mutations),
             }
         }
         Err(error) => refused(error, facts),
@@ -95,6 +100,7 @@ pub fn refused(error: &str, facts: &mut Facts) -> Record {
         chars: None,
         reading: None,
         artifacts: Artifacts::default(),
+        lesson: None,
     }
 }
 

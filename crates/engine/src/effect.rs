@@ -1,7 +1,7 @@
 //! Work at the edge of the world: what it is, how it may be repeated, and what came of it.
 //! Failures are data here; only the driver decides about attempts.
 
-use crate::ids::{DocumentId, ProjectId, RunId};
+use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
 use crate::request::Request;
 use crate::workspace::{Mutation, Scope};
@@ -114,6 +114,8 @@ pub struct ModelCall {
     pub role: Role,
     pub model: ModelSpec,
     pub request: Request,
+    /// What the answer must fit.
+    pub schema: &'static Value,
     pub max_tokens: u32,
 }
 
@@ -131,6 +133,8 @@ pub struct ToolCall {
     pub outside: Option<Outside>,
     /// What a person answered to the question this call asked before.
     pub told: Option<Told>,
+    /// The subagent that calls, within somebody's run: what it may do is judged when it does it.
+    pub agent: Option<ActorId>,
 }
 
 /// A call that asked goes on with this.

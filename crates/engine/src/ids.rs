@@ -50,6 +50,8 @@ ids! {
     ActorId,
     /// A credential, not its secret.
     KeyId,
+    /// Something a subagent learned.
+    LessonId,
 }
 
 impl RunId {

@@ -16,6 +16,7 @@ pub mod homework;
 pub mod ids;
 pub mod json;
 pub mod ledger;
+pub mod lessons;
 pub mod metrics;
 pub mod model;
 pub mod money;

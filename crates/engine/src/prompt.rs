@@ -24,6 +24,9 @@ const ERRORS_BYTES: usize = 3_000;
 const SHOWN_QUESTIONS: usize = 20;
 const SHOWN_MESSAGES: usize = 20;
 
+/// The section of whoever works as a subagent: with it come the rules for doing so.
+pub const YOUR_IDENTITY: &str = "your_identity";
+
 /// How large a call may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
@@ -66,15 +69,22 @@ pub fn model_call(
     size: Size,
 ) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
-    let system = prompts::system(role);
+    let giving = prompts::giving(role).filter(|_| !shared.brief.agents.is_empty());
+    let words = [
+        Some(prompts::system(role)),
+        giving.map(|_| prompts::GIVING),
+        sections.has(YOUR_IDENTITY).then_some(prompts::GIVEN),
+    ];
+    let system: Vec<Part> = words.into_iter().flatten().map(|text| Part::Text(text.to_owned())).collect();
     let correction = rejected.map(correction).unwrap_or_default();
-    let beside = system.len() + correction.bytes();
+    let beside = system.iter().map(Part::bytes).sum::<usize>() + correction.bytes();
     let (room, most) = size.prompt_bytes(&model);
     let mut request = Request::default();
-    request.say(Speaker::System, vec![Part::Text(system.to_owned())]);
+    request.say(Speaker::System, system);
     request.say(Speaker::User, sections.fitted(room.saturating_sub(beside), most.saturating_sub(beside)));
     request.messages.extend(correction.messages);
-    ModelCall { role, max_tokens: size.answer_tokens(&model), model, request }
+    let schema = giving.unwrap_or_else(|| prompts::schema(role));
+    ModelCall { role, max_tokens: size.answer_tokens(&model), model, request, schema }
 }
 
 /// The answer that cannot be used, and why.

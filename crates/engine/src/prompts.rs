@@ -2,7 +2,7 @@
 //! model is held to is the one printed in the file it reads.
 
 use crate::model::Role;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 pub fn system(role: Role) -> &'static str {
@@ -19,12 +19,45 @@ pub fn system(role: Role) -> &'static str {
     }
 }
 
+/// What a planner is told besides where it may give work to subagents.
+pub const GIVING: &str = include_str!("task/prompts/giving.md");
+/// What whoever does a piece of work as a subagent is told besides.
+pub const GIVEN: &str = include_str!("task/prompts/given.md");
+
+/// Where a planner's answer says to whom a piece of work is given; nobody else gives any away.
+fn given_at(role: Role) -> Option<&'static str> {
+    match role {
+        Role::HomeworkPlanner => Some("/properties/executor_tasks/items"),
+        Role::TreePlanner => Some("/properties/plan/properties/bands/items/properties/steps/items"),
+        _ => None,
+    }
+}
+
+/// The schema of a planner that has subagents to give work to; nothing for the other roles.
+pub fn giving(role: Role) -> Option<&'static Value> {
+    static SCHEMAS: OnceLock<Vec<Option<Value>>> = OnceLock::new();
+    let all = SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| with_agent(*role)).collect());
+    all[index(role)].as_ref()
+}
+
+/// In the schema of a piece of work, and required like the rest of it: some servers insist on that.
+fn with_agent(role: Role) -> Option<Value> {
+    let mut whole = schema(role).clone();
+    let work = whole.pointer_mut(given_at(role)?)?;
+    work["properties"]["agent"] = json!({"type": ["string", "null"]});
+    work["required"].as_array_mut()?.push("agent".into());
+    Some(whole)
+}
+
+fn index(role: Role) -> usize {
+    Role::ALL.iter().position(|known| *known == role).unwrap_or_default()
+}
+
 /// The JSON schema between the file's ```json schema fences.
 pub fn schema(role: Role) -> &'static Value {
     static SCHEMAS: OnceLock<Vec<Value>> = OnceLock::new();
     let all = SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| fenced(system(*role))).collect());
-    let index = Role::ALL.iter().position(|known| *known == role).unwrap_or_default();
-    &all[index]
+    &all[index(role)]
 }
 
 fn fenced(text: &str) -> Value {
@@ -35,6 +68,21 @@ fn fenced(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a5_a_planner_with_subagents_has_one_field_more_and_nobody_else_has() {
+        for role in Role::ALL {
+            let Some(giving) = giving(role) else { continue };
+            let work = giving.pointer(given_at(role).expect("a place")).expect("a schema there");
+            assert_eq!(work["properties"]["agent"]["type"], json!(["string", "null"]));
+            let mut plain = giving.clone();
+            let work = plain.pointer_mut(given_at(role).expect("a place")).expect("a schema there");
+            work["properties"].as_object_mut().expect("properties").remove("agent");
+            work["required"].as_array_mut().expect("required").pop();
+            assert_eq!(&plain, schema(role), "{}", role.name());
+        }
+        assert_eq!(Role::ALL.iter().filter(|role| giving(**role).is_some()).count(), 2);
+    }
 
     #[test]
     fn every_role_has_a_schema_and_a_worked_example_that_is_json() {

@@ -149,6 +149,10 @@ impl Sections {
         self
     }
 
+    pub fn has(&self, name: &str) -> bool {
+        self.list.iter().any(|section| section.name == name)
+    }
+
     /// Something that is left out before anything had to fit.
     pub fn note(&mut self, what: String) {
         self.notes.push(what);

@@ -2,7 +2,7 @@
 //! authority they do it with. Records here are what every store returns; the SQL is not known here.
 
 use crate::actor::{Actor, ActorKind};
-use crate::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use crate::ids::{ActorId, DocumentId, EdgeId, LessonId, NodeId, ProjectId, RunId, TaskId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -190,6 +190,23 @@ pub enum Mutation {
         /// The step of the run that wrote it; a reflection is none.
         step: Option<u32>,
     },
+    /// Something a subagent learned, pending; `iteration` and `branch_id`, or `node_id`, say where.
+    AddLesson {
+        id: LessonId,
+        agent: ActorId,
+        text: String,
+        iteration: Option<u32>,
+        branch_id: Option<String>,
+        node_id: Option<NodeId>,
+    },
+    /// Those of them that are pending, as far as there is room, are added to the newest version of its scratchpad.
+    PromoteLessons {
+        agent: ActorId,
+        lessons: Vec<LessonId>,
+    },
+    DismissLesson {
+        id: LessonId,
+    },
 }
 
 /// A mutation with its provenance: who, and at which event of which run.
@@ -286,7 +303,10 @@ impl Artifacts {
                 Mutation::CreateProject { .. }
                 | Mutation::UpdateProject { .. }
                 | Mutation::Unlink { .. }
-                | Mutation::WriteScratchpad { .. } => {}
+                | Mutation::WriteScratchpad { .. }
+                | Mutation::AddLesson { .. }
+                | Mutation::PromoteLessons { .. }
+                | Mutation::DismissLesson { .. } => {}
             }
         }
         found

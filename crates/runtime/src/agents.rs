@@ -4,7 +4,8 @@
 use crate::ports::StoreError;
 use async_trait::async_trait;
 use engine::actor::{Actor, ActorKind};
-use engine::ids::{ActorId, RunId};
+use engine::ids::{ActorId, LessonId, NodeId, RunId};
+use engine::lessons::LessonStatus;
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope};
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,11 @@ impl AgentRecord {
         }
     }
 
+    /// Was it given leave to do this? What it reads and does to itself needs none.
+    pub fn is_granted(&self, action: &str) -> bool {
+        self.actions.iter().any(|granted| granted == action)
+    }
+
     /// What it and its owner may both see.
     pub fn scope(&self) -> Scope {
         Scope::OnBehalf { agent: self.id, owner: self.owner }
@@ -55,6 +61,28 @@ pub struct PadVersion {
     pub seq: Option<u64>,
     pub step: Option<u32>,
     pub at: Timestamp,
+}
+
+/// Something a subagent learned in a run: where, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lesson {
+    pub id: LessonId,
+    pub agent_id: ActorId,
+    pub text: String,
+    pub status: LessonStatus,
+    pub run_id: Option<RunId>,
+    pub seq: Option<u64>,
+    /// Of a homework: which executor.
+    pub iteration: Option<u32>,
+    pub branch_id: Option<String>,
+    /// Of a tree.
+    pub node_id: Option<NodeId>,
+    pub at: Timestamp,
+    /// Who promoted or dismissed it, and when; the platform where a run's success did.
+    pub settled_by: Option<Actor>,
+    pub settled_at: Option<Timestamp>,
+    /// The version of the scratchpad that it became a part of.
+    pub version: Option<i64>,
 }
 
 #[async_trait]
@@ -76,4 +104,15 @@ pub trait Agents: Send + Sync + 'static {
         before: Option<i64>,
         limit: usize,
     ) -> Result<Vec<PadVersion>, StoreError>;
+    /// Newest first, before a lesson; of one status, or of all.
+    async fn lessons(
+        &self,
+        agent: ActorId,
+        status: Option<LessonStatus>,
+        before: Option<LessonId>,
+        limit: usize,
+    ) -> Result<Vec<Lesson>, StoreError>;
+    async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError>;
+    /// How many wait for somebody to settle them.
+    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError>;
 }

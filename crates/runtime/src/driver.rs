@@ -479,5 +479,6 @@ fn versioned(mutation: &engine::workspace::Mutation) -> Option<Uuid> {
         M::Unlink { id } => Some(id.0),
         M::WriteScratchpad { agent, .. } => Some(agent.0),
         M::CreateProject { .. } | M::CreateDocument { .. } | M::CreateTask { .. } | M::Link { .. } => None,
+        M::AddLesson { .. } | M::PromoteLessons { .. } | M::DismissLesson { .. } => None,
     }
 }

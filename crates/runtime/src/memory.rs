@@ -3,6 +3,7 @@
 
 mod agents;
 mod keys;
+mod lessons;
 mod library;
 mod removal;
 pub mod terms;
@@ -185,8 +186,9 @@ impl State {
             pads: touched
                 .pads
                 .iter()
-                .filter_map(|agent| Some((*agent, self.pads.get(agent)?.last()?.version)))
+                .filter_map(|agent| Some((*agent, self.pads.get(agent)?.last()?.clone())))
                 .collect(),
+            lessons: pick(&self.workspace.lessons, &touched.lessons),
         }
     }
 
@@ -197,7 +199,9 @@ impl State {
                 Revision::DocumentChanged { from, .. } => {
                     self.superseded.entry(from.entity.id).or_default().push(*from)
                 }
-                Revision::ScratchpadWritten(agent, pad) => self.pads.entry(agent).or_default().push(pad),
+                Revision::ScratchpadWritten(agent, pad) | Revision::LessonsPromoted { agent, pad, .. } => {
+                    self.pads.entry(agent).or_default().push(pad)
+                }
                 Revision::Unlinked(id) => drop(self.workspace.edges.remove(&id)),
                 _ => {}
             }
@@ -206,6 +210,7 @@ impl State {
         self.workspace.documents.extend(seen.documents);
         self.workspace.tasks.extend(seen.tasks);
         self.workspace.edges.extend(seen.edges);
+        self.workspace.lessons.extend(seen.lessons);
     }
 
     fn project(&mut self, rows: Rows) {

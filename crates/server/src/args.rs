@@ -143,6 +143,9 @@ pub struct RunArgs {
     /// Of a task: pages and actions it may use (30, at most 50)
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u32>,
+    /// A subagent of yours that work may be given to; repeat for several
+    #[arg(long = "with-agent", value_name = "HANDLE")]
+    pub with_agents: Vec<String>,
     /// Bind the run to a project; repeat for several
     #[arg(long = "project", value_name = "ID")]
     pub projects: Vec<String>,

@@ -8,9 +8,10 @@ use crate::{SqlStore, StoreError, backend::WriteError, codec, records, rows};
 use async_trait::async_trait;
 use engine::batch::StepRow;
 use engine::blob::BlobRef;
-use engine::ids::ActorId;
+use engine::ids::{ActorId, LessonId};
+use engine::lessons::LessonStatus;
 use engine::time::Timestamp;
-use runtime::agents::{AgentRecord, Agents, PadVersion};
+use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
 use runtime::memory::page;
 use runtime::memory::workspace::Origin;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ use std::sync::LazyLock;
 const AGENT: &str = "SELECT g.id, a.handle, a.name, g.owner, g.identity, g.actions, g.model, g.version, g.created_at, g.updated_at \
     FROM agents g JOIN actors a ON a.id = g.id WHERE 1 = 1";
 const PAD: &str = "SELECT version, content, actor, run_id, seq, step, at FROM agent_scratchpads WHERE agent_id = ";
+const NEWEST: &str = "SELECT version, content, actor, run_id, seq, step, at, agent_id FROM agent_scratchpads p \
+    WHERE version = (SELECT MAX(n.version) FROM agent_scratchpads n WHERE n.agent_id = p.agent_id) AND agent_id IN ";
 const CHANGE: &str = "UPDATE agents SET identity = ?1, actions = ?2, model = ?3, version = ?4, updated_at = ?5 WHERE id = ?6 AND version = ?7";
 
 fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
@@ -84,11 +87,13 @@ pub fn scratchpad_written(agent: ActorId, pad: &PadVersion) -> Statement {
 }
 
 impl SqlStore {
-    pub(crate) async fn newest_pads(&self, agents: &BTreeSet<ActorId>) -> Result<BTreeMap<ActorId, i64>, StoreError> {
-        let mut query = Query::new("SELECT agent_id, MAX(version) FROM agent_scratchpads WHERE agent_id IN ");
-        query.bind_list(agents.iter().map(id)).push(" GROUP BY agent_id");
-        let found = self.backend.glance(query.statement()).await?;
-        found.iter().map(|row| Ok((row.parse(0)?, row.int(1)?))).collect()
+    pub(crate) async fn newest_pads(
+        &self,
+        agents: &BTreeSet<ActorId>,
+    ) -> Result<BTreeMap<ActorId, PadVersion>, StoreError> {
+        let mut query = Query::new(NEWEST);
+        let found = self.backend.glance(query.bind_list(agents.iter().map(id)).statement()).await?;
+        found.iter().map(|row| Ok((row.parse(7)?, pad(row)?))).collect()
     }
 }
 
@@ -156,6 +161,24 @@ impl Agents for SqlStore {
         }
         query.push(" ORDER BY version DESC LIMIT ").bind(page(limit));
         self.all(query, pad).await
+    }
+
+    async fn lessons(
+        &self,
+        agent: ActorId,
+        status: Option<LessonStatus>,
+        before: Option<LessonId>,
+        limit: usize,
+    ) -> Result<Vec<Lesson>, StoreError> {
+        self.lessons_of(agent, status, before, limit).await
+    }
+
+    async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
+        self.lesson_of(agent, lesson).await
+    }
+
+    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError> {
+        self.pending_of(agent).await
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::agents::scratchpad_written;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
-use crate::{SqlStore, StoreError, codec, records, rows};
+use crate::{SqlStore, StoreError, codec, lessons, records, rows};
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
@@ -56,6 +56,10 @@ impl SqlStore {
         if !touched.pads.is_empty() {
             seen.pads = self.newest_pads(&touched.pads).await?;
         }
+        for row in self.by_ids(&lessons::LESSON, &touched.lessons).await? {
+            let lesson = lessons::read(&row)?;
+            seen.lessons.insert(lesson.id, lesson);
+        }
         Ok(seen)
     }
 
@@ -90,6 +94,9 @@ fn written(revision: &Revision) -> Vec<Statement> {
         Revision::TaskChanged { from, to } => vec![task_changed(*from, &to.entity)],
         Revision::Linked(kept) => vec![linked(kept)],
         Revision::ScratchpadWritten(agent, pad) => vec![scratchpad_written(*agent, pad)],
+        Revision::LessonAdded(lesson) => vec![lessons::added(lesson)],
+        Revision::LessonsPromoted { agent, pad, lessons } => lessons::promoted(*agent, pad, lessons),
+        Revision::LessonDismissed(lesson) => vec![lessons::settled(lesson)],
         Revision::Unlinked(edge) => vec![Statement::new("DELETE FROM onto_edges WHERE id = ?1", vec![id(edge)])],
     }
 }

@@ -10,6 +10,7 @@ mod changes;
 mod codec;
 mod keys;
 mod known;
+mod lessons;
 mod library;
 mod log;
 mod maintenance;

@@ -90,6 +90,7 @@ pub fn run(row: &Row) -> Result<RunRow, StoreError> {
         agent: row.optional_text(29)?.map(str::to_owned),
         agent_id: row.optional_parse(30)?,
         max_steps: row.optional_int(31)?.map(|steps| u32::try_from(steps).unwrap_or_default()),
+        agents: row.optional_text(32)?.map(|_| row.json(32)).transpose()?.unwrap_or_default(),
         workspace_document_id: row.optional_parse(19)?,
         report: row.json(20)?,
         model: row.text(21)?.to_owned(),

@@ -108,6 +108,10 @@ fn born(run: &RunRow) -> Vec<Statement> {
             vec![Value::from(agent.as_str()), optional_id(run.agent_id), max_steps, id(run.id)],
         ));
     }
+    if !run.agents.is_empty() {
+        let sql = format!("UPDATE {} SET agents = ?1 WHERE id = ?2", tables::tables(run.kind).runs);
+        statements.push(Statement::new(sql, vec![json(&run.agents), id(run.id)]));
+    }
     statements
 }
 

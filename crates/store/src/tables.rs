@@ -25,16 +25,16 @@ pub const fn tables(kind: Kind) -> Tables {
     }
 }
 
-/// Only a tree has a root, and only a task an agent; the others say so with the right types.
+/// Only a tree has a root, only a task one agent, and the others several to give work to; each says so with the right types.
 const fn peculiar(kind: Kind) -> &'static str {
     match kind {
         Kind::Homework => {
-            "CAST(NULL AS TEXT) AS root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps"
+            "CAST(NULL AS TEXT) AS root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps, agents"
         }
         Kind::Tree => {
-            "root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps"
+            "root_node_id, CAST(NULL AS TEXT) AS agent, CAST(NULL AS TEXT) AS agent_id, CAST(NULL AS BIGINT) AS max_steps, agents"
         }
-        Kind::Task => "CAST(NULL AS TEXT) AS root_node_id, agent, agent_id, max_steps",
+        Kind::Task => "CAST(NULL AS TEXT) AS root_node_id, agent, agent_id, max_steps, CAST(NULL AS TEXT) AS agents",
     }
 }
 
@@ -42,7 +42,7 @@ pub const EVENT: &str = "run_id, seq, node_id, parent_node_id, type, at, actor, 
 pub const PART: &str = "run_id, iteration, status, summary, progress, metrics, artifacts, started_at, ended_at";
 pub const NODE: &str = "id, run_id, ordinal, parent_node_id, title, reason, success_criteria, band_index, step_index, step_id, \
     depth, status, role_state, message, paused, generation, retry_of, scratchpad_doc_id, scratchpad_tail, outcome, error, \
-    retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at";
+    retryable, result, metrics, own_metrics, started_at, ended_at, created_at, updated_at, agent";
 pub const NODE_CHANGES: &str = "status, role_state, message, paused, generation, scratchpad_tail, outcome, error, retryable, \
     result, metrics, own_metrics, started_at, ended_at, updated_at";
 pub const PLAN: &str = "id, run_id, node_id, version, plan_json, created_at";

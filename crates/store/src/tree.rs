@@ -71,6 +71,7 @@ fn node(row: &NodeRow) -> Vec<Value> {
         optional_time(row.ended_at),
         time(row.created_at),
         time(row.updated_at),
+        Value::from(row.agent.clone()),
     ]
 }
 
@@ -136,6 +137,7 @@ pub fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
         ended_at: records::optional_time(row, 26)?,
         created_at: records::time(row, 27)?,
         updated_at: records::time(row, 28)?,
+        agent: words(29)?,
     })
 }
 

@@ -28,7 +28,6 @@ use crate::performer::ModelPort;
 use crate::rehearsal::RehearsalModels;
 use endpoint::Endpoint;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
-use engine::homework::prompts;
 use engine::model::ModelSpec;
 use engine::request::Speaker;
 use habits::Habits;
@@ -176,12 +175,11 @@ impl Gateway {
         match self.provider(&call.model.provider).map_err(rejected)? {
             Provider::Rehearsal => self.rehearsal.call(call, messages, idempotency_key).await,
             Provider::Server(_, endpoint) => {
-                let schema = prompts::schema(call.role);
                 let ask = Ask {
                     role: call.role.name(),
                     model: &call.model.model,
                     messages: &messages,
-                    schema,
+                    schema: call.schema,
                     max_tokens: call.max_tokens,
                 };
                 self.ask(endpoint, &ask, idempotency_key, on_delta).await

@@ -26,8 +26,9 @@ pub async fn perform(
     call: &ToolCall,
     effect: &EffectId,
 ) -> Result<ToolOutcome, StoreError> {
-    let Scope::OnBehalf { agent, owner } = run.scope else {
-        return Ok(refused("only a subagent's errand goes through pages".into()));
+    let (agent, owner) = match (&run.scope, &call.agent) {
+        (Scope::OnBehalf { agent, owner }, _) | (Scope::Within(owner, _), Some(agent)) => (*agent, *owner),
+        _ => return Ok(refused("only a subagent's errand goes through pages".into())),
     };
     let Some(agent) = store.agent(&agent.to_string()).await?.filter(|known| known.owner == owner) else {
         return Ok(refused("this subagent is no longer kept".into()));

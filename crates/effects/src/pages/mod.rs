@@ -176,7 +176,16 @@ impl Pages<'_> {
         };
         let granted = vec![tool.to_owned()];
         let props = cause.props.clone();
-        let call = ToolCall { tool: tool.into(), arguments, granted, home_document, props, outside: None, told: None };
+        let call = ToolCall {
+            tool: tool.into(),
+            arguments,
+            granted,
+            home_document,
+            props,
+            outside: None,
+            told: None,
+            agent: None,
+        };
         let outcome = self.registry.call(self.store, &run, &call, cause.effect).await?;
         Ok(match outcome.result {
             Ok(output) => Carried {

@@ -157,7 +157,7 @@ impl Pages<'_> {
             (_, None) => false,
             (None, Some(needed)) => needed != Authorization::Own,
             (Some(_), Some(Authorization::Own | Authorization::Reading)) => true,
-            (Some(agent), Some(Authorization::Granted)) => agent.actions.iter().any(|granted| granted == name),
+            (Some(agent), Some(Authorization::Granted)) => agent.is_granted(name),
         }
     }
 

@@ -17,10 +17,28 @@ pub fn answer(sections: &Sections) -> Value {
     let results = sections.items("tool_results");
     let first_look = if results.is_empty() { reading(sections, task, &theme) } else { None };
     match first_look {
-        Some(call) => json!({"thought": "First a look at what is there.", "tool_calls": [call], "done": false}),
-        None if sections.offers("create_document") => written(sections, task, &theme, &results),
+        Some(call) => {
+            let calls: Vec<Value> = std::iter::once(call).chain(lesson(sections, &theme)).collect();
+            json!({"thought": "First a look at what is there.", "tool_calls": calls, "done": false})
+        }
+        None if sections.offers("create_document") && !was_refused(&results) => {
+            written(sections, task, &theme, &results)
+        }
         None => only_read(task, &results),
     }
+}
+
+/// What a subagent keeps of this work for another time.
+pub fn lesson(sections: &Sections, theme: &Theme) -> Option<Value> {
+    let text = format!("Work on {} begins with an outline and a look at what is there.", theme.topic);
+    let call =
+        || json!({"tool": "add_lesson", "arguments": {"text": said(&text)}, "purpose": "Keep what was learned."});
+    sections.value("your_identity").is_object().then(call)
+}
+
+/// Who may not write says so instead of trying again.
+fn was_refused(results: &[&Value]) -> bool {
+    results.iter().any(|result| result["tool"] == "create_document" && result["ok"] == false)
 }
 
 /// The outline when the task names one (every other branch searches instead), else whatever can be read.

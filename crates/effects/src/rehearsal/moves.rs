@@ -140,7 +140,11 @@ pub fn executor_tasks(view: &View<'_>, stage: &Stage) -> Vec<Value> {
             "tools": tools,
         })
     };
-    missing.iter().map(task).collect()
+    let mut tasks: Vec<Value> = missing.iter().map(task).collect();
+    if let (Some(first), Some(agent)) = (tasks.first_mut(), view.sections.items("agents").first()) {
+        first["agent"] = agent["handle"].clone();
+    }
+    tasks
 }
 
 /// One claim per criterion, each with pages (or readings) behind it.

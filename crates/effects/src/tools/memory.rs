@@ -4,23 +4,43 @@ use super::arguments::{Arguments, Kind, required};
 use super::reach::Reach;
 use super::{Action, Done, Refused};
 use engine::effect::Class;
+use engine::ids::LessonId;
+use engine::lessons::{self, ADD_LESSON, LessonStatus};
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::workspace::{Mutation, Scope};
 use serde_json::json;
 
 pub const UPDATE_SCRATCHPAD: &str = "update_scratchpad";
 
-pub const ACTIONS: &[Action] = &[Action {
-    name: UPDATE_SCRATCHPAD,
-    description: "Replace your scratchpad with notes for your future self (at most 10,000 characters; empty clears it).",
-    class: Class::Idempotent,
-    fields: &[required(
-        "content",
-        Kind::Text { max: SCRATCHPAD_CHARACTERS },
-        "The whole new text. What is there now is replaced.",
-    )],
-    handler: |reach, arguments| Box::pin(update(reach, arguments)),
-}];
+/// What only a subagent does, to itself: nobody grants it, and no run is given it.
+pub fn is_own(action: &str) -> bool {
+    [UPDATE_SCRATCHPAD, ADD_LESSON].contains(&action)
+}
+
+pub const ACTIONS: &[Action] = &[
+    Action {
+        name: UPDATE_SCRATCHPAD,
+        description: "Replace your scratchpad with notes for your future self (at most 10,000 characters; empty clears it).",
+        class: Class::Idempotent,
+        fields: &[required(
+            "content",
+            Kind::Text { max: SCRATCHPAD_CHARACTERS },
+            "The whole new text. What is there now is replaced.",
+        )],
+        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+    },
+    Action {
+        name: ADD_LESSON,
+        description: lessons::DESCRIPTION,
+        class: Class::Idempotent,
+        fields: &[required(
+            "text",
+            Kind::Line { max: lessons::LONGEST },
+            "One or two sentences: the fact, and where you know it from.",
+        )],
+        handler: |reach, arguments| Box::pin(add_lesson(reach, arguments)),
+    },
+];
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let Scope::OnBehalf { agent, .. } = reach.scope else {
@@ -40,4 +60,24 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
         format!("scratchpad updated: {characters} of {SCRATCHPAD_CHARACTERS} characters"),
         vec![Mutation::WriteScratchpad { agent: *agent, content, based_on: version, step }],
     ))
+}
+
+/// Only of whoever does a part of a run: who is on an errand looks back at its end.
+async fn add_lesson(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let Some(agent) = reach.agent() else {
+        return Err(Refused::Request("only a subagent that was given a part of a run learns lessons".into()));
+    };
+    let text = lessons::one_line(arguments.required_text("text"));
+    let id: LessonId = reach.mint(0);
+    let stamp = reach.stamp();
+    let lesson = Mutation::AddLesson {
+        id,
+        agent,
+        iteration: stamp["iteration"].as_u64().and_then(|iteration| u32::try_from(iteration).ok()),
+        branch_id: stamp["branch_id"].as_str().map(str::to_owned),
+        node_id: stamp["tree_agent_node_id"].as_str().and_then(|node| node.parse().ok()),
+        text,
+    };
+    let content = json!({"lesson_id": id, "status": LessonStatus::Pending});
+    Ok(Done::changed(content, "a lesson was kept, pending".into(), vec![lesson]))
 }

@@ -6,6 +6,7 @@
 mod arguments;
 mod documents;
 mod files;
+mod lent;
 mod links;
 mod memory;
 mod outside;
@@ -18,6 +19,7 @@ mod tasks;
 mod web;
 
 pub use files::Files;
+pub use lent::{Unlent, lent};
 pub use outside::{LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
@@ -66,7 +68,7 @@ impl Action {
 
     pub fn authorization(&self) -> Authorization {
         match self.class {
-            _ if self.name == memory::UPDATE_SCRATCHPAD => Authorization::Own,
+            _ if memory::is_own(self.name) => Authorization::Own,
             Class::ReadOnly => Authorization::Reading,
             Class::Idempotent | Class::Once => Authorization::Granted,
         }

@@ -41,6 +41,11 @@ impl<'a> Reach<'a> {
         &self.call.props
     }
 
+    /// The subagent that calls, within somebody's run.
+    pub fn agent(&self) -> Option<ActorId> {
+        self.call.agent
+    }
+
     /// The same id whenever the same effect is carried out again.
     pub fn mint<T: From<Uuid>>(&self, nth: u8) -> T {
         ids::derive(self.run.now, &[self.run.run_id.0.as_bytes(), self.effect.0.as_bytes(), &[nth]]).into()

@@ -104,7 +104,13 @@ async fn e3_rehearsal_answers_without_a_server() {
     let gateway = Gateway::new(&Providers::default(), &|_| None, rehearsal, Timeouts::default()).unwrap();
     let model = gateway.spec("rehearsal", "default").unwrap();
     assert_eq!(model.price, Some(Price::FREE));
-    let call = ModelCall { role: Role::HomeworkReport, model, request: Request::default(), max_tokens: 3_000 };
+    let call = ModelCall {
+        role: Role::HomeworkReport,
+        model,
+        request: Request::default(),
+        schema: engine::prompts::schema(Role::HomeworkReport),
+        max_tokens: 3_000,
+    };
     let reply = gateway.call(&call, vec![(Speaker::User, "hi".into())], "k:1", None).await.unwrap();
     assert!(reply.text.contains("\"not_done\""), "{}", reply.text);
     assert!(reply.usage.input > 0 && reply.usage.output > 0);

@@ -93,7 +93,13 @@ impl Asked {
         on_delta: Option<effects::model::OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         let model = self.gateway.spec(self.kind.name(), &self.model).expect("a configured provider");
-        let call = ModelCall { role, model, request: Request::default(), max_tokens: 500 };
+        let call = ModelCall {
+            role,
+            model,
+            request: Request::default(),
+            schema: engine::prompts::schema(role),
+            max_tokens: 500,
+        };
         self.gateway.call(&call, messages, key, on_delta).await
     }
 }

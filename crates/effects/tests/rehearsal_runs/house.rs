@@ -121,5 +121,6 @@ pub fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId)
         warnings: Vec::new(),
         tool_lists: Vec::new(),
         agent: None,
+        agents: Vec::new(),
     }
 }

@@ -132,6 +132,7 @@ impl World {
             props: json!({"homework_run_id": self.run.run_id, "iteration": 3}),
             outside: None,
             told: None,
+            agent: None,
         }
     }
 

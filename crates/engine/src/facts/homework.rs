@@ -7,6 +7,7 @@ use crate::homework::answer::{EvidenceClaim, ExecutorTask, NextAction};
 use crate::homework::plan::Step;
 use crate::homework::state::Verdict;
 use crate::ids::{DocumentId, ProjectId};
+use crate::lessons::Learned;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
@@ -129,6 +130,9 @@ pub struct ToolCallResult {
     pub reading: Option<crate::blob::Hash>,
     #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
     pub artifacts: Artifacts,
+    /// The lesson that was kept, pending, in the same commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lesson: Option<Learned>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,6 +160,9 @@ pub struct ExecutorStarted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_tools: Vec<String>,
     pub scratchpad_document_id: DocumentId,
+    /// The handle of the subagent it is given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// One round of an executor; its tool calls have facts of their own.

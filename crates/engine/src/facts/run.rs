@@ -58,6 +58,9 @@ pub struct Queued {
     /// Who is sent on a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
+    /// Whom its planners may give work to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Agent>,
 }
 
 /// A subagent as it was when its errand was given; what it may do is judged when it does it.

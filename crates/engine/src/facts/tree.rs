@@ -6,6 +6,7 @@ use crate::blob::BlobRef;
 use crate::budget::Reserve;
 use crate::effect::{EffectId, ToolSpec};
 use crate::ids::{ArtifactId, DocumentId, NodeId, PlanId, ProjectId};
+use crate::lessons::Learned;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::tree::answer::{Deliverable, LeafDecision, ResultAnswer};
@@ -84,6 +85,9 @@ pub struct NodeCreated {
     /// The part of its parent's money that is kept for it.
     #[serde(default, skip_serializing_if = "no_reserve")]
     pub share: Reserve,
+    /// The handle of the subagent it is given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 fn no_reserve(reserve: &Reserve) -> bool {
@@ -216,6 +220,9 @@ pub struct ToolCallResult {
     pub chars: Option<u32>,
     #[serde(default, skip_serializing_if = "Artifacts::is_empty")]
     pub artifacts: Artifacts,
+    /// The lesson that was kept, pending, in the same commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lesson: Option<Learned>,
 }
 
 /// Registered: from here on the node's envelope may name it.

@@ -59,6 +59,9 @@ pub struct ExecutorTask {
     pub objective: String,
     #[serde(default, deserialize_with = "nullable")]
     pub tools: Vec<String>,
+    /// The handle of the subagent it is given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -157,7 +157,8 @@ impl State {
                 executor.round += 1;
             }
         }
-        if fact.ok {
+        self.lessons.extend(fact.lesson);
+        if fact.ok && !crate::lessons::is_memory(&fact.tool) {
             self.good_results.insert(seq);
         }
         if fact.new_reading {
@@ -210,6 +211,7 @@ impl State {
                 title: fact.title.clone(),
                 objective: fact.objective.clone(),
                 tools: fact.tools.clone(),
+                agent: fact.agent.clone(),
             },
             pad: fact.scratchpad_document_id,
             round: 1,

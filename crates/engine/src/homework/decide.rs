@@ -2,7 +2,7 @@
 
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::place::Place;
-use super::state::{Phase, State, Verdict};
+use super::state::{Executor, Phase, State, Verdict};
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
 use crate::answer::NOT_RUN;
 use crate::blob::BlobRef;
@@ -11,6 +11,7 @@ use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::homework as fact;
 use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
+use crate::lessons::Allowance;
 use crate::run::{Facts, Input, Shared, StopReason, headline};
 use crate::workspace::Mutation;
 use serde_json::json;
@@ -21,15 +22,15 @@ impl State {
             Input::Proceed => self.proceed(shared, facts),
             Input::Continued => self.go_on(facts),
             Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag, self.iteration) {
-                Some(Place::Plan { fix }) => self.plan_answered(effect, fix, reply, response, facts),
+                Some(Place::Plan { .. }) => self.plan_answered(shared, effect, reply, response, facts),
                 Some(Place::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
                 Some(Place::Round { executor, round, .. }) => {
                     self.round_answered(executor, round, effect, reply, response, facts)
                 }
                 Some(Place::Report) => self.end(shared, answer::read(reply).ok(), facts),
-                Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
+                Some(Place::Tool(_) | Place::RoundTool { .. } | Place::Recall { .. }) | None => {}
             },
-            Input::Tool { effect, outcome } => self.tool_answered(effect, outcome, facts),
+            Input::Tool { effect, outcome } => self.tool_answered(shared, effect, outcome, facts),
             Input::Failed { effect, error, .. } => self.failed(shared, effect, error, facts),
         }
     }
@@ -123,8 +124,19 @@ impl State {
         }
     }
 
-    fn plan_answered(&self, effect: &EffectId, _fix: bool, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
-        match answer::read::<PlannerAnswer>(reply) {
+    fn plan_answered(
+        &self,
+        shared: &Shared,
+        effect: &EffectId,
+        reply: &ModelReply,
+        response: BlobRef,
+        facts: &mut Facts,
+    ) {
+        let read = answer::read::<PlannerAnswer>(reply).and_then(|mut answer| {
+            shared.assign(answer.executor_tasks.iter_mut().map(|task| &mut task.agent))?;
+            Ok(answer)
+        });
+        match read {
             Ok(answer) => self.planned(answer.bounded(), facts),
             Err(errors) => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
         }
@@ -180,9 +192,10 @@ impl State {
         &self,
         calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>,
         most: usize,
-        branch_id: Option<&str>,
+        executor: Option<&Executor>,
         facts: &mut Facts,
     ) {
+        let mut lessons = Allowance::beside(executor.map_or(&[], |executor| &executor.calls));
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {
                 call_id: call_id.clone(),
@@ -190,31 +203,36 @@ impl State {
                 tool: call.tool.clone(),
                 arguments: if call.arguments.is_null() { json!({}) } else { call.arguments },
                 purpose: call.purpose,
-                branch_id: branch_id.map(str::to_owned),
+                branch_id: executor.map(|executor| executor.task.branch_id.clone()),
                 repair_of,
             });
-            if index >= most {
-                let record = calls::refused(NOT_RUN, facts);
+            let refused = match lessons.is_over(&call.tool) {
+                _ if index >= most => Some(NOT_RUN.to_owned()),
+                over => over.then(Allowance::spent),
+            };
+            if let Some(why) = refused {
+                let record = calls::refused(&why, facts);
                 facts.push(self.result_of(call_id, call.tool, record));
             }
         }
     }
 
-    fn tool_answered(&self, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
-        let of_executors = self.now.executors.iter().flat_map(|executor| &executor.calls);
-        let Some(call) =
-            self.now.calls.iter().chain(of_executors).find(|call| &call.id == effect && call.result.is_none())
-        else {
-            return;
-        };
-        let record = calls::record(&call.tool, outcome, facts);
+    fn tool_answered(&self, shared: &Shared, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
+        let own = self.now.calls.iter().map(|call| (call, None));
+        let executors = self.now.executors.iter();
+        let of_executors =
+            executors.flat_map(|executor| executor.calls.iter().map(|call| (call, executor.task.agent.as_deref())));
+        let mut calls = own.chain(of_executors);
+        let Some((call, agent)) = calls.find(|(call, _)| &call.id == effect && call.result.is_none()) else { return };
+        let by = agent.map(|handle| shared.agent_id(handle));
+        let record = calls::record(&call.tool, outcome, by, facts);
         facts.push(self.result_of(effect.clone(), call.tool.clone(), record));
     }
 
     fn result_of(&self, call_id: EffectId, tool: String, record: calls::Record) -> fact::ToolCallResult {
-        let calls::Record { ok, summary, result, chars, reading, artifacts } = record;
+        let calls::Record { ok, summary, result, chars, reading, artifacts, lesson } = record;
         let new_reading = reading.is_some_and(|reading| !self.readings.contains(&reading));
-        fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts }
+        fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts, lesson }
     }
 
     fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
@@ -278,7 +296,7 @@ impl State {
                 let calls = answer.tool_calls.into_iter().enumerate().map(|(call, answer)| {
                     (Place::RoundTool { executor: index, round, call }.id(&self.tag, self.iteration), answer, None)
                 });
-                self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(&executor.task.branch_id), facts);
+                self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(executor), facts);
             }
             Err(errors)
                 if Place::of(effect, &self.tag, self.iteration)
@@ -306,7 +324,7 @@ impl State {
             Some(Place::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
             Some(Place::Round { executor, .. }) => self.finish_executor(executor, Some(error.to_owned()), facts),
             Some(Place::Report) => self.end(shared, None, facts),
-            Some(Place::Tool(_) | Place::RoundTool { .. }) | None => {}
+            Some(Place::Tool(_) | Place::RoundTool { .. } | Place::Recall { .. }) | None => {}
         }
     }
 
@@ -319,10 +337,10 @@ impl State {
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
     let calls =
         answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));
-    let tasks = answer
-        .executor_tasks
-        .iter()
-        .map(|task| format!("executor {:?} {:?}", task.title.trim(), task.objective.trim()));
+    let tasks = answer.executor_tasks.iter().map(|task| {
+        let to = task.agent.as_ref().map(|agent| format!(" to {agent}")).unwrap_or_default();
+        format!("executor {:?} {:?}{to}", task.title.trim(), task.objective.trim())
+    });
     let mut actions: Vec<String> = calls.chain(tasks).collect();
     actions.sort();
     actions.dedup();

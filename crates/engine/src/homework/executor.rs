@@ -1,6 +1,7 @@
 //! Executors: parallel errands of one iteration, each on a branch with a pad of its own.
 
 use super::answer::{ExecutorTask, MAX_EXECUTOR_TASKS, MAX_ROUNDS};
+use super::place::Place;
 use super::state::{Executor, State};
 use super::{SCRATCHPAD_EXEC, entry};
 use crate::answer::NOT_RUN;
@@ -8,6 +9,7 @@ use crate::calls;
 use crate::facts::homework as fact;
 use crate::ids::DocumentId;
 use crate::run::{Facts, Shared};
+use crate::task::READ_SCRATCHPAD;
 use crate::workspace::Mutation;
 use serde_json::json;
 
@@ -39,8 +41,25 @@ impl State {
                 tools: granted(shared, task),
                 refused_tools: refused,
                 scratchpad_document_id: pad,
+                agent: task.agent.clone(),
             });
+            if let Some(agent) = &task.agent {
+                facts.push(self.recall(started, agent, task));
+            }
             started += 1;
+        }
+    }
+
+    /// Before it is asked anything, what it remembers is read.
+    fn recall(&self, index: u32, agent: &str, task: &ExecutorTask) -> fact::ToolCallRequested {
+        fact::ToolCallRequested {
+            call_id: Place::Recall { executor: index as usize }.id(&self.tag, self.iteration),
+            iteration: self.iteration,
+            tool: READ_SCRATCHPAD.into(),
+            arguments: json!({}),
+            purpose: format!("what {agent} remembers"),
+            branch_id: Some(task.branch_id.clone()),
+            repair_of: None,
         }
     }
 

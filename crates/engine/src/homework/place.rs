@@ -4,11 +4,27 @@ use crate::effect::EffectId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    Plan { fix: bool },
+    Plan {
+        fix: bool,
+    },
     Tool(usize),
-    Repair { fix: bool },
-    Round { executor: usize, round: u32, fix: bool },
-    RoundTool { executor: usize, round: u32, call: usize },
+    Repair {
+        fix: bool,
+    },
+    Round {
+        executor: usize,
+        round: u32,
+        fix: bool,
+    },
+    RoundTool {
+        executor: usize,
+        round: u32,
+        call: usize,
+    },
+    /// An executor that works as a subagent reads its scratchpad first.
+    Recall {
+        executor: usize,
+    },
     Report,
 }
 
@@ -22,6 +38,7 @@ impl Place {
             Place::Repair { fix } => format!("{tag}.i{iteration}.repair{}", fixed(fix)),
             Place::Round { executor, round, fix } => format!("{tag}.i{iteration}.x{executor}.r{round}{}", fixed(fix)),
             Place::RoundTool { executor, round, call } => format!("{tag}.i{iteration}.x{executor}.r{round}.t{call}"),
+            Place::Recall { executor } => format!("{tag}.i{iteration}.x{executor}.recall"),
             Place::Report => format!("{tag}.i{iteration}.report"),
         })
     }
@@ -36,6 +53,7 @@ impl Place {
             ["repair"] => Some(Place::Repair { fix: false }),
             ["repair", "fix"] => Some(Place::Repair { fix: true }),
             ["report"] => Some(Place::Report),
+            [x, "recall"] => Some(Place::Recall { executor: number(x, "x")? as usize }),
             [x, r] if x.starts_with('x') => {
                 Some(Place::Round { executor: number(x, "x")? as usize, round: number(r, "r")?, fix: false })
             }
@@ -75,6 +93,7 @@ mod tests {
             Place::Repair { fix: false },
             Place::Round { executor: 2, round: 4, fix: true },
             Place::RoundTool { executor: 0, round: 1, call: 3 },
+            Place::Recall { executor: 2 },
             Place::Report,
         ] {
             assert_eq!(Place::of(&place.id("a1", 12), "a1", 12), Some(place));

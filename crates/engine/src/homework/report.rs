@@ -3,6 +3,7 @@
 use super::answer::ReportAnswer;
 use super::state::{State, Verdict};
 use crate::facts::run::{Completed, ReportCreated, Stopped};
+use crate::lessons;
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::{Value, json};
 
@@ -13,7 +14,10 @@ impl State {
         let (reason, detail) = (*reason, detail.clone());
         facts.push(ReportCreated { report: self.report(shared, reason, &detail, prose) });
         match reason {
-            StopReason::Completed => facts.push(Completed { detail: Some(detail) }),
+            StopReason::Completed => {
+                lessons::promote(self.lessons.iter().copied(), facts);
+                facts.push(Completed { detail: Some(detail) });
+            }
             stop_reason => facts.push(Stopped { stop_reason, detail }),
         }
     }

@@ -5,9 +5,11 @@ use super::place::Place;
 use super::state::{Branch, Executor, Last, State};
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ModelCall, ToolCall, Work};
+use crate::lessons::{self, ADD_LESSON};
 use crate::model::Role;
 use crate::prompt::{self, Sections, Size};
 use crate::run::{Lane, Shared, Status, Steering};
+use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
 pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
@@ -32,7 +34,7 @@ impl State {
                 let call = self.now.calls.iter().find(|call| &call.id == effect)?;
                 Some(Work::Tool(self.tool_call(shared, call, None)))
             }
-            Place::RoundTool { executor, .. } => {
+            Place::RoundTool { executor, .. } | Place::Recall { executor } => {
                 let executor = self.now.executors.get(executor)?;
                 let call = executor.calls.iter().find(|call| &call.id == effect)?;
                 Some(Work::Tool(self.tool_call(shared, call, Some(executor))))
@@ -47,14 +49,21 @@ impl State {
         if let Some(executor) = executor {
             props["branch_id"] = executor.task.branch_id.clone().into();
         }
+        let agent = executor.and_then(|executor| executor.task.agent.as_deref());
+        let mut granted = executor.map_or_else(all, |executor| executor.task.tools.clone());
+        match Place::of(&call.id, &self.tag, self.iteration) {
+            Some(Place::Recall { .. }) => granted = vec![READ_SCRATCHPAD.into()],
+            _ => granted.extend(agent.map(|_| ADD_LESSON.into())),
+        }
         ToolCall {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
-            granted: executor.map_or_else(all, |executor| executor.task.tools.clone()),
+            granted,
             home_document: home,
             props,
             outside: shared.outside(&call.tool).cloned(),
             told: shared.told(&call.id),
+            agent: agent.map(|handle| shared.agent_id(handle)),
         }
     }
 
@@ -69,6 +78,7 @@ impl State {
         out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
         out.add("scope", self.scope(shared));
         out.share(2).add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        lessons::tell_agents(shared, &mut out);
         out.add("iteration", self.iteration);
         out.add("budgets_left", budgets_left(shared, self.iteration));
         out.share(2).newest("artifacts", &self.made.iter().collect::<Vec<_>>());
@@ -180,14 +190,17 @@ impl State {
                 "project_ids": shared.brief.project_ids,
             }),
         );
+        if let Some(handle) = &task.agent {
+            lessons::tell_who(shared, handle, &executor.calls, &mut out);
+        }
         let tools = shared.brief.tools.iter().filter(|tool| task.tools.contains(&tool.name));
-        out.add("tools", prompt::tool_lines(tools));
+        out.add("tools", lessons::tool_lines(tools, task.agent.is_some()));
         out.lines("branch_scratchpad", self.branch(&task.branch_id).iter().flat_map(|branch| &branch.tail));
         out.add("round", json!({ "round": executor.round, "of": answer::MAX_ROUNDS }));
         out.lines("thoughts", &executor.thoughts);
         let steering = shared.messages.iter().filter(|message| self.steers(message));
         self.messages(steering, &mut out);
-        out.share(8).results(calls::answered(&executor.calls));
+        out.share(8).results(lessons::results(&executor.calls));
         out
     }
 

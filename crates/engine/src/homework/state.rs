@@ -7,6 +7,7 @@ use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
+use crate::lessons::Learned;
 use crate::metrics::Metrics;
 use crate::run::StopReason;
 use crate::time::Timestamp;
@@ -63,6 +64,9 @@ pub struct State {
     /// The newest texts this run wrote, their beginnings, for the report.
     #[serde(default)]
     pub written: VecDeque<Written>,
+    /// What subagents learned in it.
+    #[serde(default)]
+    pub lessons: Vec<Learned>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

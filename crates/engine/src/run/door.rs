@@ -1,7 +1,10 @@
 //! What a run accepts at its door: a brief that could work, and words of a size that can be shown to a model.
 
 use super::commands::{Refusal, refuse};
+use super::terms::Kind;
 use crate::budget::Reserve;
+use crate::facts::run::Queued;
+use crate::lessons::MOST_AGENTS;
 
 /// A first call of ordinary size: what a budget must hold besides the wrap-up reserve.
 pub(crate) fn least_call(models: &crate::model::Models) -> Reserve {
@@ -31,8 +34,20 @@ pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Work is given away by planners, and a prompt has room for so many to give it to.
+fn check_agents(brief: &Queued) -> Result<(), Refusal> {
+    let count = brief.agents.len();
+    match brief.kind {
+        Kind::Task if count > 0 => refuse("bad_agent", "agents are for homework and trees; a task has one agent"),
+        _ if count > MOST_AGENTS => {
+            refuse("bad_agent", format!("{count} agents were named; {MOST_AGENTS} is the most a run may give work to"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuse at the door what could never work, naming the least that does.
-pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
+pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     let length = brief.objective.chars().count();
     if brief.objective.trim().is_empty() {
         return refuse("empty_objective", "the objective is empty: say what should be done");
@@ -45,9 +60,10 @@ pub fn check_brief(brief: &crate::facts::run::Queued) -> Result<(), Refusal> {
             ),
         );
     }
-    if brief.kind == super::terms::Kind::Task && brief.agent.is_none() {
+    if brief.kind == Kind::Task && brief.agent.is_none() {
         return refuse("agent_required", "a task is given to a subagent, and none is named");
     }
+    check_agents(brief)?;
     let budgets = &brief.budgets;
     if let Some(why) = budgets.nonsense() {
         return refuse("budget_too_small", why);

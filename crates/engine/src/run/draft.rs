@@ -4,7 +4,7 @@ use super::Shared;
 use super::terms::ScopeKind;
 use crate::blob::{Blob, BlobRef};
 use crate::facts::Fact;
-use crate::ids::{self, DocumentId, EdgeId, NodeId, RunId};
+use crate::ids::{self, ActorId, DocumentId, EdgeId, NodeId, RunId};
 use crate::time::Timestamp;
 use crate::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
 use serde_json::{Value, json};
@@ -16,6 +16,13 @@ pub struct Spot {
     pub parent: Option<NodeId>,
 }
 
+/// A change, the fact it belongs to, and the subagent whose doing it is.
+pub(super) struct Drafted {
+    pub fact: usize,
+    pub mutation: Mutation,
+    pub by: Option<ActorId>,
+}
+
 pub struct Facts {
     pub now: Timestamp,
     run_id: RunId,
@@ -23,7 +30,7 @@ pub struct Facts {
     minted: u32,
     pub(super) list: Vec<(Spot, Fact)>,
     pub(super) blobs: Vec<Blob>,
-    pub(super) mutations: Vec<(usize, Mutation)>,
+    pub(super) mutations: Vec<Drafted>,
 }
 
 impl Facts {
@@ -56,7 +63,12 @@ impl Facts {
 
     /// A change that commits with the facts; it belongs to the next fact pushed.
     pub fn mutate(&mut self, mutation: Mutation) {
-        self.mutations.push((self.list.len(), mutation));
+        self.mutate_by(None, mutation);
+    }
+
+    /// The same, by a subagent that was given a part of the run.
+    pub fn mutate_by(&mut self, by: Option<ActorId>, mutation: Mutation) {
+        self.mutations.push(Drafted { fact: self.list.len(), mutation, by });
     }
 
     pub fn mint<T: From<uuid::Uuid>>(&mut self) -> T {

@@ -251,10 +251,10 @@ impl Run {
             _ => actor,
         };
         self.draft.blobs.extend(facts.blobs);
-        self.draft.changes.extend(facts.mutations.into_iter().map(|(index, mutation)| Change {
-            mutation,
-            actor: author,
-            seq: first_seq + index as u64,
+        self.draft.changes.extend(facts.mutations.into_iter().map(|drafted| Change {
+            mutation: drafted.mutation,
+            actor: drafted.by.map_or(author, Actor::Subagent),
+            seq: first_seq + drafted.fact as u64,
         }));
         for (spot, fact) in facts.list {
             self.emit_at(spot, fact, actor, facts.now);

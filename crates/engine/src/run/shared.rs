@@ -6,8 +6,8 @@ use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
 use crate::effect::{EffectId, Outside, RunContext, Told};
 use crate::event::genesis;
-use crate::facts::run::{ProviderWaiting, QuestionExpired, Queued};
-use crate::ids::{MessageId, NodeId, ProjectId, QuestionId, RunId};
+use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
+use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use crate::workspace::Scope;
@@ -184,6 +184,37 @@ impl Shared {
             projects: self.brief.project_ids.clone(),
             now,
         }
+    }
+
+    /// One of the subagents this run may give work to.
+    pub(crate) fn agent(&self, handle: &str) -> Option<&Agent> {
+        self.brief.agents.iter().find(|agent| agent.handle == handle)
+    }
+
+    /// Its id; nobody's for one that this run was not given: whatever is tried with that is refused.
+    pub(crate) fn agent_id(&self, handle: &str) -> ActorId {
+        self.agent(handle).map_or(ActorId(uuid::Uuid::nil()), |agent| agent.id)
+    }
+
+    /// Settle whom a planner gave each piece of work to; who names somebody else is told whom there is. A run without
+    /// subagents has nobody to name.
+    pub(crate) fn assign<'a>(&self, named: impl Iterator<Item = &'a mut Option<String>>) -> Result<(), Vec<String>> {
+        let mut errors = Vec::new();
+        for handle in named {
+            *handle = handle.take().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+            let Some(name) = handle.as_deref().filter(|name| self.agent(name).is_none()) else { continue };
+            if self.brief.agents.is_empty() {
+                *handle = None;
+                continue;
+            }
+            let valid: Vec<&str> = self.brief.agents.iter().map(|agent| agent.handle.as_str()).collect();
+            let name: String = name.chars().take(60).collect();
+            errors.push(format!(
+                "agent {name:?} is not one of this run's agents: {}; null gives the work to none of them",
+                valid.join(", ")
+            ));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// Who carries this tool out, if it is not built in.

@@ -85,7 +85,7 @@ impl State {
 
     fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(taken) = self.open_step() else { return };
-        let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, facts);
+        let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, None, facts);
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
         if self.acted >= self.max_steps {
             let message = format!("Reached maximum steps ({}) without completing the task", self.max_steps);

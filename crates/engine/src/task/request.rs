@@ -50,6 +50,7 @@ impl State {
             props,
             outside: None,
             told: None,
+            agent: None,
         }
     }
 

@@ -96,6 +96,9 @@ pub struct StepAnswer {
     pub deliverable: Deliverable,
     #[serde(default, deserialize_with = "nullable")]
     pub leaf: bool,
+    /// The handle of the subagent it is given to.
+    #[serde(default)]
+    pub agent: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -196,7 +196,10 @@ impl State {
                 repair_of: None,
                 result: None,
             }),
-            T::ToolCallResult(fact) => self.tool_answered(number, fact, event.seq),
+            T::ToolCallResult(fact) => {
+                self.lessons.extend(fact.lesson.map(|learned| (number, learned)));
+                self.tool_answered(number, fact, event.seq);
+            }
             T::ArtifactCreated(fact) => self.registered(number, fact, event),
             T::NodeAggregated(fact) => {
                 let synthesis = super::answer::Synthesis {
@@ -286,6 +289,7 @@ impl State {
             criteria: fact.success_criteria.clone(),
             deliverable: fact.deliverable,
             retry_of: fact.retry_of,
+            agent: fact.agent.clone(),
             status: NodeStatus::Planning,
             stood: NodeStatus::Planning,
             role: NodeRole::Planner,

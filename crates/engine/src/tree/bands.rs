@@ -59,6 +59,7 @@ impl State {
             retry_of,
             deliverable: step.of.deliverable,
             share,
+            agent: step.of.agent.clone(),
         };
         self.create(shared, child, Some(number), created, step.of.leaf, facts);
         facts.push_at(spot, fact::NodeDelegated { child_node_id: child, step_id: step.of.id.clone() });

@@ -23,7 +23,7 @@ impl State {
             Input::Proceed => self.proceed(shared, facts),
             Input::Continued => self.go_on(shared, facts),
             Input::Reply { effect, reply, response } => self.answered(shared, effect, reply, response, facts),
-            Input::Tool { effect, outcome } => self.tool_answered_with(effect, outcome, facts),
+            Input::Tool { effect, outcome } => self.tool_answered_with(shared, effect, outcome, facts),
             Input::Failed { effect, error, retryable } => self.call_failed(shared, effect, error, retryable, facts),
         }
     }
@@ -47,6 +47,7 @@ impl State {
 
     fn go(&self, shared: &Shared, number: u32, facts: &mut Facts) {
         match self.move_of(number) {
+            Some(Move::Recall) => self.recall(number, facts),
             Some(Move::StartBand) => self.start_band(shared, number, facts),
             Some(Move::BandOver) => self.band_over(shared, number, facts),
             Some(Move::Conclude) => self.conclude(shared, number, facts),
@@ -74,6 +75,7 @@ impl State {
             retry_of: None,
             deliverable: Default::default(),
             share: Default::default(),
+            agent: None,
         };
         self.create(shared, root, None, created, false, facts);
     }
@@ -85,7 +87,7 @@ impl State {
             Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, place, answer, facts)),
             Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, place, answer, facts)),
             Part::Aggregate { .. } => self.take(reply, |answer| self.aggregate_answered(shared, place, answer, facts)),
-            Part::Tool { .. } => Ok(()),
+            Part::Tool { .. } | Part::Recall => Ok(()),
         };
         if let Err(errors) = outcome {
             facts.push_at(self.spot_of(place.node), fact::AnswerRejected { effect: effect.clone(), errors, response });

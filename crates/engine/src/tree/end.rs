@@ -7,6 +7,7 @@ use crate::budget::Settled;
 use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
 use crate::facts::tree::NodeOutcome;
+use crate::lessons::{self, Learned};
 use crate::run::{EffectState, Facts, Shared, StopReason, headline};
 use serde_json::{Value, json};
 
@@ -36,7 +37,11 @@ impl State {
         };
         facts.push(ReportCreated { report: self.report(shared, reason, &detail) });
         match reason {
-            StopReason::Completed => facts.push(Completed { detail: Some(detail) }),
+            StopReason::Completed => {
+                let verified = |(number, _): &&(u32, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
+                lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
+                facts.push(Completed { detail: Some(detail) });
+            }
             StopReason::Error => facts.push(Failed { stop_reason: reason, error: detail }),
             stop_reason => facts.push(Stopped { stop_reason, detail }),
         }

@@ -11,7 +11,9 @@ use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree as fact;
 use crate::ids::DocumentId;
+use crate::lessons::Allowance;
 use crate::run::{Facts, Shared};
+use crate::task::READ_SCRATCHPAD;
 use serde_json::json;
 
 impl State {
@@ -46,6 +48,7 @@ impl State {
         self.note(number, place.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
         facts.push_at(spot, fact::ExecutorAnswered { round, result });
+        let mut lessons = Allowance::beside(&node.work.calls);
         for (index, call) in answer.tool_calls.into_iter().enumerate() {
             let call_id = self.place(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
@@ -58,8 +61,12 @@ impl State {
                     purpose: call.purpose,
                 },
             );
-            if index >= MAX_TOOL_CALLS {
-                let record = calls::refused(NOT_RUN, facts);
+            let refused = match lessons.is_over(&call.tool) {
+                _ if index >= MAX_TOOL_CALLS => Some(NOT_RUN.to_owned()),
+                over => over.then(Allowance::spent),
+            };
+            if let Some(why) = refused {
+                let record = calls::refused(&why, facts);
                 facts.push_at(spot, result_of(call_id, call.tool, record));
             }
         }
@@ -69,11 +76,32 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn tool_answered_with(&self, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
+    /// Before a node that works as a subagent asks anything, what that remembers is read.
+    pub(super) fn recall(&self, number: u32, facts: &mut Facts) {
+        let Some(agent) = &self.at(number).agent else { return };
+        facts.push_at(
+            self.spot_of(number),
+            fact::ToolCallRequested {
+                call_id: self.place(number, Part::Recall).id(&self.tag),
+                tool: READ_SCRATCHPAD.into(),
+                arguments: json!({}),
+                purpose: format!("what {agent} remembers"),
+            },
+        );
+    }
+
+    pub(super) fn tool_answered_with(
+        &self,
+        shared: &Shared,
+        effect: &EffectId,
+        outcome: &ToolOutcome,
+        facts: &mut Facts,
+    ) {
         let Some(number) = self.node_of(effect) else { return };
         let Some(call) = calls::open(&self.at(number).work.calls).find(|call| &call.id == effect) else { return };
         let spot = self.spot_of(number);
-        let record = calls::record(&call.tool, outcome, facts);
+        let by = self.at(number).agent.as_deref().map(|handle| shared.agent_id(handle));
+        let record = calls::record(&call.tool, outcome, by, facts);
         let made: Vec<_> =
             record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
         facts.push_at(spot, result_of(effect.clone(), call.tool.clone(), record));
@@ -103,6 +131,6 @@ impl State {
 }
 
 fn result_of(call_id: EffectId, tool: String, record: Record) -> fact::ToolCallResult {
-    let Record { ok, summary, result, chars, artifacts, .. } = record;
-    fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts }
+    let Record { ok, summary, result, chars, artifacts, lesson, .. } = record;
+    fact::ToolCallResult { call_id, tool, ok, summary, result, chars, artifacts, lesson }
 }

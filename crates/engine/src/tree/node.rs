@@ -9,6 +9,7 @@ use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
+use crate::lessons::has_recalled;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
 use serde_json::Value;
@@ -28,6 +29,8 @@ pub struct Node {
     pub criteria: Vec<String>,
     pub deliverable: Deliverable,
     pub retry_of: Option<NodeId>,
+    /// The handle of the subagent it is given to.
+    pub agent: Option<String>,
     pub status: NodeStatus,
     /// Where it stood before it ended.
     pub stood: NodeStatus,
@@ -146,7 +149,17 @@ impl Node {
 
     /// One that is blocked by a call of its own goes on with the others.
     pub(super) fn uses_tools(&self) -> bool {
-        self.status == NodeStatus::Executing || (self.status == NodeStatus::Blocked && !self.work.asking.is_empty())
+        let blocked_by_one = self.status == NodeStatus::Blocked && !self.work.asking.is_empty();
+        self.asks_models() || blocked_by_one
+    }
+
+    fn asks_models(&self) -> bool {
+        matches!(self.status, NodeStatus::Planning | NodeStatus::Executing | NodeStatus::Aggregating)
+    }
+
+    /// It works as a subagent, and has yet to see what that remembers before it asks a model.
+    pub(super) fn is_forgetful(&self) -> bool {
+        self.agent.is_some() && self.asks_models() && !has_recalled(&self.work.calls)
     }
 
     /// Nobody is asked anything on its behalf any more.

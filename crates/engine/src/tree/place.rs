@@ -14,10 +14,23 @@ pub struct Place {
 /// `ask` counts the planner calls of one generation: after each answer from a person it is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    Plan { ask: u32, fix: bool },
-    Round { round: u32, fix: bool },
-    Tool { round: u32, call: u32 },
-    Aggregate { fix: bool },
+    Plan {
+        ask: u32,
+        fix: bool,
+    },
+    Round {
+        round: u32,
+        fix: bool,
+    },
+    Tool {
+        round: u32,
+        call: u32,
+    },
+    /// A node that works as a subagent reads its scratchpad first.
+    Recall,
+    Aggregate {
+        fix: bool,
+    },
 }
 
 impl Place {
@@ -30,6 +43,7 @@ impl Place {
             Part::Plan { ask, fix } => format!("{tag}.n{node}.g{generation}.plan.q{ask}{}", fixed(fix)),
             Part::Round { round, fix } => format!("{tag}.n{node}.g{generation}.x.r{round}{}", fixed(fix)),
             Part::Tool { round, call } => format!("{tag}.n{node}.g{generation}.x.r{round}.t{call}"),
+            Part::Recall => format!("{tag}.n{node}.g{generation}.recall"),
             Part::Aggregate { fix } => format!("{tag}.n{node}.g{generation}.agg{}", fixed(fix)),
         })
     }
@@ -45,6 +59,7 @@ impl Place {
             ["plan", "fix"] => Part::Plan { ask: 1, fix: true },
             ["plan", ask] => Part::Plan { ask: number(ask, "q")?, fix: false },
             ["plan", ask, "fix"] => Part::Plan { ask: number(ask, "q")?, fix: true },
+            ["recall"] => Part::Recall,
             ["agg"] => Part::Aggregate { fix: false },
             ["agg", "fix"] => Part::Aggregate { fix: true },
             ["x", round] => Part::Round { round: number(round, "r")?, fix: false },
@@ -78,6 +93,7 @@ mod tests {
             Part::Plan { ask: 3, fix: true },
             Part::Round { round: 6, fix: true },
             Part::Tool { round: 2, call: 7 },
+            Part::Recall,
             Part::Aggregate { fix: false },
         ] {
             let place = Place { node: 9_999, generation: 2, part };

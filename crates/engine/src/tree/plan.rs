@@ -28,6 +28,9 @@ pub struct PlanStep {
     pub deliverable: Deliverable,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaf: bool,
+    /// The handle of the subagent it is given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// The bands in the order they will run, whatever numbers they were given.
@@ -50,6 +53,7 @@ fn step_of(step: &super::answer::StepAnswer) -> PlanStep {
         success_criteria: step.success_criteria.clone(),
         deliverable: step.deliverable,
         leaf: step.leaf,
+        agent: step.agent.clone(),
     }
 }
 

@@ -35,11 +35,12 @@ impl State {
             self.ask(number, question, NodeRole::Planner, facts);
             return Ok(());
         }
-        let Some(plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
+        let Some(mut plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
             self.note(number, key, &answer.scratchpad, &[], facts);
             facts.push_at(self.spot_of(number), NodeStatusChanged::leaf(answer.leaf_decision));
             return Ok(());
         };
+        shared.assign(plan.bands.iter_mut().flat_map(|band| &mut band.steps).map(|step| &mut step.agent))?;
         let over = too_big(shared, &plan);
         if over.is_some() && !fix {
             return Err(vec![stated_limits(shared, &plan)]);

@@ -8,10 +8,12 @@ use super::plan::Step;
 use super::state::State;
 use super::wants::role_of;
 use crate::answer::MAX_TOOL_CALLS;
-use crate::calls::{self, Call};
+use crate::calls::Call;
 use crate::effect::{EffectId, ToolCall, Work};
+use crate::lessons::{self, ADD_LESSON};
 use crate::prompt::{self, Quote, Sections, Size};
 use crate::run::Shared;
+use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
 impl State {
@@ -20,7 +22,7 @@ impl State {
         let number = self.node_of(effect)?;
         let node = self.at(number);
         let sections = match place.part {
-            At::Tool { .. } => {
+            At::Tool { .. } | At::Recall => {
                 let call = node.work.calls.iter().find(|call| &call.id == effect)?;
                 return Some(Work::Tool(self.tool_call(shared, node, call)));
             }
@@ -34,20 +36,27 @@ impl State {
     }
 
     fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
+        let mut granted: Vec<String> = shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
+        match self.place_of(&call.id).map(|place| place.part) {
+            Some(At::Recall) => granted = vec![READ_SCRATCHPAD.into()],
+            _ => granted.extend(node.agent.as_ref().map(|_| ADD_LESSON.into())),
+        }
         ToolCall {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
-            granted: shared.brief.tools.iter().map(|tool| tool.name.clone()).collect(),
+            granted,
             home_document: Some(node.pad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
             outside: shared.outside(&call.tool).cloned(),
             told: shared.told(&call.id),
+            agent: node.agent.as_deref().map(|handle| shared.agent_id(handle)),
         }
     }
 
     fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        lessons::tell_agents(shared, &mut out);
         let node = self.at(number);
         if let Some(plan) = &node.plan {
             out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "steps": plan.steps.iter().map(step_line).collect::<Vec<_>>() }));
@@ -62,7 +71,7 @@ impl State {
     fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let node = self.at(number);
-        out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.add_some("tools", &lessons::tool_lines(shared.brief.tools.iter(), node.agent.is_some()));
         out.add(
             "workspace",
             json!({
@@ -80,7 +89,7 @@ impl State {
         );
         out.add_some("result_refused", &node.work.refused);
         out.add_some("artifacts", &node.current_artifacts().map(artifact_line).collect::<Vec<_>>());
-        out.share(6).results(calls::answered(&node.work.calls));
+        out.share(6).results(lessons::results(&node.work.calls));
         out
     }
 
@@ -116,6 +125,9 @@ impl State {
             "title": node.title, "reason": node.reason, "success_criteria": node.criteria, "deliverable": node.deliverable,
             "depth": node.depth, "generation": node.generation,
         }));
+        if let Some(handle) = &node.agent {
+            lessons::tell_who(shared, handle, &node.work.calls, &mut out);
+        }
         if let Some(before) = node.retry_of.and_then(|id| self.node(id)) {
             out.add("retry_of", json!({ "node_id": before.id, "status": before.status, "error": before.error, "result": before.result }));
         }

@@ -9,6 +9,7 @@ use crate::calls;
 use crate::effect::EffectId;
 use crate::ids::{NodeId, QuestionId};
 use crate::ledger::Accounts;
+use crate::lessons::Learned;
 use crate::run::{Shared, Spot};
 use crate::time::Timestamp;
 use std::cmp::Reverse;
@@ -34,6 +35,8 @@ pub struct State {
     counts: [u32; NodeStatus::ALL.len()],
     /// The run is over, until someone takes it up again.
     pub(super) ended: bool,
+    /// What subagents learned, and at which node.
+    pub(super) lessons: Vec<(u32, Learned)>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +51,8 @@ pub(super) struct Flight {
 /// What a node does next without waiting for anyone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
+    /// Read what the subagent it works as remembers.
+    Recall,
     StartBand,
     BandOver,
     Conclude,
@@ -153,6 +158,7 @@ impl State {
         let first_whole =
             |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
         match node.status {
+            _ if node.is_forgetful() => None,
             NodeStatus::Planning => {
                 first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true })
             }
@@ -174,6 +180,7 @@ impl State {
         let node = self.at(number);
         let idle = calls::open(&node.work.calls).next().is_none();
         match node.status {
+            _ if node.is_forgetful() => idle.then_some(Move::Recall),
             NodeStatus::Delegating => Some(Move::StartBand),
             NodeStatus::Waiting => node.plan.as_ref().filter(|plan| plan.open == 0).map(|_| Move::BandOver),
             NodeStatus::Blocked => node.is_answered().then_some(Move::Unblock),

@@ -26,7 +26,7 @@ impl State {
             return None;
         }
         match place.part {
-            Part::Tool { .. } => {
+            Part::Tool { .. } | Part::Recall => {
                 let node = self.at(number);
                 let call = calls::open(&node.work.calls).find(|call| &call.id == effect);
                 call.filter(|_| node.uses_tools()).map(|call| Want::tool(shared, call))
@@ -77,7 +77,7 @@ impl State {
 pub(super) fn role_of(part: Part) -> Role {
     match part {
         Part::Plan { .. } => Role::TreePlanner,
-        Part::Round { .. } | Part::Tool { .. } => Role::TreeExecutor,
+        Part::Round { .. } | Part::Tool { .. } | Part::Recall => Role::TreeExecutor,
         Part::Aggregate { .. } => Role::TreeAggregator,
     }
 }

@@ -53,6 +53,7 @@ pub fn brief(objective: &str) -> Queued {
         warnings: Vec::new(),
         tool_lists: Vec::new(),
         agent: None,
+        agents: Vec::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Subagents in memory.
 
 use super::{Memory, page};
-use crate::agents::{AgentRecord, Agents, PadVersion};
+use crate::agents::{AgentRecord, Agents, Lesson, PadVersion};
 use crate::ports::{Library, StoreError};
 use async_trait::async_trait;
-use engine::ids::ActorId;
+use engine::ids::{ActorId, LessonId};
+use engine::lessons::LessonStatus;
 
 #[async_trait]
 impl Agents for Memory {
@@ -53,5 +54,30 @@ impl Agents for Memory {
         let versions = state.pads.get(&agent).into_iter().flatten().rev();
         let wanted = versions.filter(|pad| before.is_none_or(|before| pad.version < before));
         Ok(wanted.take(page(limit)).cloned().collect())
+    }
+
+    async fn lessons(
+        &self,
+        agent: ActorId,
+        status: Option<LessonStatus>,
+        before: Option<LessonId>,
+        limit: usize,
+    ) -> Result<Vec<Lesson>, StoreError> {
+        let state = self.state();
+        let theirs = state.workspace.lessons.values().rev().filter(|lesson| lesson.agent_id == agent);
+        let wanted = theirs
+            .filter(|lesson| status.is_none_or(|status| status == lesson.status))
+            .filter(|lesson| before.is_none_or(|before| lesson.id < before));
+        Ok(wanted.take(page(limit)).cloned().collect())
+    }
+
+    async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
+        Ok(self.state().workspace.lessons.get(&lesson).filter(|lesson| lesson.agent_id == agent).cloned())
+    }
+
+    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError> {
+        let state = self.state();
+        let theirs = state.workspace.lessons.values().filter(|lesson| lesson.agent_id == agent);
+        Ok(theirs.filter(|lesson| lesson.status == LessonStatus::Pending).count() as u64)
     }
 }

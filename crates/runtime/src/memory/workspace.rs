@@ -1,9 +1,9 @@
 //! The meaning of workspace changes, once for every store: what each mutation does to the entities it
 //! touches, and when it conflicts. Stores load what a batch touches, apply, and write what was revised.
 
-use crate::agents::PadVersion;
+use crate::agents::{Lesson, PadVersion};
 use engine::actor::Actor;
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Mutation, Project, Task};
 use serde_json::Value;
@@ -39,21 +39,39 @@ pub struct Workspace {
     pub tasks: BTreeMap<TaskId, Kept<Task>>,
     pub edges: BTreeMap<EdgeId, Kept<Edge>>,
     /// The newest version of each scratchpad.
-    pub pads: BTreeMap<ActorId, i64>,
+    pub pads: BTreeMap<ActorId, PadVersion>,
+    pub lessons: BTreeMap<LessonId, Lesson>,
 }
 
 /// What a change amounted to. `from` is the version it was made on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Revision {
     ProjectMade(Kept<Project>, ActorId),
-    ProjectChanged { from: i64, to: Kept<Project> },
+    ProjectChanged {
+        from: i64,
+        to: Kept<Project>,
+    },
     DocumentMade(Kept<Document>),
-    DocumentChanged { from: Box<Kept<Document>>, to: Kept<Document> },
+    DocumentChanged {
+        from: Box<Kept<Document>>,
+        to: Kept<Document>,
+    },
     TaskMade(Kept<Task>),
-    TaskChanged { from: i64, to: Kept<Task> },
+    TaskChanged {
+        from: i64,
+        to: Kept<Task>,
+    },
     Linked(Kept<Edge>),
     Unlinked(EdgeId),
     ScratchpadWritten(ActorId, PadVersion),
+    LessonAdded(Lesson),
+    /// The version they became a part of, and they as they are now.
+    LessonsPromoted {
+        agent: ActorId,
+        pad: PadVersion,
+        lessons: Vec<Lesson>,
+    },
+    LessonDismissed(Lesson),
 }
 
 /// The entity that was not as expected.
@@ -68,6 +86,7 @@ pub struct Touched {
     pub tasks: BTreeSet<TaskId>,
     pub edges: BTreeSet<EdgeId>,
     pub pads: BTreeSet<ActorId>,
+    pub lessons: BTreeSet<LessonId>,
 }
 
 impl Touched {
@@ -82,6 +101,11 @@ impl Touched {
                 Mutation::CreateTask { id, .. } | Mutation::UpdateTask { id, .. } => touched.tasks.insert(*id),
                 Mutation::Link { id, .. } | Mutation::Unlink { id } => touched.edges.insert(*id),
                 Mutation::WriteScratchpad { agent, .. } => touched.pads.insert(*agent),
+                Mutation::AddLesson { id, .. } | Mutation::DismissLesson { id } => touched.lessons.insert(*id),
+                Mutation::PromoteLessons { agent, lessons } => {
+                    touched.lessons.extend(lessons);
+                    touched.pads.insert(*agent)
+                }
             };
         }
         touched
@@ -96,6 +120,7 @@ impl Touched {
                 Mutation::CreateDocument { id, .. } => drop(touched.documents.remove(id)),
                 Mutation::CreateTask { id, .. } => drop(touched.tasks.remove(id)),
                 Mutation::Link { id, .. } => drop(touched.edges.remove(id)),
+                Mutation::AddLesson { id, .. } => drop(touched.lessons.remove(id)),
                 _ => {}
             }
         }
@@ -121,20 +146,12 @@ impl Workspace {
                 Ok(stamp.make(&mut self.edges, *id, id.0, made)?.map(Revision::Linked))
             }
             Mutation::WriteScratchpad { agent, content, based_on, step } => {
-                let newest = self.pads.entry(*agent).or_default();
-                expect(*newest, Some(*based_on), agent.0)?;
-                *newest += 1;
-                let pad = PadVersion {
-                    version: *newest,
-                    content: content.clone(),
-                    characters: content.chars().count() as u32,
-                    actor: stamp.actor,
-                    run_id: stamp.origin.run_id,
-                    seq: stamp.origin.seq,
-                    step: *step,
-                    at,
-                };
+                expect(self.pads.get(agent).map_or(0, |pad| pad.version), Some(*based_on), agent.0)?;
+                let pad = self.write_pad(*agent, content.clone(), *step, &stamp);
                 Ok(Some(Revision::ScratchpadWritten(*agent, pad)))
+            }
+            Mutation::AddLesson { .. } | Mutation::PromoteLessons { .. } | Mutation::DismissLesson { .. } => {
+                self.apply_to_lessons(&change.mutation, &stamp)
             }
             Mutation::Unlink { id } => Ok(self.edges.remove(id).map(|_| Revision::Unlinked(*id))),
         }
@@ -225,10 +242,10 @@ impl Workspace {
 }
 
 /// Who, at which event, when.
-struct Stamp {
-    origin: Origin,
-    actor: Actor,
-    at: Timestamp,
+pub(super) struct Stamp {
+    pub(super) origin: Origin,
+    pub(super) actor: Actor,
+    pub(super) at: Timestamp,
 }
 
 impl Stamp {

@@ -76,6 +76,7 @@ fn shape() -> Shape {
                 ("model", nullable(text())),
                 ("version", count()),
                 ("scratchpad", size),
+                ("pending_lessons", count()),
                 ("created_at", time()),
                 ("updated_at", time()),
             ],
@@ -110,6 +111,7 @@ pub struct AgentView {
     pub record: AgentRecord,
     pub projects: Vec<engine::workspace::Project>,
     pub scratchpad: PadSize,
+    pub pending_lessons: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -144,7 +146,8 @@ async fn view(house: &House, record: AgentRecord) -> Answer<AgentView> {
         limit: SCRATCHPAD_CHARACTERS,
         at: pad.map(|pad| pad.at),
     };
-    Ok(AgentView { record, projects, scratchpad })
+    let pending_lessons = house.store.pending_lessons(record.id).await?;
+    Ok(AgentView { record, projects, scratchpad, pending_lessons })
 }
 
 async fn list(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Page<AgentView>>> {

@@ -10,6 +10,7 @@ use crate::config::models::ModelNames;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ProjectId, RunId};
+use engine::lessons::MOST_AGENTS;
 use engine::model::Models;
 use engine::run::{Criterion, Kind, ScopeKind};
 use engine::task::MOST_STEPS;
@@ -52,6 +53,9 @@ pub struct NewRun {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// Of a homework or a tree: whom its planners may give work to, by handle or id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
 }
 
 pub fn shape() -> Shape {
@@ -71,6 +75,7 @@ pub fn shape() -> Shape {
                 ("models", names),
                 ("agent", text()),
                 ("max_steps", whole(1, MOST_STEPS.into())),
+                ("agents", up_to(MOST_AGENTS, text())),
             ],
         ),
     )
@@ -89,6 +94,7 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
     }
     let scope = scope(new.scope, project_ids.len())?;
     let agent = sent(house, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
+    let agents = helpers(house, caller, kind, &new.agents).await?;
     let granted = match kind {
         // What a subagent may do is looked up when it does it.
         Kind::Task => Granted::default(),
@@ -128,6 +134,7 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
             identity: agent.identity,
             max_steps: new.max_steps,
         }),
+        agents,
     };
     match engine::run::check_brief(&brief) {
         Ok(()) => Ok(brief),
@@ -169,6 +176,25 @@ async fn sent(
         ));
     }
     agents::owned(house, caller, name).await.map(Some)
+}
+
+/// Whom its planners may give work to: subagents of the caller's own, each once.
+async fn helpers(house: &House, caller: &Caller, kind: Kind, names: &[String]) -> Result<Vec<Agent>, Problem> {
+    if kind == Kind::Task && !names.is_empty() {
+        return Err(Problem::invalid("bad_agent", "agents are for homework and trees; a task is given to one agent"));
+    }
+    if names.len() > MOST_AGENTS {
+        let said = format!("{} agents were named; a run may give work to {MOST_AGENTS} at most", names.len());
+        return Err(Problem::invalid("bad_agent", said));
+    }
+    let mut agents: Vec<Agent> = Vec::new();
+    for name in names {
+        let AgentRecord { id, handle, identity, .. } = agents::owned(house, caller, name).await?;
+        if agents.iter().all(|known| known.id != id) {
+            agents.push(Agent { id, handle, identity, max_steps: None });
+        }
+    }
+    Ok(agents)
 }
 
 /// Where no price is known money cannot be counted, so tokens are.

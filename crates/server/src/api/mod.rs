@@ -12,6 +12,7 @@ mod events;
 mod example;
 pub mod front;
 mod inbox;
+mod lessons;
 mod login;
 mod mcp;
 mod metrics;
@@ -46,6 +47,7 @@ mod workspace;
 pub use agents::{AgentView, NewAgent};
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
+pub use lessons::{LessonAction, Settlement};
 pub use login::CodeView;
 pub use metrics::Counters;
 pub use nodes::NodeView;
@@ -177,6 +179,7 @@ fn table() -> Vec<Route> {
         tasks::routes(),
         actors::routes(),
         agents::routes(),
+        lessons::routes(),
         pages::routes(),
         tokens::routes(),
         tools::routes(),

@@ -42,7 +42,13 @@ pub fn run() -> Shape {
                 ("last_seq", count()),
                 ("head", text()),
             ],
-            [("root_node_id", id()), ("agent", text()), ("agent_id", id()), ("max_steps", count())],
+            [
+                ("root_node_id", id()),
+                ("agent", text()),
+                ("agent_id", id()),
+                ("max_steps", count()),
+                ("agents", list(text())),
+            ],
         ),
     )
 }
@@ -178,7 +184,7 @@ pub fn node() -> Shape {
                 ("created_at", time()),
                 ("updated_at", time()),
             ],
-            [],
+            [("agent", text())],
         ),
     )
 }

@@ -2,7 +2,7 @@
 
 use super::{Follow, Limits};
 use clap::{Args, Subcommand, ValueEnum};
-use engine::ids::ProjectId;
+use engine::ids::{LessonId, ProjectId};
 
 #[derive(Debug, Subcommand)]
 pub enum AgentsCommand {
@@ -33,6 +33,16 @@ pub enum AgentsCommand {
         /// The version to show or to restore
         #[arg(value_name = "VERSION")]
         number: Option<i64>,
+    },
+    /// What it learned in runs: list it, promote it to the scratchpad, dismiss it
+    Lessons {
+        handle: String,
+        /// Add a pending lesson to the scratchpad
+        #[arg(long, value_name = "ID", group = "settling")]
+        promote: Option<LessonId>,
+        /// Lay a pending lesson aside
+        #[arg(long, value_name = "ID", group = "settling")]
+        dismiss: Option<LessonId>,
     },
 }
 

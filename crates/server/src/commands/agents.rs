@@ -1,7 +1,7 @@
 //! `pleach agents`: subagents, their tasks and their memory.
 
-use super::{Session, closing, encoded, print, start};
-use crate::api::{AgentView, NewAgent, Page};
+use super::{Session, closing, encoded, lessons, print, start};
+use crate::api::{AgentView, LessonAction, NewAgent, Page};
 use crate::args::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder, RunArgs};
 use crate::failure::Failure;
 use crate::render::style::{Ink, fit, line, plain};
@@ -35,6 +35,11 @@ pub async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Fai
         AgentsCommand::Show { handle } => show(session, &handle).await?,
         AgentsCommand::Run(args) => return start::run(session, sent(args)).await,
         AgentsCommand::Scratchpad { handle, what, number } => scratchpad(session, &handle, what, number).await?,
+        AgentsCommand::Lessons { handle, promote, dismiss } => match (promote, dismiss) {
+            (Some(lesson), _) => lessons::settle(session, &handle, lesson, LessonAction::Promote).await?,
+            (None, Some(lesson)) => lessons::settle(session, &handle, lesson, LessonAction::Dismiss).await?,
+            (None, None) => lessons::list(session, &handle).await?,
+        },
     }
     Ok(0)
 }
@@ -45,6 +50,7 @@ fn sent(args: AgentRunArgs) -> RunArgs {
         kind: "task".into(),
         agent: Some(args.handle),
         max_steps: args.max_steps,
+        with_agents: Vec::new(),
         projects: Vec::new(),
         success: Vec::new(),
         tools: Vec::new(),
@@ -119,6 +125,7 @@ async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
             "scratchpad  {} of {} characters, version {}",
             agent.scratchpad.characters, agent.scratchpad.limit, agent.scratchpad.version
         ),
+        format!("lessons     {} pending  (pleach agents lessons {})", agent.pending_lessons, record.handle),
     ];
     section(&mut lines, "Identity", plain(&record.identity).lines().map(|text| format!("  {text}")), style);
     let projects = agent.projects.iter().map(|project| format!("  {}  {}", project.id, line(&project.title)));
@@ -178,6 +185,7 @@ async fn history(session: &Session, path: &str) -> Result<(), Failure> {
         }
         let from = match (pad["run_id"].as_str(), pad["step"].as_u64()) {
             (Some(run), Some(step)) => format!("step {step} of run {run}"),
+            (Some(run), None) if pad["actor"]["kind"] == "platform" => format!("lessons of run {run}"),
             (Some(run), None) => format!("reflection of run {run}"),
             (None, _) => "a person, or the agent itself outside a task".into(),
         };

@@ -6,6 +6,7 @@ mod drive;
 mod entities;
 mod follow;
 mod inbox;
+mod lessons;
 mod look;
 mod nodes;
 mod serve;

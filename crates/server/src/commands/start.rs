@@ -30,6 +30,7 @@ pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
         models: session.config.model.names(),
         agent: args.agent,
         max_steps: args.max_steps,
+        agents: args.with_agents,
     };
     if args.follow.detach {
         let attached = session.writer().await?;

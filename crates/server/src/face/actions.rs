@@ -55,6 +55,7 @@ pub fn all() -> Vec<Action> {
                 ("success_criteria", texts("What must be shown for it to count as done.")),
                 ("project_ids", texts("Only these projects; without any, all of the caller's.")),
                 ("tools", texts("Only these tools; without any, all there are.")),
+                ("agents", texts("Handles of the caller's subagents that work may be given to.")),
                 (
                     "budgets",
                     json!({"type": "object", "description": "Limits, such as {\"max_cost_usd\": 2.0, \"max_iterations\": 10}."}),

@@ -97,6 +97,7 @@ fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
 fn project_of(mutation: &Mutation, homes: &mut BTreeMap<Uuid, ProjectId>) -> Option<ProjectId> {
     match mutation {
         Mutation::CreateProject { .. } | Mutation::WriteScratchpad { .. } => None,
+        Mutation::AddLesson { .. } | Mutation::PromoteLessons { .. } | Mutation::DismissLesson { .. } => None,
         Mutation::UpdateProject { id, .. } => Some(*id),
         Mutation::CreateDocument { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),
         Mutation::CreateTask { id, project_id, .. } => homes.insert(id.0, *project_id).or(Some(*project_id)),

@@ -127,6 +127,7 @@ impl Land {
             warnings: Vec::new(),
             tool_lists: Vec::new(),
             agent: (kind == Kind::Task).then(|| self.sent(dice.between(2, 8) as u32)),
+            agents: Vec::new(),
         };
         let foreign = vec![self.foreign_page.0, self.foreign_project.0];
         let mind = Mind::of(&mut dice, foreign, Some(self.shared_page.0));

@@ -306,5 +306,8 @@ fn versioned(mutation: &Mutation) -> (Uuid, bool, Option<i64>) {
         Mutation::UpdateTask { id, expected_version, .. } => (id.0, false, Some(*expected_version)),
         Mutation::WriteScratchpad { agent, based_on, .. } => (agent.0, false, Some(*based_on)),
         Mutation::Unlink { id } => (id.0, false, None),
+        Mutation::AddLesson { id, .. } => (id.0, true, None),
+        Mutation::PromoteLessons { agent, .. } => (agent.0, false, None),
+        Mutation::DismissLesson { id } => (id.0, false, None),
     }
 }

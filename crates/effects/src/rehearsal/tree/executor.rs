@@ -1,5 +1,6 @@
 //! One look at what is there, then a page, or a register where data is asked for.
 
+use super::super::executor::lesson;
 use super::super::prose::{self, Context};
 use super::super::said;
 use super::super::sections::Sections;
@@ -18,7 +19,8 @@ pub fn answer(sections: &Sections, demo: bool) -> Value {
     }
     if sections.items("tool_results").is_empty() && sections.offers("search_documents") {
         let call = json!({"tool": "search_documents", "arguments": {"query": theme.query()}, "purpose": "See what is there already."});
-        return json!({"tool_calls": [call], "artifacts": [], "result": null, "question": null, "scratchpad": pad("A look at what is there first.")});
+        let calls: Vec<Value> = std::iter::once(call).chain(lesson(sections, &theme)).collect();
+        return json!({"tool_calls": calls, "artifacts": [], "result": null, "question": null, "scratchpad": pad("A look at what is there first.")});
     }
     match sections.value("task")["deliverable"].as_str() {
         Some("json") => register(&theme),

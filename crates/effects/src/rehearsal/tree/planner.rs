@@ -22,10 +22,18 @@ pub fn answer(sections: &Sections) -> Value {
     let may_grow = number("depth_left") > 0 && room.bands > 0 && room.steps > 1 && room.nodes >= 3;
     match sections.value("task")["depth"].as_u64() {
         Some(0) if may_grow && sections.value("replan_reason").is_string() => anew(&theme),
-        Some(0) if may_grow && sections.value("plan").is_null() => plan(&theme, &room),
+        Some(0) if may_grow && sections.value("plan").is_null() => given(plan(&theme, &room), sections),
         Some(1) if may_grow && divides(&theme, title(sections)) => halves(title(sections)),
         _ => leaf(sections),
     }
+}
+
+/// The first step goes to the first subagent there is.
+fn given(mut plan: Value, sections: &Sections) -> Value {
+    if let Some(agent) = sections.items("agents").first() {
+        plan["plan"]["bands"][0]["steps"][0]["agent"] = agent["handle"].clone();
+    }
+    plan
 }
 
 /// The first study of an objective that calls for three or more.

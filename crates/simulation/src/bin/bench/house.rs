@@ -161,6 +161,7 @@ impl House {
             warnings: Vec::new(),
             tool_lists: Vec::new(),
             agent: None,
+            agents: Vec::new(),
         }
     }
 

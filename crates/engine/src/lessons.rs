@@ -1,0 +1,215 @@
+//! What a subagent learns while it does a piece of somebody's run: lessons that stay pending until its owner, or the
+//! verified success of the run, promotes them to its scratchpad. Knows texts, limits and names; not where they are kept.
+
+use crate::calls::{self, Call, CallResult};
+use crate::effect::ToolSpec;
+use crate::ids::{ActorId, LessonId, RunId};
+use crate::prompt::{self, Quote, Sections, YOUR_IDENTITY};
+use crate::run::{Facts, Shared};
+use crate::task::{READ_SCRATCHPAD, SCRATCHPAD_CHARACTERS};
+use crate::workspace::Mutation;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+pub const ADD_LESSON: &str = "add_lesson";
+pub const DESCRIPTION: &str = "Note down something that will help you in other work, with where you know it from. It is pending until your owner, \
+     or the success of this run, promotes it to your scratchpad.";
+/// Characters of one lesson.
+pub const LONGEST: usize = 1_000;
+/// Lessons of one executor, or of one generation of a node.
+pub const MOST: usize = 5;
+/// Subagents one run may give work to.
+pub const MOST_AGENTS: usize = 8;
+const HEADING: &str = "## Lessons";
+
+/// Where a lesson stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LessonStatus {
+    Pending,
+    Promoted,
+    Dismissed,
+}
+
+impl LessonStatus {
+    pub const ALL: [LessonStatus; 3] = [LessonStatus::Pending, LessonStatus::Promoted, LessonStatus::Dismissed];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            LessonStatus::Pending => "pending",
+            LessonStatus::Promoted => "promoted",
+            LessonStatus::Dismissed => "dismissed",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<LessonStatus> {
+        LessonStatus::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// A lesson that a call of a run left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Learned {
+    pub lesson_id: LessonId,
+    pub agent_id: ActorId,
+}
+
+impl Learned {
+    pub(crate) fn by(mutations: &[Mutation]) -> Option<Learned> {
+        mutations.iter().find_map(|mutation| match mutation {
+            Mutation::AddLesson { id, agent, .. } => Some(Learned { lesson_id: *id, agent_id: *agent }),
+            _ => None,
+        })
+    }
+}
+
+/// The tool as those who are given it see it; a run's own tools do not name it.
+pub fn spec() -> ToolSpec {
+    ToolSpec {
+        name: ADD_LESSON.into(),
+        arguments: format!("text: 1-{LONGEST} characters"),
+        description: DESCRIPTION.into(),
+        read: false,
+        outside: None,
+    }
+}
+
+/// A subagent's dealings with its own memory are no progress of the run, and no evidence for it.
+pub(crate) fn is_memory(tool: &str) -> bool {
+    [ADD_LESSON, READ_SCRATCHPAD].contains(&tool)
+}
+
+/// How many more lessons an executor may leave.
+pub(crate) struct Allowance(usize);
+
+impl Allowance {
+    pub(crate) fn spent() -> String {
+        format!("not kept: there are {MOST} lessons already, and that is the most")
+    }
+
+    pub(crate) fn beside(calls: &[Call]) -> Allowance {
+        let failed = |call: &Call| call.result.as_ref().is_some_and(|result| !result.ok);
+        let left = calls.iter().filter(|call| call.tool == ADD_LESSON && !failed(call)).count();
+        Allowance(MOST.saturating_sub(left))
+    }
+
+    /// Is this one more than there may be?
+    pub(crate) fn is_over(&mut self, tool: &str) -> bool {
+        if tool != ADD_LESSON {
+            return false;
+        }
+        let over = self.0 == 0;
+        self.0 = self.0.saturating_sub(1);
+        over
+    }
+}
+
+/// What its scratchpad said when the work was begun.
+fn recalled(calls: &[Call]) -> Option<&CallResult> {
+    calls.iter().find(|call| call.tool == READ_SCRATCHPAD)?.result.as_ref()
+}
+
+/// It has read its scratchpad, or found that it cannot.
+pub(crate) fn has_recalled(calls: &[Call]) -> bool {
+    recalled(calls).is_some()
+}
+
+/// What whoever does a piece of work as a subagent is told of itself.
+pub(crate) fn tell_who(shared: &Shared, handle: &str, calls: &[Call], out: &mut Sections) {
+    let identity = shared.agent(handle).map(|agent| agent.identity.as_str());
+    out.add(YOUR_IDENTITY, json!({ "handle": handle, "identity": identity }));
+    if let Some(pad) = recalled(calls) {
+        let field = if pad.ok { "scratchpad" } else { "error" };
+        let frame = json!({ "handle": handle });
+        out.share(4).quoted(
+            "your_scratchpad",
+            vec![Quote { frame, field, content: Some(pad.content), limit: pad.content.bytes }],
+        );
+    }
+}
+
+/// The subagents of this run, for those who plan.
+pub(crate) fn tell_agents(shared: &Shared, out: &mut Sections) {
+    let agents = shared.brief.agents.iter();
+    let lines: Vec<_> = agents.map(|agent| json!({ "handle": agent.handle, "identity": agent.identity })).collect();
+    out.share(2).add_some("agents", &lines);
+}
+
+/// The tools of whoever works here, as a prompt lists them; a subagent has one more.
+pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent: bool) -> Vec<Value> {
+    let mut lines = prompt::tool_lines(tools);
+    if as_agent {
+        lines.extend(prompt::tool_lines([spec()].iter()));
+    }
+    lines
+}
+
+/// Results without what a subagent read of itself, which has a section of its own.
+pub(crate) fn results(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
+    calls::answered(calls).filter(|(call, _)| call.tool != READ_SCRATCHPAD)
+}
+
+/// Verified: what was learned becomes what is remembered, as far as there is room. Commits with the next fact.
+pub(crate) fn promote(learned: impl Iterator<Item = Learned>, facts: &mut Facts) {
+    let mut by_agent: BTreeMap<ActorId, Vec<LessonId>> = BTreeMap::new();
+    for Learned { lesson_id, agent_id } in learned {
+        by_agent.entry(agent_id).or_default().push(lesson_id);
+    }
+    for (agent, lessons) in by_agent {
+        facts.mutate(Mutation::PromoteLessons { agent, lessons });
+    }
+}
+
+/// A lesson as it is kept: on one line, so that it cannot pass for more than it is.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The scratchpad with a lesson more, at the end of its lessons; `None` where there is no room for it.
+pub fn remembered(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String> {
+    let origin = run.map(|run| format!(" (run {run})")).unwrap_or_default();
+    let item = format!("- {}{origin}\n", one_line(lesson));
+    let mut lines: Vec<&str> = pad.lines().collect();
+    let text = match lines.iter().position(|line| line.trim_end() == HEADING) {
+        Some(heading) => {
+            let is_next = |line: &&str| line.starts_with("# ") || line.starts_with("## ");
+            let rest = lines
+                .split_off(lines[heading + 1..].iter().position(is_next).map_or(lines.len(), |at| heading + 1 + at));
+            let before = lines.join("\n");
+            let gap = if before.trim_end().ends_with(HEADING) { "\n\n" } else { "\n" };
+            let after = if rest.is_empty() { String::new() } else { format!("\n{}\n", rest.join("\n")) };
+            format!("{}{gap}{item}{after}", before.trim_end())
+        }
+        None if pad.trim().is_empty() => format!("{HEADING}\n\n{item}"),
+        None => format!("{}\n\n{HEADING}\n\n{item}", pad.trim_end()),
+    };
+    (text.chars().count() <= SCRATCHPAD_CHARACTERS).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b15_a_lesson_stands_under_its_heading_and_nothing_else_moves() {
+        let first = remembered("", "Oak is\n## dear", None).expect("room");
+        assert_eq!(first, "## Lessons\n\n- Oak is ## dear\n");
+        let second = remembered(&first, "Pine is not", None).expect("room");
+        assert_eq!(second, "## Lessons\n\n- Oak is ## dear\n- Pine is not\n");
+        let among = "# Notes\n\nkept\n\n## Lessons\n\n- one\n\n## Later\n\nkept too\n";
+        let third = remembered(among, "two", None).expect("room");
+        assert_eq!(third, "# Notes\n\nkept\n\n## Lessons\n\n- one\n- two\n\n## Later\n\nkept too\n");
+        assert_eq!(remembered("words", "x", None).expect("room"), "words\n\n## Lessons\n\n- x\n");
+    }
+
+    #[test]
+    fn b15_a_scratchpad_never_grows_beyond_what_it_holds() {
+        let run = RunId(uuid::Uuid::from_u128(7));
+        let full = "ä".repeat(SCRATCHPAD_CHARACTERS - 100);
+        assert_eq!(remembered(&full, &"x".repeat(50), Some(run)), None);
+        let kept = remembered(&full, &"x".repeat(20), Some(run)).expect("room");
+        assert!(kept.chars().count() <= SCRATCHPAD_CHARACTERS && kept.ends_with(&format!("(run {run})\n")), "{kept}");
+    }
+}

@@ -1,0 +1,146 @@
+//! What subagents learned in runs, for their owner: pending until somebody promotes or dismisses it, or its run's success does.
+
+use super::agents::owned;
+use super::caller::{Asked, Caller, Id, Sent};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, count, form, id, named, nullable, one_of, page, record, text, time, whole};
+use super::version::write;
+use super::{Answer, House, Page};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use engine::ids::LessonId;
+use engine::lessons::LessonStatus;
+use engine::task::SCRATCHPAD_CHARACTERS;
+use engine::workspace::{Change, Mutation};
+use runtime::agents::Lesson;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+const MAX_PAGE: usize = 200;
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/agents/{handle}/lessons", Read, "What it learned in runs, newest first", list)
+            .asks("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(shape())),
+        Route::post(
+            "/api/agents/{handle}/lessons/{lesson}",
+            Run,
+            "Promote a pending lesson to the scratchpad, or dismiss it",
+            settle,
+        )
+        .takes(form([("action", one_of(["promote", "dismiss"]))], []))
+        .gives(200, shape())
+        .refuses([409]),
+    ]
+}
+
+fn shape() -> Shape {
+    let settler = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
+    named(
+        "Lesson",
+        record(
+            [
+                ("id", id()),
+                ("agent_id", id()),
+                ("text", text()),
+                ("status", one_of(LessonStatus::ALL.map(LessonStatus::name))),
+                ("run_id", nullable(id())),
+                ("seq", nullable(count())),
+                ("iteration", nullable(count())),
+                ("branch_id", nullable(text())),
+                ("node_id", nullable(id())),
+                ("at", time()),
+                ("settled_by", nullable(settler)),
+                ("settled_at", nullable(time())),
+                ("version", nullable(count())),
+            ],
+            [],
+        ),
+    )
+}
+
+#[derive(Deserialize)]
+struct LessonsQuery {
+    status: Option<LessonStatus>,
+    cursor: Option<LessonId>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(name): Id<String>,
+    Asked(query): Asked<LessonsQuery>,
+) -> Answer<Json<Page<Lesson>>> {
+    let agent = owned(&house, &caller, &name).await?;
+    let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+    let found = house.store.lessons(agent.id, query.status, query.cursor, limit + 1).await?;
+    Ok(Json(Page::cut(found, limit, |lesson: &Lesson| lesson.id.to_string())))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LessonAction {
+    Promote,
+    Dismiss,
+}
+
+impl LessonAction {
+    fn leads_to(self) -> LessonStatus {
+        match self {
+            LessonAction::Promote => LessonStatus::Promoted,
+            LessonAction::Dismiss => LessonStatus::Dismissed,
+        }
+    }
+}
+
+/// The body of `POST /api/agents/{handle}/lessons/{lesson}`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settlement {
+    pub action: LessonAction,
+}
+
+/// Asking for what was done already is answered with how it is; what was decided otherwise stays.
+async fn settle(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Path((name, lesson)): Path<(String, String)>,
+    Sent(Settlement { action }): Sent<Settlement>,
+) -> Answer<Json<Lesson>> {
+    let agent = owned(&house, &caller, &name).await?;
+    let lesson: LessonId = lesson.parse().map_err(|_| Problem::not_found("lesson"))?;
+    let found = || async { house.store.lesson(agent.id, lesson).await?.ok_or_else(|| Problem::not_found("lesson")) };
+    if found().await?.status == LessonStatus::Pending {
+        let mutation = match action {
+            LessonAction::Promote => Mutation::PromoteLessons { agent: agent.id, lessons: vec![lesson] },
+            LessonAction::Dismiss => Mutation::DismissLesson { id: lesson },
+        };
+        write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    }
+    let now = found().await?;
+    match now.status {
+        status if status == action.leads_to() => Ok(Json(now)),
+        LessonStatus::Pending => Err(full()),
+        status => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "lesson_settled",
+            format!("the lesson was {} already; nothing was changed", status.name()),
+        )),
+    }
+}
+
+fn full() -> Problem {
+    Problem::invalid(
+        "scratchpad_full",
+        format!(
+            "the scratchpad holds {SCRATCHPAD_CHARACTERS} characters, and the lesson does not fit into what is left; it stays pending"
+        ),
+    )
+}

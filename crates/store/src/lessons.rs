@@ -1,0 +1,108 @@
+//! What subagents learned, on SQL. What a change of it means is decided by `Workspace`; here it is written and read.
+
+use crate::agents::scratchpad_written;
+use crate::rows::{optional_time, time};
+use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
+use crate::tables::insert;
+use crate::{SqlStore, StoreError, codec, records};
+use engine::ids::{ActorId, LessonId};
+use engine::lessons::LessonStatus;
+use runtime::agents::{Lesson, PadVersion};
+use runtime::memory::page;
+use runtime::memory::workspace::Origin;
+use std::sync::LazyLock;
+
+const COLUMNS: &str =
+    "id, agent_id, text, status, run_id, seq, iteration, branch_id, node_id, at, settled_by, settled_at, version";
+static ADD: LazyLock<String> = LazyLock::new(|| insert("agent_lessons", COLUMNS, " ON CONFLICT DO NOTHING"));
+const SETTLE: &str = "UPDATE agent_lessons SET status = ?1, settled_by = ?2, settled_at = ?3, version = ?4 WHERE id = ?5 AND status = 'pending'";
+pub static LESSON: LazyLock<String> = LazyLock::new(|| format!("SELECT {COLUMNS} FROM agent_lessons"));
+
+pub fn added(lesson: &Lesson) -> Statement {
+    let values = vec![
+        id(lesson.id),
+        id(lesson.agent_id),
+        Value::from(lesson.text.as_str()),
+        Value::from(lesson.status.name()),
+        optional_id(lesson.run_id),
+        Value::from(lesson.seq),
+        Value::from(lesson.iteration.map(i64::from)),
+        Value::from(lesson.branch_id.clone()),
+        optional_id(lesson.node_id),
+        time(lesson.at),
+        Value::from(lesson.settled_by.as_ref().map(codec::actor_text)),
+        optional_time(lesson.settled_at),
+        Value::from(lesson.version),
+    ];
+    Statement::new(ADD.as_str(), values).guarded(Guard::Entity(lesson.id.0))
+}
+
+/// Guarded: of two who settle the same lesson one is told so.
+pub fn settled(lesson: &Lesson) -> Statement {
+    let values = vec![
+        Value::from(lesson.status.name()),
+        Value::from(lesson.settled_by.as_ref().map(codec::actor_text)),
+        optional_time(lesson.settled_at),
+        Value::from(lesson.version),
+        id(lesson.id),
+    ];
+    Statement::new(SETTLE, values).guarded(Guard::Entity(lesson.id.0))
+}
+
+/// The version and the lessons in it, all or nothing.
+pub fn promoted(agent: ActorId, pad: &PadVersion, lessons: &[Lesson]) -> Vec<Statement> {
+    std::iter::once(scratchpad_written(agent, pad)).chain(lessons.iter().map(settled)).collect()
+}
+
+pub fn read(row: &Row) -> Result<Lesson, StoreError> {
+    let Origin { run_id, seq } = records::origin(row, 4, 5)?;
+    Ok(Lesson {
+        id: row.parse(0)?,
+        agent_id: row.parse(1)?,
+        text: row.text(2)?.to_owned(),
+        status: records::named(row, 3)?,
+        run_id,
+        seq,
+        iteration: row.optional_int(6)?.map(|iteration| u32::try_from(iteration).unwrap_or_default()),
+        branch_id: row.optional_text(7)?.map(str::to_owned),
+        node_id: row.optional_parse(8)?,
+        at: records::time(row, 9)?,
+        settled_by: row.optional_text(10)?.map(codec::parse_actor).transpose()?,
+        settled_at: records::optional_time(row, 11)?,
+        version: row.optional_int(12)?,
+    })
+}
+
+impl SqlStore {
+    pub(crate) async fn lessons_of(
+        &self,
+        agent: ActorId,
+        status: Option<LessonStatus>,
+        before: Option<LessonId>,
+        limit: usize,
+    ) -> Result<Vec<Lesson>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE agent_id = ", LESSON.as_str()));
+        query.bind(id(agent));
+        if let Some(status) = status {
+            query.push(" AND status = ").bind(status.name());
+        }
+        if let Some(before) = before {
+            query.push(" AND id < ").bind(id(before));
+        }
+        query.push(" ORDER BY id DESC LIMIT ").bind(page(limit));
+        self.all(query, read).await
+    }
+
+    pub(crate) async fn lesson_of(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE agent_id = ", LESSON.as_str()));
+        query.bind(id(agent)).push(" AND id = ").bind(id(lesson));
+        self.one(query, read).await
+    }
+
+    pub(crate) async fn pending_of(&self, agent: ActorId) -> Result<u64, StoreError> {
+        let mut query = Query::new("SELECT COUNT(*) FROM agent_lessons WHERE status = 'pending' AND agent_id = ");
+        query.bind(id(agent));
+        let count = self.one(query, |row| row.int(0)).await?;
+        Ok(count.unwrap_or_default().unsigned_abs())
+    }
+}
