@@ -11,8 +11,8 @@ use engine::effect::{
     CallError, CallFailure, EffectId, Job, ModelReply, Outcome, ToolOutcome, ToolOutput, ToolSpec, Usage, Work,
 };
 use engine::event::Event;
-use engine::facts::run::Queued;
-use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, derive};
+use engine::facts::run::{Agent, Queued};
+use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, ProjectId, RunId, derive};
 use engine::model::{ModelSpec, Models, Price, Role};
 use engine::run::{Criterion, Kind, Run, ScopeKind};
 use engine::time::Timestamp;
@@ -55,6 +55,35 @@ pub fn brief(objective: &str) -> Queued {
         agent: None,
         agents: Vec::new(),
     }
+}
+
+/// A subagent that work may be given to.
+pub fn scout() -> Agent {
+    let id = ActorId(derive(START, &[b"agent"]));
+    Agent { id, handle: "scout".into(), identity: "You know wood.\n## tools".into(), max_steps: None }
+}
+
+pub fn lesson(text: &str) -> Value {
+    json!({ "tool": "add_lesson", "arguments": { "text": text }, "purpose": "keep it" })
+}
+
+/// What became of lessons in the commits of a play: those kept, and those promoted with the kind of event they commit with.
+pub fn learned(play: &Play) -> (Vec<String>, Vec<(usize, String)>) {
+    let (mut kept, mut promoted) = (Vec::new(), Vec::new());
+    for change in play.batches.iter().flat_map(|batch| &batch.changes) {
+        match &change.mutation {
+            Mutation::AddLesson { agent, text, .. } => {
+                assert_eq!((change.actor, *agent), (Actor::Subagent(scout().id), scout().id));
+                kept.push(text.clone());
+            }
+            Mutation::PromoteLessons { agent, lessons } => {
+                assert_eq!(*agent, scout().id);
+                promoted.push((lessons.len(), play.events[change.seq as usize - 1].kind().to_owned()));
+            }
+            _ => {}
+        }
+    }
+    (kept, promoted)
 }
 
 pub type Script = Box<dyn FnMut(Role, &Job) -> Result<Value, CallError>>;
@@ -274,6 +303,20 @@ pub fn tool(job: &Job) -> ToolOutcome {
             let based_on = call.arguments["version"].as_i64().unwrap_or_default();
             let write = Mutation::WriteScratchpad { agent, content, based_on, step: None };
             ToolOutcome { mutations: vec![write], ..shown(json!({ "version": based_on + 1 })) }
+        }
+        "add_lesson" => {
+            let id = LessonId(derive(START, &[job.effect.0.as_bytes(), b"lesson"]));
+            let lesson = Mutation::AddLesson {
+                id,
+                agent: call.agent.expect("only subagents learn"),
+                text: call.arguments["text"].as_str().unwrap_or_default().into(),
+                iteration: call.props["iteration"].as_u64().map(|iteration| iteration as u32),
+                branch_id: call.props["branch_id"].as_str().map(str::to_owned),
+                node_id: call.props["tree_agent_node_id"].as_str().and_then(|node| node.parse().ok()),
+            };
+            let output =
+                ToolOutput { content: json!({ "lesson_id": id }), summary: "a lesson was kept".into(), read: false };
+            ToolOutcome { result: Ok(output), mutations: vec![lesson] }
         }
         "read_scratchpad" => shown(json!({ "version": 3, "content": "notes of an earlier errand" })),
         other => ToolOutcome {

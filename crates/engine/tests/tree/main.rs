@@ -6,6 +6,7 @@
 mod again;
 mod control;
 mod deliver;
+mod given;
 mod golden;
 mod hostile;
 #[path = "../play/mod.rs"]
