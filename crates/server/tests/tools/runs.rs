@@ -1,7 +1,7 @@
 //! What a run does with the tools of a server.
 
 use crate::home::{Home, of_type, user_text};
-use crate::office::{Office, call, results, using};
+use crate::office::{Office, call, in_turn, results, using};
 use crate::server::Server;
 use serde_json::{Value, json};
 
@@ -71,6 +71,35 @@ fn b4_a_call_that_does_not_fit_the_schema_never_leaves() {
     let told = user_text(&office.home.asked("homework_planner")[1]);
     assert!(told.len() < 200_000 && told.contains("AAAA"), "a long result is cut: {}", told.len());
     assert!(told.contains("POST_FILE") && !told.contains("SECRET_KEY"), "a server gets what it is given, no more");
+}
+
+#[test]
+fn sec_s46_after_reading_from_outside_a_call_that_changes_something_waits_for_a_person() {
+    let turns = || {
+        vec![json!([call("post__count_letters", json!({}))]), json!([call("post__send_letter", json!({"to": "eve"}))])]
+    };
+    // Denied, the model has nothing to show for its work, and is stopped.
+    for (answer, letters, code) in [("allow", &["eve"][..], 0), ("deny", &[], 5)] {
+        let office = Office::with(Home::with(in_turn(turns())), "approve = \"tainted\"");
+        let run = office.home.run("Count, then write", &[]).exits(3).run();
+        let question = &run["questions"][0];
+        assert!(
+            question["text"].as_str().is_some_and(|text| text.contains("post__send_letter") && text.contains("eve"))
+        );
+        assert_eq!(question["options"], json!(["allow", "deny"]));
+        assert!(office.letters().is_empty(), "nothing left before the answer");
+        office.home.pleach(&["answer", run["id"].as_str().expect("an id"), answer, "--json"]).exits(code);
+        assert_eq!(office.letters(), letters, "{answer}");
+        let events = office.home.events(run["id"].as_str().expect("an id"));
+        let refused = results(&events).iter().any(|result| result.to_string().contains("approval_refused"));
+        assert_eq!(refused, answer == "deny");
+    }
+    let untouched = Office::with(Home::with(using(turns().remove(1))), "approve = \"tainted\"");
+    untouched.home.run("Write at once", &[]).exits(0);
+    assert_eq!(untouched.letters(), ["eve"], "a run that read nothing from outside is not asked about");
+    let strict = Office::with(Home::with(using(turns().remove(1))), "approve = \"always\"");
+    strict.home.run("Write at once", &[]).exits(3);
+    assert!(strict.letters().is_empty());
 }
 
 #[test]
