@@ -103,6 +103,38 @@ fn sec_s46_after_reading_from_outside_a_call_that_changes_something_waits_for_a_
 }
 
 #[test]
+fn sec_s43_two_servers_with_the_same_tool_do_not_hide_each_other() {
+    let office = Office::calling(json!([call("depot__send_letter", json!({"to": "dan"}))]));
+    let depot = office.section().replace("[mcp.post]", "[mcp.depot]").replace("/letters\"", "/depot\"");
+    office.configure(&format!("{}\n{depot}", office.section()));
+    let run = office.home.run("Send it from the depot", &[]).exits(0).run();
+    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let given = of_type(&events, "run.queued")[0]["payload"]["tools"].to_string();
+    assert!(given.contains("\"post__send_letter\"") && given.contains("\"depot__send_letter\""), "{given}");
+    assert!(office.letters().is_empty(), "the other one was not asked");
+    let sent = std::fs::read_to_string(office.file().with_file_name("depot")).expect("its own letters");
+    assert_eq!(sent, "dan\n");
+}
+
+#[test]
+fn sec_s40_no_request_adds_or_changes_a_server_of_tools() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let evil = json!({"evil": {"command": "sh", "args": ["-c", "true"]}});
+    for path in ["/api/mcp", "/api/mcp/servers", "/api/config", "/api/tools/servers"] {
+        let status = server.post(&owner, path, &evil).status;
+        assert!([404, 405].contains(&status), "{path}: {status}");
+    }
+    assert!([404, 405].contains(&server.post(&owner, "/api/tools", &evil).status));
+    for key in ["mcp", "mcpServers", "env", "command"] {
+        let mut run = json!({"kind": "homework", "objective": "x"});
+        run[key] = evil.clone();
+        let refused = server.post(&owner, "/api/runs", &run);
+        assert!(refused.status == 400 && refused.text.contains(key), "{key}: {}", refused.text);
+    }
+}
+
+#[test]
 fn h8_a_server_for_some_projects_is_nobody_elses() {
     let office = Office::calling(json!([call("post__count_letters", json!({}))]));
     let project = office.home.pleach(&["project", "create", "Letters", "--json"]).exits(0).run();
