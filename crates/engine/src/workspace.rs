@@ -34,6 +34,7 @@ pub struct Project {
     pub id: ProjectId,
     pub title: String,
     pub description: String,
+    pub props: Value,
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -131,6 +132,7 @@ pub enum Mutation {
         id: ProjectId,
         title: String,
         description: String,
+        props: Value,
         owner: ActorId,
     },
     UpdateProject {
@@ -138,6 +140,7 @@ pub enum Mutation {
         expected_version: i64,
         title: Option<String>,
         description: Option<String>,
+        props: Option<Value>,
     },
     CreateDocument {
         id: DocumentId,

@@ -110,6 +110,12 @@ pub async fn to_server(config: &Config, server: &Setting<String>, patience: Dura
             Err(LinkError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
                 return Err(not_admitted(config, server));
             }
+            Err(LinkError::Refused(problem)) if problem.is_foreign() => {
+                return Err(Failure::unreachable(format!(
+                    "{} ({}) answers, but not as a pleach server does ({}).\nIs the address right? `pleach up` prints the one to use.",
+                    server.value, server.origin, problem.status
+                )));
+            }
             Err(error) => return Err(error.into()),
         }
         tokio::time::sleep(BETWEEN_TRIES).await;
@@ -135,6 +141,7 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     if let Some(link) = holders_link(&DataDir::of(config), actor).await {
         return Ok(Some(Attached { link, held: None }));
     }
+    DataDir::of(config).check()?;
     let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else {
         return Ok(None);
     };

@@ -44,14 +44,26 @@ impl DataDir {
         DataDir { path, lock }
     }
 
+    /// Nothing there yet is fine; something that is no directory is not.
+    pub fn check(&self) -> Result<(), Failure> {
+        match fs::metadata(&self.path) {
+            Ok(found) if !found.is_dir() => {
+                Err(self.unusable(&std::io::Error::from(std::io::ErrorKind::NotADirectory)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unusable(&self, error: &std::io::Error) -> Failure {
+        Failure::usage(format!(
+            "the data directory {} cannot be used: {error}\nChoose another with --data-dir or PLEACH_DATA_DIR.",
+            self.path.display()
+        ))
+    }
+
     /// Private to its owner. A directory with other people's files in it is left as it is.
     pub fn create(&self) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| {
-            Failure::usage(format!(
-                "the data directory {} cannot be used: {error}\nChoose another with --data-dir or PLEACH_DATA_DIR.",
-                self.path.display()
-            ))
-        };
+        let failed = |error| self.unusable(&error);
         let parent = self.lock.parent().unwrap_or(&self.path);
         for directory in [&self.path, parent] {
             DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;

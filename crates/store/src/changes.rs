@@ -107,6 +107,7 @@ fn project_made(kept: &Kept<Project>) -> Statement {
         id(project.id),
         Value::from(project.title.as_str()),
         Value::from(project.description.as_str()),
+        Value::from(&project.props),
         Value::from(project.version),
         rows::time(project.created_at),
         rows::time(project.updated_at),
@@ -118,10 +119,12 @@ fn project_made(kept: &Kept<Project>) -> Statement {
 }
 
 fn project_changed(from: i64, project: &Project) -> Statement {
-    let sql = "UPDATE onto_projects SET title = ?1, description = ?2, version = ?3, updated_at = ?4, terms = ?5 WHERE id = ?6 AND version = ?7";
+    let sql = "UPDATE onto_projects SET title = ?1, description = ?2, props = ?3, version = ?4, updated_at = ?5, terms = ?6 \
+        WHERE id = ?7 AND version = ?8";
     let values = vec![
         Value::from(project.title.as_str()),
         Value::from(project.description.as_str()),
+        Value::from(&project.props),
         Value::from(project.version),
         rows::time(project.updated_at),
         Value::from(terms::index(&[&project.title, &project.description])),
@@ -252,7 +255,8 @@ fn unless_there(table: &str, columns: &str) -> String {
 }
 
 static MAKE_PROJECT: LazyLock<String> = LazyLock::new(|| {
-    unless_there("onto_projects", "id, title, description, version, created_at, updated_at, made_run, made_seq, terms")
+    let columns = "id, title, description, props, version, created_at, updated_at, made_run, made_seq, terms";
+    unless_there("onto_projects", columns)
 });
 static MAKE_DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let columns = "id, project_id, title, type_key, doc_role, props, version, created_at, updated_at, made_run, made_seq, \

@@ -19,6 +19,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "notifications", sql: include_str!("../migrations/0004_notifications.sql") },
     Migration { version: 5, name: "front", sql: include_str!("../migrations/0005_front.sql") },
     Migration { version: 6, name: "agents", sql: include_str!("../migrations/0006_agents.sql") },
+    Migration { version: 7, name: "projects", sql: include_str!("../migrations/0007_projects.sql") },
     Migration { version: 8, name: "lessons", sql: include_str!("../migrations/0008_lessons.sql") },
 ];
 

@@ -135,22 +135,23 @@ pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
 }
 
 pub const KEPT_PROJECT: &str =
-    "SELECT id, title, description, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
+    "SELECT id, title, description, props, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
 
 pub fn project(row: &Row) -> Result<Project, StoreError> {
     Ok(Project {
         id: row.parse(0)?,
         title: row.text(1)?.to_owned(),
         description: row.text(2)?.to_owned(),
-        version: row.int(3)?,
-        created_at: time(row, 4)?,
-        updated_at: time(row, 5)?,
+        props: row.json(3)?,
+        version: row.int(4)?,
+        created_at: time(row, 5)?,
+        updated_at: time(row, 6)?,
     })
 }
 
 /// Only documents keep who changed them last; for the others it is as good as the platform.
 pub fn kept_project(row: &Row) -> Result<Kept<Project>, StoreError> {
-    let made = origin(row, 6, 7)?;
+    let made = origin(row, 7, 8)?;
     Ok(Kept { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 

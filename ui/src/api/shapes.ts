@@ -350,6 +350,7 @@ export interface Project {
   created_at: string;
   description: string;
   id: string;
+  props: Record<string, unknown>;
   title: string;
   updated_at: string;
   version: number;

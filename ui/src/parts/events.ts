@@ -113,6 +113,6 @@ export function eventTone(event: StoredEvent): Tone | null {
   if (/failed$|effect\.unknown/.test(type) || payload?.ok === false || /rejected$|refused$/.test(type)) return 'failed';
   if (type === 'effect.finished' && payload?.outcome !== 'ok') return 'failed';
   if (/question_asked|waiting_on_user/.test(type)) return 'blocked';
-  if (/completed$|answered$/.test(type)) return 'done';
+  if (/completed$|question_answered$/.test(type)) return 'done';
   return null;
 }

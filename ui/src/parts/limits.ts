@@ -18,7 +18,7 @@ export interface LimitWords {
   kinds: Kind[];
 }
 
-const ALL: Kind[] = ['homework', 'tree'];
+const ALL: Kind[] = ['homework', 'tree', 'task'];
 const whole = { scale: 1, unit: '', step: '1', show: (value: number) => String(value) };
 
 export const LIMITS: LimitWords[] = [

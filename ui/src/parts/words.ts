@@ -67,6 +67,12 @@ const STOPPED: Record<string, string> = {
   error: 'an error',
 };
 
+/** Why a run ended and with what detail; a plain error is said by its detail alone. */
+export function endWords(run: Pick<Run, 'stop_reason' | 'stop_detail'>): string {
+  const reason = run.stop_reason && run.stop_reason !== 'canceled' && !(run.stop_reason === 'error' && run.stop_detail) ? stopWords(run.stop_reason) : '';
+  return [reason, run.stop_detail ?? ''].filter(Boolean).join(': ');
+}
+
 /** A state this page does not know yet is shown by its own name. */
 const unknown = (name: string): State => ({ tone: 'waiting', mark: '·', words: name.replaceAll('_', ' ') });
 

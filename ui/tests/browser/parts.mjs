@@ -35,4 +35,15 @@ export const together = (title, markdown, gaps = []) => ({
   scratchpad: note('brought together'),
 });
 
+// What a subagent answers on its errand, and what it wants to remember of it.
+const step = (more) => ({ action: 'done', path: null, action_name: null, params: null, message: null, thought: null, ...more });
+export const visit = (path, thought) => step({ action: 'navigate', path, thought });
+export const act = (path, name, params, thought) => step({ action: 'execute', path, action_name: name, params, thought });
+export const done = (message) => step({ message });
+export const giveUp = (message) => step({ action: 'error', message });
+export const remember = (scratchpad) => ({ scratchpad });
+
+/** The first page of this kind that the subagent was shown. */
+export const shown = (prompt, kind) => new RegExp(`/${kind}/[0-9a-f]{8}-[0-9a-f-]{27}`).exec(prompt)?.[0] ?? '/whoami';
+
 const slug = (title) => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').slice(0, 40);

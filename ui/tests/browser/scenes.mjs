@@ -1,5 +1,6 @@
 // A small company of runs in every state, for pictures: what a person would find after a morning of work.
 
+import { errand } from './errands.mjs';
 import { ask, execute, page, plan, together } from './parts.mjs';
 
 const long = (topic) => `# ${topic}
@@ -39,8 +40,11 @@ const BRANCHES = {
 /** Answers for the objective it is asked about; `hold` keeps some calls open so that a picture shows them working. */
 export function company(hold) {
   const failed = new Set();
-  return async ({ role, title, nth, prompt }) => {
+  return async (call) => {
+    const { role, title, nth, prompt } = call;
     if (role.startsWith('homework')) return homework(role, nth, prompt);
+    if (role.startsWith('agent')) return errand(call, hold);
+    if (/allotment|^Bed \d/.test(title)) return allotment(role, title, hold);
     if (role === 'tree_planner') {
       if (title in BRANCHES) return title === 'Heat pump' && nth === 1 ? { wait: 300, answer: ask('Which winter should the sizing assume?', ['An average one', 'The coldest in ten years'], 'An average one') } : { wait: 400, answer: plan(`Three sides of ${title}`, BRANCHES[title]) };
       if (/greenhouse/.test(title)) return { wait: 500, answer: plan('One branch per way to heat, then a comparison, then the recommendation', Object.keys(BRANCHES).map((name) => ({ title: name, leaf: false })), ['Compare the three'], ['Write the recommendation']) };
@@ -57,6 +61,15 @@ export function company(hold) {
     }
     return { wait: 400, answer: together(title, long(title), title === 'Fan heater' ? ['Noise was not measured'] : []) };
   };
+}
+
+/** Large enough for the overview: eight beds of nine rows. */
+async function allotment(role, title, hold) {
+  const many = (name, n) => Array.from({ length: n }, (_, index) => `${name} ${index + 1}`);
+  if (role === 'tree_planner') return plan('One branch per bed', ...(/allotment/.test(title) ? [many('Bed', 8).map((bed) => ({ title: bed, leaf: false }))] : [many(`${title}, row`, 9)]));
+  if (role === 'tree_executor' && /Bed [78], row [89]/.test(title)) await hold;
+  if (role === 'tree_executor' && /Bed [25], row 4/.test(title)) return { status: 400, answer: 'the row is not on the map' };
+  return role === 'tree_executor' ? { wait: 100, answer: page(title, `# ${title}\n\nBeans.`) } : together(title, `# ${title}\n\nPlanted.`);
 }
 
 function homework(role, nth, prompt) {
@@ -76,6 +89,7 @@ export const RUNS = [
   { kind: 'homework', objective: 'Collect the price lists of three vendors', budgets: { max_iterations: 2 } },
   { kind: 'homework', objective: 'Compare vendor pricing for a team of ten, in one currency', success_criteria: ['Every price has a source'] },
   { kind: 'homework', objective: 'Find the pricing page of a vendor that sends everybody in circles', budgets: { no_progress_limit: 6, repeat_limit: 5 } },
+  { kind: 'tree', objective: 'Plan an allotment of eight beds with nine rows each', budgets: { max_nodes: 200, max_parallel: 8, max_steps_per_band: 10 } },
   { kind: 'tree', objective: 'Compare three ways to heat a small greenhouse through the winter and recommend one', success_criteria: ['Every option has a yearly cost', 'The recommendation names its risks'] },
 ];
 

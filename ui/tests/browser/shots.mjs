@@ -3,6 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
+import { sendOut } from './errands.mjs';
 import { closeBrowser, openHouse } from './house.mjs';
 import { company, furnish, RUNS } from './scenes.mjs';
 
@@ -18,9 +19,10 @@ const hook = `http://127.0.0.1:${receiver.address().port}`;
 const house = await openHouse(company(new Promise(() => {})), { PLEACH_WEBHOOKS_PRIVATE: 'true' });
 const page = await house.page();
 const { project, guide } = await furnish(house, hook);
+const errands = await sendOut(house, project);
 const runs = [];
 for (const run of RUNS) runs.push(await house.api('POST', '/api/runs', run));
-const [tide, stopped, asks, circles, greenhouse] = runs.map((run) => run.id);
+const [tide, stopped, asks, circles, allotment, greenhouse] = runs.map((run) => run.id);
 await page.goto(house.url);
 await page.getByText('no progress').waitFor({ timeout: 60_000 });
 await page.getByText('asks, and goes on').waitFor();
@@ -39,11 +41,16 @@ const PLACES = {
   'run-node': at(greenhouse, `?node=${node}`), 'run-failed': at(greenhouse, `?node=${failed}`),
   ...Object.fromEntries(['notes', 'files', 'plan', 'children', 'timeline', 'raw'].map((tab) => [`run-node-${tab}`, at(greenhouse, `?node=${node}&tab=${tab}`)])),
   'run-past': at(greenhouse, '?at=60'), 'run-report': at(tide, '?view=report'), 'run-asks': at(asks), 'run-circles': at(circles), 'run-stopped': at(stopped),
+  'run-mosaic': at(allotment), agents: '/agents', agent: '/agents/scout', 'agent-new': '/agents/newcomer', 'no-agent': '/agents/nobody',
+  'task-done': at(errands.vents), 'task-refused': at(errands.tick), 'task-failed': at(errands.gas), 'task-live': at(errands.sorting), 'task-events': at(errands.tick, '?view=events'), 'task-past': at(errands.tick, '?at=12'), 'task-report': at(errands.vents, '?view=report'),
 };
 
 /** Things that show only after somebody does something. */
 const ACTS = {
-  'new-run': async () => { await page.goto(house.url); await page.getByRole('button', { name: 'New run' }).and(page.locator(':visible')).first().click(); await page.getByText('Tools', { exact: true }).first().click({ timeout: 500 }).catch(() => {}); },
+  'new-run': () => newRun(),
+  'new-run-homework': () => newRun(async () => { await page.getByText('Homework', { exact: true }).click(); await page.getByText('Each limit').click(); await page.getByRole('spinbutton', { name: 'Iterations' }).scrollIntoViewIfNeeded(); }),
+  'new-run-scope': () => newRun(async () => { await page.getByText('Scope, tools, model').click(); await page.getByText('only these projects').click(); await page.getByText(/^all \d+ built-in/).click(); await page.getByLabel('Model').scrollIntoViewIfNeeded(); }),
+  'new-run-refused': () => newRun(async () => { await page.getByText('Scope, tools, model').click(); await page.getByLabel('Model').fill('nobody/none'); await page.getByLabel('Objective').fill('Ask a model that is not there'); await page.getByRole('button', { name: 'Start', exact: true }).click(); await page.getByRole('alert').scrollIntoViewIfNeeded(); }),
   'raise-limits': async () => { await page.goto(house.url + at(stopped)); await page.getByRole('button', { name: 'Raise limits and continue' }).click(); },
   'runs-answering': async () => { await page.goto(house.url); await page.getByRole('button', { name: 'Answer' }).first().click(); },
   'run-critical': async () => { await page.goto(house.url + at(greenhouse, '?view=tree')); await page.getByRole('button', { name: 'Critical path' }).click(); },
@@ -51,19 +58,35 @@ const ACTS = {
   'webhooks-deliveries': async () => { await page.goto(`${house.url}/webhooks`); await page.getByRole('button', { name: 'Send a test' }).first().click(); await page.getByRole('button', { name: 'Deliveries' }).first().click(); },
   'new-webhook': async () => { await page.goto(`${house.url}/webhooks`); await page.getByRole('button', { name: 'New webhook' }).click(); },
   search: async () => { await page.goto(`${house.url}/documents`); await page.getByRole('searchbox').first().fill('heat'); },
+  'new-agent': async () => { await page.goto(`${house.url}/agents`); await page.getByRole('button', { name: 'New agent' }).first().click(); },
+  'agent-version': async () => { await page.goto(`${house.url}/agents/scout`); await page.getByRole('button', { name: 'Version 1', exact: true }).click(); await page.getByRole('button', { name: 'Restore' }).scrollIntoViewIfNeeded(); },
+  'agent-diff': async () => { await page.goto(`${house.url}/agents/scout`); await page.getByRole('heading', { name: /changed$/ }).scrollIntoViewIfNeeded(); await page.mouse.wheel(0, 2_000); },
+  'agent-change': async () => { await page.goto(`${house.url}/agents/scout`); await page.getByRole('button', { name: 'Change', exact: true }).click(); },
+  'agent-clear': async () => { await page.goto(`${house.url}/agents/scout`); await page.getByRole('button', { name: 'Clear', exact: true }).click(); },
+  'task-page': async () => { await page.goto(house.url + at(errands.vents)); await page.getByRole('button', { name: 'what it was shown' }).nth(1).click(); },
+  'run-saying': async () => { await page.goto(house.url + at(greenhouse)); await page.getByRole('button', { name: 'Say…' }).first().click(); },
+  'run-canceling': async () => { await page.goto(house.url + at(greenhouse)); await page.getByRole('button', { name: 'Cancel' }).first().click(); },
+  'search-nothing': async () => { await page.goto(`${house.url}/documents`); await page.getByRole('searchbox').first().fill('zeppelin'); },
+  trouble: async () => { await page.route('**/api/documents*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"The database does not answer. It is tried again by itself."}' })); await page.goto(`${house.url}/documents`); await page.getByRole('alert').waitFor(); await page.unroute('**/api/documents*'); },
   keys: async () => { await page.goto(house.url); await page.getByRole('heading').first().waitFor(); await page.keyboard.press('?'); },
 };
 
-async function shoot(name, size, theme) {
-  await page.waitForTimeout(900);
-  await page.screenshot({ path: path.join(out, `${name}-${size}-${theme}.png`) });
+async function newRun(more = async () => {}) {
+  await page.goto(house.url);
+  await page.getByRole('button', { name: 'New run' }).and(page.locator(':visible')).first().click();
+  await more();
 }
 
-async function everySize(each) {
+async function shoot(name, size, theme, of = page) {
+  await of.waitForTimeout(900);
+  await of.screenshot({ path: path.join(out, `${name}-${size}-${theme}.png`) });
+}
+
+async function everySize(each, of = page) {
   for (const theme of ['light', 'dark']) {
     for (const [size, width, height] of [['wide', 1440, 900], ['narrow', 375, 812]]) {
-      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-      await page.setViewportSize({ width, height });
+      await of.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await of.setViewportSize({ width, height });
       await each(size, theme);
     }
   }
@@ -96,5 +119,20 @@ if (wanted('login')) {
   await everySize((size, theme) => shoot('login', size, theme));
 }
 await house.close().catch((error) => console.error(error.message));
+
+// And a house where nothing was done yet.
+const EMPTY = { 'empty-runs': '/', 'empty-inbox': '/questions', 'empty-documents': '/documents', 'empty-projects': '/projects', 'empty-agents': '/agents', 'empty-webhooks': '/webhooks' };
+if (Object.keys(EMPTY).some(wanted)) {
+  const empty = await openHouse(() => ({ status: 500 }));
+  const blank = await empty.page();
+  await everySize(async (size, theme) => {
+    for (const [name, place] of Object.entries(EMPTY).filter(([name]) => wanted(name))) {
+      await blank.goto(empty.url + place);
+      await blank.getByRole('heading').first().waitFor();
+      await shoot(name, size, theme, blank);
+    }
+  }, blank);
+  await empty.close();
+}
 receiver.close();
 await closeBrowser();

@@ -20,7 +20,7 @@ mod web;
 
 pub use files::Files;
 pub use lent::{Unlent, lent};
-pub use outside::{LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
+pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
 

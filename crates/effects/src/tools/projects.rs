@@ -1,6 +1,7 @@
 //! Tools for projects.
 
 use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::props;
 use super::reach::{Reach, check_version, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 const ID: Field = required("project_id", Kind::Id, "The project.");
 const DESCRIPTION: Field = optional("description", Kind::Text { max: CONTENT_MAX }, "What the project is about.");
+const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -21,7 +23,7 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "get_project",
-        description: "Read one project: title, description, version.",
+        description: "Read one project: title, description, props, version.",
         class: Class::ReadOnly,
         fields: &[ID],
         handler: |reach, arguments| Box::pin(get(reach, arguments)),
@@ -35,12 +37,13 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "update_project",
-        description: "Change a project's title or description. With `version`, only if it is still at that version.",
+        description: "Change a project's title or description; merge props. With `version`, only if it is still at that version.",
         class: Class::Idempotent,
         fields: &[
             ID,
             optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
             DESCRIPTION,
+            PROPS,
             optional("version", Kind::Version, "The version you read; refused when it is stale."),
         ],
         handler: |reach, arguments| Box::pin(update(reach, arguments)),
@@ -63,7 +66,9 @@ async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
 
 async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let project = reach.project(arguments.required_id("project_id")).await?;
-    Ok(Done::read(shown(&project), format!("project \"{}\"", project.title)))
+    let mut whole = shown(&project);
+    whole["props"] = project.props;
+    Ok(Done::read(whole, format!("project \"{}\"", project.title)))
 }
 
 async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
@@ -75,22 +80,24 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     let id: ProjectId = reach.mint(0);
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
+    let props = props::stamped(None, reach.stamp())?;
     Ok(Done::changed(
         json!({"id": id, "title": title, "version": 1}),
         format!("created project \"{title}\""),
-        vec![Mutation::CreateProject { id, title, description, owner }],
+        vec![Mutation::CreateProject { id, title, description, props, owner }],
     ))
 }
 
 async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    if !arguments.has_any(&["title", "description"]) {
-        return Err(Refused::Request("nothing to change: give title or description".into()));
+    if !arguments.has_any(&["title", "description", "props"]) {
+        return Err(Refused::Request("nothing to change: give title, description or props".into()));
     }
     let project = reach.project(arguments.required_id("project_id")).await?;
     check_version("project", arguments.version(), project.version)?;
     let title = arguments.line("title").unwrap_or_else(|| project.title.clone());
     let description = arguments.text("description").filter(|text| *text != project.description).map(str::to_owned);
-    if title == project.title && description.is_none() {
+    let props = props::patch(arguments.object("props"), &project.props)?;
+    if title == project.title && description.is_none() && props.is_none() {
         let content = json!({"id": project.id, "title": title, "version": project.version, "unchanged": true});
         return Ok(Done::settled(content, format!("project \"{title}\" already says that")));
     }
@@ -102,6 +109,7 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
             expected_version: project.version,
             title: Some(title),
             description,
+            props,
         }],
     ))
 }

@@ -44,7 +44,7 @@ fn id<T: From<Uuid>>(number: u128) -> T {
 }
 
 fn project(project: ProjectId, title: &str, owner: ActorId) -> Mutation {
-    Mutation::CreateProject { id: project, title: title.into(), description: String::new(), owner }
+    Mutation::CreateProject { id: project, title: title.into(), description: String::new(), props: json!({}), owner }
 }
 
 impl World {
@@ -73,6 +73,7 @@ impl World {
             scope: Scope::Actor(owner),
             home_project: home,
             projects: Vec::new(),
+            tainted: false,
             now: Timestamp(NOW),
         };
         let world =

@@ -98,6 +98,7 @@ impl Facts {
                 id: shared.home_project(),
                 title: format!("Run: {}", headline(&shared.brief.objective)),
                 description: format!("Workspace of run {}", shared.id),
+                props: run_props(shared),
                 owner: shared.brief.owner,
             });
         }

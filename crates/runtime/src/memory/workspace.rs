@@ -159,19 +159,26 @@ impl Workspace {
 
     fn apply_to_project(&mut self, mutation: &Mutation, stamp: &Stamp) -> Result<Option<Revision>, Conflict> {
         match mutation {
-            Mutation::CreateProject { id, title, description, owner } => {
-                let (title, description) = (title.clone(), description.clone());
-                let made =
-                    Project { id: *id, title, description, version: 1, created_at: stamp.at, updated_at: stamp.at };
+            Mutation::CreateProject { id, title, description, props, owner } => {
+                let made = Project {
+                    id: *id,
+                    title: title.clone(),
+                    description: description.clone(),
+                    props: props.clone(),
+                    version: 1,
+                    created_at: stamp.at,
+                    updated_at: stamp.at,
+                };
                 let made = stamp.make(&mut self.projects, *id, id.0, made)?;
                 Ok(made.map(|project| Revision::ProjectMade(project, *owner)))
             }
-            Mutation::UpdateProject { id, expected_version, title, description } => {
+            Mutation::UpdateProject { id, expected_version, title, description, props } => {
                 let kept = self.projects.get_mut(id).ok_or(Conflict(id.0))?;
                 let from = kept.entity.version;
                 expect(from, Some(*expected_version), id.0)?;
                 set(&mut kept.entity.title, title);
                 set(&mut kept.entity.description, description);
+                merge(&mut kept.entity.props, props);
                 (kept.entity.version, kept.entity.updated_at) = (from + 1, stamp.at);
                 Ok(Some(Revision::ProjectChanged { from, to: stamp.changed(kept) }))
             }

@@ -21,6 +21,8 @@ pub struct Problem {
 
 /// Where the problem says no other time.
 const TRY_AGAIN: u64 = 5;
+/// Given by nobody: what an answer that is no problem of ours is read as.
+const FOREIGN: &str = "foreign";
 
 impl Problem {
     pub fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
@@ -60,12 +62,17 @@ impl Problem {
     /// What another process answered; something that is no problem document is kept as its text.
     pub fn parse(status: StatusCode, text: &str) -> Problem {
         let Ok(Value::Object(mut body)) = serde_json::from_str(text) else {
-            return Problem::new(status, "unexpected", format!("{status}: {text}"));
+            return Problem::new(status, FOREIGN, format!("{status}: {text}"));
         };
         let mut take =
             |name: &str| body.remove(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
         let (slug, detail) = (take("type"), take("detail"));
         Problem { status, slug, detail, retry_after: None, member: None }
+    }
+
+    /// It is not an answer of ours.
+    pub fn is_foreign(&self) -> bool {
+        self.slug == FOREIGN || self.slug.is_empty()
     }
 
     /// For the command line: the same words, and what to type next.

@@ -1,10 +1,11 @@
 //! Projects and who is a member of them. Members see and change everything in a project.
 
 use super::caller::{Asked, Caller, Id, Sent};
+use super::documents::own_props;
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{form, id, list as list_of, page, text, whole, words};
+use super::shape::{form, id, list as list_of, open, page, text, whole, words};
 use super::version::{Expected, Versioned, write};
 use super::{Answer, House, Page, records, runs, version};
 use axum::Json;
@@ -14,26 +15,28 @@ use engine::ids::ProjectId;
 use engine::workspace::{ActorRecord, Change, Mutation, Project};
 use runtime::removal::Removed;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 const MAX_DESCRIPTION: usize = 100_000;
 
 pub fn routes() -> Vec<Route> {
     const ONE: &str = "/api/projects/{id}";
-    let text_of = || [("title", words(MAX_TITLE)), ("description", text())];
+    let changed = || [("description", text()), ("props", open())];
+    let [description, props] = changed();
     vec![
         Route::get("/api/projects", Read, "The projects you may see, newest first", list)
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
             .gives(200, page(records::project())),
         Route::post("/api/projects", Run, "A new project, yours", create)
-            .takes(form([("title", words(MAX_TITLE))], [("description", text())]))
+            .takes(form([("title", words(MAX_TITLE))], changed()))
             .gives(201, records::project())
             .personal(),
         Route::get(ONE, Read, "A project", show).gives(200, records::project()),
-        Route::patch(ONE, Run, "Change a project", edit)
+        Route::patch(ONE, Run, "Change a project; props are merged key by key", edit)
             .header("If-Match", version::shape())
-            .takes(form([], text_of()))
+            .takes(form([], [("title", words(MAX_TITLE)), description, props]))
             .gives(200, records::project())
             .refuses([412, 428]),
         Route::delete(ONE, Run, "Remove a project that no run works in, with everything in it", remove)
@@ -96,6 +99,8 @@ struct NewProject {
     title: String,
     #[serde(default)]
     description: String,
+    #[serde(default)]
+    props: Map<String, Value>,
 }
 
 async fn create(
@@ -105,7 +110,8 @@ async fn create(
 ) -> Answer<Versioned<Project>> {
     let id: ProjectId = runs::mint(&house);
     let (title, description) = (titled(&new.title)?, described(new.description)?);
-    let mutation = Mutation::CreateProject { id, title, description, owner: caller.id() };
+    let props = Value::Object(own_props(new.props)?);
+    let mutation = Mutation::CreateProject { id, title, description, props, owner: caller.id() };
     write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
     Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
 }
@@ -119,6 +125,7 @@ async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Projec
 struct ProjectPatch {
     title: Option<String>,
     description: Option<String>,
+    props: Option<Map<String, Value>>,
 }
 
 async fn edit(
@@ -135,6 +142,7 @@ async fn edit(
         expected_version: project.version,
         title: patch.title.as_deref().map(titled).transpose()?,
         description: patch.description.map(described).transpose()?,
+        props: patch.props.map(own_props).transpose()?.map(Value::Object),
     };
     write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
     Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))

@@ -252,6 +252,7 @@ pub fn project() -> Shape {
                 ("id", id()),
                 ("title", text()),
                 ("description", text()),
+                ("props", open()),
                 ("version", count()),
                 ("created_at", time()),
                 ("updated_at", time()),

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
 use engine::ids::RunId;
-use engine::run::Lane;
+use engine::run::{Lane, Status};
 use serde::Serialize;
 use serde_json::json;
 
@@ -100,8 +100,16 @@ pub async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
     let message = Message { text: args.text, node_id, lane };
     let attached = session.writer().await?;
     let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/messages"), &message).await;
-    let worked = if attached.holds() { "; `pleach up` will work it" } else { "" };
+    let alone = attached.holds();
     let row = closing(attached, told).await?;
+    let worked = match row.status {
+        status if status.is_terminal() => {
+            format!("; it is {} until `pleach extend {id}` continues it", status.name())
+        }
+        Status::Paused => format!("; it is paused until `pleach resume {id}`"),
+        _ if alone => "; `pleach up` will work it".into(),
+        _ => String::new(),
+    };
     let (whom, whose) = match &args.node {
         Some(node) => (format!("node {node} of run {id}"), "its next model call, or one below it, is shown it"),
         None => (format!("run {id}"), "its next model call is shown it"),

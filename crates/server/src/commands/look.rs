@@ -26,11 +26,12 @@ pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
     for (name, value) in [("q", &args.q), ("status", &args.status), ("kind", &args.kind)] {
         query.extend(value.iter().map(|value| format!("&{name}={}", encoded(value))));
     }
-    let (mut left, mut cursor) = (args.limit, String::new());
+    let (mut left, mut cursor, mut idle) = (args.limit, String::new(), 0);
     while left > 0 {
         let page: Page<RunRow> = reader.link.get(&format!("/api/runs?limit={}{query}{cursor}", left.min(200))).await?;
         left -= page.items.len().min(left);
         page.items.iter().for_each(|run| list_one(session, run));
+        idle += page.items.iter().filter(|run| run.status.is_live()).count();
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
@@ -38,6 +39,9 @@ pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
         if left == 0 && !session.json {
             note(&format!("the newest {} are shown; --limit shows more", args.limit));
         }
+    }
+    if idle > 0 && nobody_works(session, &reader) {
+        note(&format!("{idle} of these are not over, and no process works them: `pleach up` goes on"));
     }
     reader.close().await;
     Ok(0)
@@ -63,6 +67,11 @@ fn list_one(session: &Session, run: &RunRow) {
     ));
 }
 
+/// The file is open to be read, because no process holds it. On a shared database a worker may be anywhere.
+fn nobody_works(session: &Session, reader: &Attached) -> bool {
+    !session.json && !reader.link.is_remote() && !reader.holds()
+}
+
 /// The reader and the run it was asked about; without a database there is no run.
 async fn reach(session: &Session, text: &str) -> Result<(Attached, RunId), Failure> {
     let id = session.find(text).await?;
@@ -82,6 +91,9 @@ pub async fn show(session: &Session, args: ShowArgs) -> Result<u8, Failure> {
     } else {
         let mut parts = parts(link, id).await?;
         show::lines(&mut parts, session.style).iter().for_each(|text| print(text));
+        if parts.run.status.is_live() && nobody_works(session, &reader) {
+            note(&format!("no process works it: `pleach watch {id}` goes on with it, `pleach up` with all"));
+        }
     }
     reader.close().await;
     Ok(0)

@@ -34,7 +34,10 @@ pub fn show_config(session: &Session) -> u8 {
             true => {
                 session.print_json(&json!({"key": line.key, "value": line.value, "origin": line.origin.to_string()}))
             }
-            false => print(&format!("{:<34} {:<50} ({})", line.key, line.value, line.origin)),
+            false => {
+                let value = line.value.as_deref().unwrap_or("(not set)");
+                print(&format!("{:<34} {value:<50} ({})", line.key, line.origin));
+            }
         }
     }
     0

@@ -5,6 +5,7 @@ use super::Environment;
 use super::origins::{Origin, Setting};
 use super::show::{Line, without_secret};
 use effects::model::ProviderConfig;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub type Sections = BTreeMap<String, Setting<ProviderConfig>>;
@@ -23,25 +24,52 @@ pub fn lines(sections: &Sections, environment: &Environment) -> Vec<Line> {
             lines.extend(from_variable(&format!("providers.{name}.base_url"), url, environment, without_secret));
         }
     }
-    lines.push(Line { key: "providers.rehearsal.kind".into(), value: "rehearsal".into(), origin: Origin::Default });
+    lines.push(Line {
+        key: "providers.rehearsal.kind".into(),
+        value: Some("rehearsal".into()),
+        origin: Origin::Default,
+    });
     lines
 }
 
 fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<Line> {
     let Setting { value, origin } = section;
-    let at = |key: &str, value: String| Line { key: format!("providers.{name}.{key}"), value, origin: origin.clone() };
+    let at = |key: &str, value: String| Line {
+        key: format!("providers.{name}.{key}"),
+        value: Some(value),
+        origin: origin.clone(),
+    };
     let mut lines = Vec::new();
-    lines.extend(value.kind.map(|kind| at("kind", kind.name().into())));
-    lines.extend(value.base_url.as_ref().map(|url| at("base_url", without_secret(url))));
-    lines.extend(value.api_key_env.as_ref().map(|variable| {
-        let state = if environment.get(variable).is_some() { "set" } else { "not set" };
-        at("api_key_env", format!("{variable} ({state})"))
-    }));
-    lines.extend(value.models.keys().map(|model| at(&format!("models.{model}"), "(declared)".into())));
+    for (key, written) in leaves(&serde_json::json!(value)) {
+        lines.push(match key.as_str() {
+            "base_url" => at(&key, without_secret(&written)),
+            "api_key_env" => {
+                let state = if environment.get(&written).is_some() { "set" } else { "not set" };
+                at(&key, format!("{written} ({state})"))
+            }
+            _ => at(&key, written),
+        });
+    }
     lines
+}
+
+/// What a section says, each value under its path.
+fn leaves(section: &Value) -> Vec<(String, String)> {
+    let Value::Object(fields) = section else { return Vec::new() };
+    let mut found = Vec::new();
+    for (key, value) in fields {
+        match value {
+            Value::Object(_) => {
+                found.extend(leaves(value).into_iter().map(|(inner, text)| (format!("{key}.{inner}"), text)))
+            }
+            Value::String(text) => found.push((key.clone(), text.clone())),
+            other => found.push((key.clone(), other.to_string())),
+        }
+    }
+    found
 }
 
 fn from_variable(key: &str, variable: &str, environment: &Environment, shown: impl Fn(&str) -> String) -> Option<Line> {
     let value = environment.get(variable)?;
-    Some(Line { key: key.into(), value: shown(value), origin: Origin::Variable(variable.into()) })
+    Some(Line { key: key.into(), value: Some(shown(value)), origin: Origin::Variable(variable.into()) })
 }

@@ -2,11 +2,13 @@
 
 use super::origins::{Origin, Setting};
 use super::{Config, Database, providers};
+use serde_json::Value;
 
 /// One setting for people: name, value, origin.
 pub struct Line {
     pub key: String,
-    pub value: String,
+    /// `None`: not set.
+    pub value: Option<String>,
     pub origin: Origin,
 }
 
@@ -39,28 +41,34 @@ impl Config {
             line("files_write", self.files_write.clone().map(|yes| yes.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
-        lines.extend(
-            self.mcp
-                .iter()
-                .map(|(name, server)| line(&format!("mcp.{name}"), server.clone().map(|section| place(&section)))),
-        );
+        lines.extend(self.mcp.iter().flat_map(|(name, server)| tool_server(name, server)));
         lines
     }
 }
 
-/// Its program or address; arguments, headers and queries may be secret.
-fn place(server: &serde_json::Value) -> String {
-    let word = |key: &str| server[key].as_str();
+/// Its program or address, and what bounds it; arguments, variables, headers and queries may be secret.
+fn tool_server(name: &str, server: &Setting<Value>) -> Vec<Line> {
+    let Setting { value: section, origin } = server;
+    let at = |key: String, value: String| Line { key, value: Some(value), origin: origin.clone() };
+    let word = |key: &str| section[key].as_str();
     let url = word("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
-    url.or_else(|| word("command").map(str::to_owned)).unwrap_or_else(|| "(neither command nor url)".into())
+    let place = url.or_else(|| word("command").map(str::to_owned));
+    let mut lines = vec![at(format!("mcp.{name}"), place.unwrap_or_else(|| "(neither command nor url)".into()))];
+    for key in ["type", "tools", "projects", "approve", "timeout_s"] {
+        lines.extend(section.get(key).map(|value| at(format!("mcp.{name}.{key}"), value.to_string())));
+    }
+    lines
 }
 
 fn line(key: &str, setting: Setting<String>) -> Line {
-    Line { key: key.into(), value: setting.value, origin: setting.origin }
+    Line { key: key.into(), value: Some(setting.value), origin: setting.origin }
 }
 
 fn optional(key: &str, setting: Option<Setting<String>>) -> Line {
-    line(key, setting.unwrap_or_else(|| Setting::default("(not set)".into())))
+    match setting {
+        Some(setting) => line(key, setting),
+        None => Line { key: key.into(), value: None, origin: Origin::Default },
+    }
 }
 
 /// `scheme://user:secret@host/…` without the secret.

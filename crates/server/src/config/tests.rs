@@ -72,7 +72,7 @@ fn providers_are_shown_with_where_they_come_from() {
     let shown: Vec<String> = resolve(Global::default(), &env, toml, "")
         .lines()
         .iter()
-        .map(|line| format!("{} = {} ({})", line.key, line.value, line.origin))
+        .map(|line| format!("{} = {} ({})", line.key, line.value.as_deref().unwrap_or("-"), line.origin))
         .collect();
     for expected in [
         "providers.openai.base_url = http://127.0.0.1:9/v1 (environment OPENAI_BASE_URL)",
@@ -87,8 +87,11 @@ fn providers_are_shown_with_where_they_come_from() {
 fn no_secret_is_ever_shown() {
     let env = [("OPENAI_API_KEY", "sk-very-secret"), ("PLEACH_DATABASE_URL", "postgres://me:hunter2@db/p")];
     let config = resolve(Global::default(), &env, "", "");
-    let shown: String =
-        config.lines().iter().map(|line| format!("{} {} {}\n", line.key, line.value, line.origin)).collect();
+    let shown: String = config
+        .lines()
+        .iter()
+        .map(|line| format!("{} {} {}\n", line.key, line.value.as_deref().unwrap_or("-"), line.origin))
+        .collect();
     assert!(!shown.contains("sk-very-secret") && !shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("postgres://me:***@db/p"), "{shown}");
 }

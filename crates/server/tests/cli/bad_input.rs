@@ -59,6 +59,44 @@ fn h2_bad_settings_name_the_value_and_where_it_came_from() {
     let home = Home::bare();
     let shown = home.pleach(&["config", "show"]).exits(0).out;
     says(&shown, &["PLEACH_DATA_DIR", "default"]);
+    let toml =
+        "[providers.mine]\nkind = \"openai\"\nschema_mode = \"text\"\n[providers.mine.timeouts]\nidle_seconds = 9\n";
+    std::fs::write(home.folder.path().join("pleach.toml"), toml).expect("a file");
+    let shown = home.pleach(&["config", "show", "--json"]).exits(0).out;
+    says(
+        &shown,
+        &[r#""key":"server","origin":"default","value":null"#, "mine.schema_mode", "mine.timeouts.idle_seconds"],
+    );
+}
+
+#[test]
+fn h2_a_data_directory_that_is_a_file_is_named() {
+    let home = Home::bare();
+    let file = home.folder.path().join("plain");
+    std::fs::write(&file, "x").expect("a file");
+    let path = file.display().to_string();
+    for command in [&["ls", "--data-dir", &path][..], &["run", "x", "--data-dir", &path]] {
+        says(&home.pleach(command).exits(2).err, &[&path, "--data-dir"]);
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("still there"), "x");
+}
+
+#[test]
+fn h2_an_address_where_something_else_answers_is_no_server() {
+    let home = Home::with(scripts::complete_in(1));
+    let elsewhere = home.model().url();
+    says(&home.pleach(&["ls", "--server", &elsewhere]).exits(7).err, &[&elsewhere, "not as a pleach server does"]);
+}
+
+#[test]
+fn h2_a_run_that_nobody_works_says_how_to_go_on() {
+    let home = Home::with(scripts::complete_in(1));
+    let queued = home.pleach(&["run", "Later", "--kind", "homework", "--detach", "--json"]).exits(0).run();
+    let run = queued["id"].as_str().expect("an id").to_owned();
+    says(&home.pleach(&["ls"]).exits(0).err, &["no process works", "pleach up"]);
+    says(&home.pleach(&["show", &run]).exits(0).err, &[&format!("pleach watch {run}")]);
+    home.pleach(&["cancel", &run]).exits(0);
+    assert_eq!(home.pleach(&["ls"]).exits(0).err, "");
 }
 
 #[test]

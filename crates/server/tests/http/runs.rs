@@ -53,6 +53,8 @@ fn h2_h6_a_run_is_started_viewed_continued_and_its_report_refreshed() {
     let stopped = until(&server, &owner, &run, "stopped");
     assert_eq!((&stopped["stop_reason"], &stopped["iteration"]), (&json!("max_iterations"), &json!(2)));
     assert!(stopped["metrics"]["llm_calls"].as_u64() >= Some(2) && stopped["metrics"]["by_model"].is_object());
+    let workspace = format!("/api/projects/{}", stopped["workspace_project_id"].as_str().unwrap());
+    assert_eq!(server.get(&owner, &workspace).is(200).json()["props"]["homework_run_id"], stopped["id"]);
     let iterations = server.get(&owner, &format!("{run}/iterations")).is(200).json();
     assert_eq!(iterations.as_array().map(Vec::len), Some(2));
     assert!(iterations[0]["metrics"]["tokens_in"].as_u64() > Some(0), "{iterations}");

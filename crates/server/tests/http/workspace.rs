@@ -50,6 +50,9 @@ fn tasks_and_projects_too_and_a_project_goes_with_everything_in_it() {
     let at = format!("/api/projects/{}", id(&project));
     assert_eq!(patch(&server, &ann, &at, "1", json!({"description": "d"})).is(200).json()["title"], "Bees");
     patch(&server, &ann, &at, "1", json!({"title": "x"})).is(412);
+    patch(&server, &ann, &at, "2", json!({"props": {"colour": "gold"}})).is(200);
+    let merged = patch(&server, &ann, &at, "3", json!({"props": {"hives": 4}})).is(200).json();
+    assert_eq!(merged["props"], json!({"colour": "gold", "hives": 4}));
     let task = server.post(&ann, "/api/tasks", &json!({"title": "Feed", "project_id": project["id"]})).is(201).json();
     assert_eq!(task["state"], "todo");
     let task_at = format!("/api/tasks/{}", id(&task));

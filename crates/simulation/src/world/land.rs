@@ -74,8 +74,13 @@ impl Land {
 
     pub fn first_changes(&self) -> Vec<Change> {
         let [first, second] = self.projects;
-        let project =
-            |id, owner| Mutation::CreateProject { id, title: "Project".into(), description: String::new(), owner };
+        let project = |id, owner| Mutation::CreateProject {
+            id,
+            title: "Project".into(),
+            description: String::new(),
+            props: json!({}),
+            owner,
+        };
         let page = |id, project_id| Mutation::CreateDocument {
             id,
             project_id,

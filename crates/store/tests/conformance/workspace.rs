@@ -155,10 +155,22 @@ async fn tasks_and_projects_are_compared_and_swapped_too(world: World) {
         expected_version,
         title: Some("Ash".into()),
         description: None,
+        props: Some(json!({"owner": "grove"})),
     };
     world.change(rename(1)).await.unwrap();
     assert_eq!(world.change(rename(1)).await, Err(AppendError::Conflict(project.0)));
-    assert_eq!(world.store.project(&world.mine(), project).await.unwrap().unwrap().title, "Ash");
+    let found = world.store.project(&world.mine(), project).await.unwrap().unwrap();
+    assert_eq!((found.title.as_str(), found.version, found.props), ("Ash", 2, json!({"owner": "grove"})));
+    let more = Mutation::UpdateProject {
+        id: project,
+        expected_version: 2,
+        title: None,
+        description: None,
+        props: Some(json!({"tree": "oak"})),
+    };
+    world.change(more).await.unwrap();
+    let found = world.store.project(&world.mine(), project).await.unwrap().unwrap();
+    assert_eq!(found.props, json!({"owner": "grove", "tree": "oak"}), "merged key by key");
 }
 
 async fn edges_come_and_go(world: World) {

@@ -172,7 +172,13 @@ impl World {
     /// A project of mine, made outside any run.
     pub async fn project(&self, title: &str) -> ProjectId {
         let id = fresh();
-        let mutation = Mutation::CreateProject { id, title: title.into(), description: String::new(), owner: self.me };
+        let mutation = Mutation::CreateProject {
+            id,
+            title: title.into(),
+            description: String::new(),
+            props: json!({}),
+            owner: self.me,
+        };
         self.change(mutation).await.expect("a project");
         id
     }
