@@ -151,21 +151,20 @@ fn a5_a_plan_that_names_a_stranger_is_put_right_once_with_those_there_are() {
 }
 
 #[test]
-fn b15_a_crash_at_any_point_leaves_each_lesson_once() {
+fn b15_a_crash_after_any_commit_leaves_each_lesson_once() {
     let calls = || vec![page(), lesson("Oak is dear")];
     let (mut whole, _) = played(with_scout("Compare woods"), vec![given(json!("scout"))], calls());
     whole.go();
-    for cut in 1..whole.events.len() {
-        let (mut play, _) = played(with_scout("Compare woods"), vec![given(json!("scout"))], calls());
-        play.go();
-        let events = play.events[..cut].to_vec();
-        let kinds = events.iter().filter(|event| event.kind() == "homework.planned").count();
-        let (mut again, _) =
-            played(with_scout("Compare woods"), if kinds == 0 { vec![given(json!("scout"))] } else { vec![] }, calls());
-        again.blobs = play.blobs.clone();
+    let mut events = Vec::new();
+    for batch in &whole.batches[..whole.batches.len() - 1] {
+        events.extend(batch.events.iter().cloned());
+        let planned = events.iter().any(|event| event.kind() == "homework.planned");
+        let first = if planned { vec![] } else { vec![given(json!("scout"))] };
+        let (mut again, _) = played(with_scout("Compare woods"), first, calls());
+        again.blobs = whole.blobs.clone();
         again.resume_from(&events);
         again.go();
         let lessons = again.events.iter().filter(|event| event.payload.contains("\"lessonId\"")).count();
-        assert_eq!((again.run.shared.status(), lessons), (Status::Completed, 1), "cut at {cut}");
+        assert_eq!((again.run.shared.status(), lessons), (Status::Completed, 1), "after {}", events.len());
     }
 }

@@ -18,6 +18,7 @@ export interface Agent {
   model: string | null;
   name: string;
   owner: string;
+  pending_lessons: number;
   projects: Project[];
   scratchpad: { at: string | null; characters: number; limit: number; version: number; };
   updated_at: string;
@@ -152,6 +153,22 @@ export interface Iteration {
 
 export type Kind = 'homework' | 'tree' | 'task';
 
+export interface Lesson {
+  agent_id: string;
+  at: string;
+  branch_id: string | null;
+  id: string;
+  iteration: number | null;
+  node_id: string | null;
+  run_id: string | null;
+  seq: number | null;
+  settled_at: string | null;
+  settled_by: { id?: string; kind: 'platform' | 'person' | 'subagent'; } | null;
+  status: 'pending' | 'promoted' | 'dismissed';
+  text: string;
+  version: number | null;
+}
+
 export interface Limits {
   max_bands: number;
   max_cost_usd: number | null;
@@ -215,6 +232,7 @@ export interface Named {
 
 export interface NewRun {
   agent?: string;
+  agents?: string[];
   budgets?: Budgets;
   id?: string;
   kind: Kind;
@@ -239,6 +257,7 @@ export interface NewWebhook {
 }
 
 export interface Node {
+  agent?: string;
   band_index: number;
   created_at: string;
   depth: number;
@@ -400,6 +419,7 @@ export interface Run {
   activity: string;
   agent?: string;
   agent_id?: string;
+  agents?: string[];
   budgets: Limits;
   created_at: string;
   ended_at: string | null;

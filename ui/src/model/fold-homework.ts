@@ -90,6 +90,7 @@ function executorStarted(state: State, payload: StoredEvent['payload']): void {
     document_id: payload.scratchpadDocumentId,
     entries: known?.entries ?? [],
     working: true,
+    ...(payload.agent ? { agent: payload.agent } : {}),
   };
   state.say('branches', [...state.word('branches').filter((other) => other !== known), branch]);
 }

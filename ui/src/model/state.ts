@@ -50,6 +50,8 @@ export interface Branch {
   document_id: string;
   entries: readonly string[];
   working: boolean;
+  /** The subagent it was given to last. */
+  agent?: string;
 }
 
 export const IDLE = 0;

@@ -68,7 +68,8 @@ impl Pages<'_> {
         });
         page = page.section("Your actions", &listed(lines.collect(), "You may only read."));
         if let Some(agent) = agent {
-            page = self.scratchpad(page, agent.id).await?;
+            let pending = self.store.pending_lessons(agent.id).await?;
+            page = self.scratchpad(page, agent.id).await?.fact("pending_lessons", pending);
         }
         Ok(page)
     }

@@ -2,6 +2,7 @@
 
 mod grants;
 mod hostile;
+mod lent;
 mod outside;
 mod scope;
 mod search;

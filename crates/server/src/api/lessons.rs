@@ -5,6 +5,7 @@ use super::caller::{Asked, Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
+use super::runs::known;
 use super::shape::{Shape, count, form, id, named, nullable, one_of, page, record, text, time, whole};
 use super::version::write;
 use super::{Answer, House, Page};
@@ -67,7 +68,7 @@ fn shape() -> Shape {
 
 #[derive(Deserialize)]
 struct LessonsQuery {
-    status: Option<LessonStatus>,
+    status: Option<String>,
     cursor: Option<LessonId>,
     limit: Option<usize>,
 }
@@ -80,7 +81,8 @@ async fn list(
 ) -> Answer<Json<Page<Lesson>>> {
     let agent = owned(&house, &caller, &name).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let found = house.store.lessons(agent.id, query.status, query.cursor, limit + 1).await?;
+    let status = query.status.map(|word| known("status", &word, &LessonStatus::ALL, LessonStatus::name)).transpose()?;
+    let found = house.store.lessons(agent.id, status, query.cursor, limit + 1).await?;
     Ok(Json(Page::cut(found, limit, |lesson: &Lesson| lesson.id.to_string())))
 }
 

@@ -123,7 +123,7 @@ fn given(word: Option<String>) -> Option<String> {
     word.filter(|word| !word.trim().is_empty())
 }
 
-fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
+pub fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
     all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
         let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
         Problem::invalid("unknown_word", format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))

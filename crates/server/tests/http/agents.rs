@@ -126,3 +126,45 @@ fn a_task_is_started_over_http_and_its_steps_are_shown() {
         assert_eq!(server.post(owner, "/api/runs", &bad).is(422).slug(), slug);
     }
 }
+
+#[test]
+fn b15_lessons_are_listed_and_settled_by_the_owner_and_do_not_exist_for_others() {
+    let house = House::new(json!(["create_document"]));
+    let (server, owner) = (&house.server, &house.owner);
+    let new = json!({"kind": "tree", "objective": "Choose a wood for the counter", "agents": ["scout", "scout"]});
+    let run = server.post(owner, "/api/runs", &new).is(201).json();
+    assert_eq!(run["agents"], json!(["scout"]));
+    let path = format!("/api/runs/{}", run["id"].as_str().expect("an id"));
+    server.home.until("it ends", || server.get(owner, &path).json()["ended_at"].as_str().map(drop));
+    let kept = server.get(owner, "/api/agents/scout/lessons?status=promoted").is(200).json();
+    let lesson = &kept["items"][0];
+    assert_eq!((&lesson["run_id"], &lesson["settled_by"]["kind"]), (&run["id"], &json!("platform")), "{kept}");
+    let pad = server.get(owner, "/api/agents/scout/scratchpad").is(200).json();
+    assert_eq!((&pad["version"], &pad["run_id"]), (&lesson["version"], &run["id"]));
+    assert_eq!(server.get(owner, "/api/agents/scout").is(200).json()["pending_lessons"], 0);
+    // What was decided stays; asking for it again is no harm
+    let one = format!("/api/agents/scout/lessons/{}", lesson["id"].as_str().expect("an id"));
+    server.post(owner, &one, &json!({"action": "promote"})).is(200);
+    assert_eq!(server.post(owner, &one, &json!({"action": "dismiss"})).is(409).slug(), "lesson_settled");
+    assert_eq!(server.get(owner, "/api/agents/scout/scratchpad").is(200).json()["version"], pad["version"]);
+    server.post(owner, &one, &json!({"action": "frame"})).is(400);
+    let nobodys = "/api/agents/scout/lessons/01a1de11-0000-7000-8000-000000000009";
+    assert_eq!(server.post(owner, nobodys, &json!({"action": "promote"})).is(404).slug(), "lesson_not_found");
+    assert_eq!(server.get(owner, "/api/agents/scout/lessons?status=x").is(422).slug(), "unknown_word");
+    // Nobody else sees or settles them, the subagent itself included
+    let dana = server.person("dana");
+    assert_eq!(server.get(&dana, "/api/agents/scout/lessons").is(404).slug(), "agent_not_found");
+    assert_eq!(server.post(&dana, &one, &json!({"action": "dismiss"})).is(404).slug(), "agent_not_found");
+    assert_eq!(server.post(&house.agent, &one, &json!({"action": "promote"})).is(403).slug(), "agents_act_on_pages");
+    for (bad, status, slug) in [
+        (json!({"kind": "tree", "objective": "x", "agents": ["nobody"]}), 404, "agent_not_found"),
+        (json!({"kind": "task", "objective": "x", "agent": "scout", "agents": ["scout"]}), 422, "bad_agent"),
+        (json!({"kind": "homework", "objective": "x", "agents": vec!["scout"; 9]}), 422, "bad_agent"),
+    ] {
+        assert_eq!(server.post(owner, "/api/runs", &bad).is(status).slug(), slug, "{bad}");
+    }
+    assert_eq!(
+        server.post(&dana, "/api/runs", &json!({"kind": "tree", "objective": "x", "agents": ["scout"]})).is(404).slug(),
+        "agent_not_found"
+    );
+}

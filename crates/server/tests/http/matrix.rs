@@ -47,6 +47,8 @@ impl Estate {
             ("members", "colleague".to_owned()),
             ("agents", made("/api/agents", json!({"handle": "gardener", "projects": [project]}))),
             ("steps", "0".to_owned()),
+            // Settling one needs a word about how, which nobody here says.
+            ("lessons", "01a1de11-0000-7000-8000-00000000000a".to_owned()),
             ("projects", project),
             ("runs", run),
         ];

@@ -33,7 +33,7 @@ mod sql_only {
     use super::{many_claims_at_once_never_hold_two_tasks_of_one_agent, rebuilding_a_task_gives_the_same_rows};
 }
 
-async fn agent(world: &World, handle: &str) -> AgentRecord {
+pub async fn agent(world: &World, handle: &str) -> AgentRecord {
     let agent = AgentRecord {
         id: fresh(),
         handle: handle.into(),
@@ -62,7 +62,7 @@ async fn queued(world: &World, agent: &AgentRecord) -> Run {
     run
 }
 
-fn write(agent: ActorId, content: &str, based_on: i64) -> Mutation {
+pub fn write(agent: ActorId, content: &str, based_on: i64) -> Mutation {
     Mutation::WriteScratchpad { agent, content: content.into(), based_on, step: None }
 }
 

@@ -3,6 +3,7 @@
 mod agents;
 mod jobs;
 mod keys;
+mod lessons;
 mod log;
 mod maintenance;
 mod played;

@@ -19,6 +19,7 @@ export class NodeStory {
   loaded = $state(false);
   readonly events = $derived.by(() => this.all.filter((event) => event.seq <= this.session.seen.at));
   private readonly born = $derived(this.last('tree.node_created'));
+  readonly agent = $derived<string | null>(this.born?.payload.agent ?? null);
   readonly reason = $derived<string>(this.born?.payload.reason ?? '');
   readonly criteria = $derived<string[]>(this.born?.payload.successCriteria ?? []);
   readonly result = $derived(this.last('tree.node_result')?.payload.result ?? null);

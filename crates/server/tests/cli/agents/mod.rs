@@ -4,4 +4,5 @@ mod crash;
 mod errands;
 mod exits;
 mod injection;
+mod lessons;
 mod play;

@@ -5,5 +5,5 @@ mod crash;
 mod flow;
 mod hostile;
 mod people;
-mod play;
+pub mod play;
 mod protocol;
