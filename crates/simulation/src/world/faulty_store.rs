@@ -8,11 +8,12 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, NodeId, ProjectId, RunId, TaskId};
+use engine::lessons::LessonStatus;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
-use runtime::agents::{AgentRecord, Agents, PadVersion};
+use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
 use runtime::ports::{
     Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
     SearchFilter, Store, StoreError, TaskFilter,
@@ -372,5 +373,26 @@ impl Agents for FaultyStore {
     ) -> Result<Vec<PadVersion>, StoreError> {
         self.readable().await?;
         self.inner.scratchpad_versions(agent, before, limit).await
+    }
+
+    async fn lessons(
+        &self,
+        agent: ActorId,
+        status: Option<LessonStatus>,
+        before: Option<LessonId>,
+        limit: usize,
+    ) -> Result<Vec<Lesson>, StoreError> {
+        self.readable().await?;
+        self.inner.lessons(agent, status, before, limit).await
+    }
+
+    async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
+        self.readable().await?;
+        self.inner.lesson(agent, lesson).await
+    }
+
+    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError> {
+        self.readable().await?;
+        self.inner.pending_lessons(agent).await
     }
 }
