@@ -128,7 +128,7 @@ test('a run is paused, told something, and goes on; the model reads what it was 
 test('h9 a run that goes in circles says which action comes back', async () => {
   const again = { tool: 'search_documents', arguments: { query: 'pricing page' }, purpose: 'find it' };
   const house = await openHouse(({ nth }) => ({
-    wait: nth > 4 ? 3_000_000 : 0,
+    wait: nth > 4 ? new Promise(() => {}) : 0,
     answer: { progress_summary: 'looking', plan: { steps: [{ id: 's1', title: 'Look', status: 'doing', owner: 'planner' }] }, tool_calls: [again], executor_tasks: [], remaining_work: ['look again'], completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'low' },
   }));
   const page = await house.page();
