@@ -171,6 +171,7 @@ mod tests {
             scope: Scope::Actor(ActorId(nobody)),
             home_project: ProjectId(nobody),
             projects: Vec::new(),
+            tainted: false,
             now: Timestamp(0),
         };
         match performer.perform(Job { run, effect: EffectId("i1.plan".into()), attempt: 1, work }).await {

@@ -68,6 +68,8 @@ pub struct RunContext {
     pub home_project: ProjectId,
     /// The projects it was given; none for a run over everything its owner may use.
     pub projects: Vec<ProjectId>,
+    /// It has read something that came from outside: what it wants now may be somebody else's wish.
+    pub tainted: bool,
     /// The instant of the call: new ids are derived from it.
     pub now: crate::time::Timestamp,
 }

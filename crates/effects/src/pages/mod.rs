@@ -173,6 +173,7 @@ impl Pages<'_> {
             home_project: home_project.unwrap_or(ProjectId(uuid::Uuid::nil())),
             now: cause.now,
             projects: Vec::new(),
+            tainted: false,
         };
         let granted = vec![tool.to_owned()];
         let props = cause.props.clone();

@@ -18,7 +18,7 @@ mod tasks;
 mod web;
 
 pub use files::Files;
-pub use outside::{LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
+pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
 

@@ -7,11 +7,12 @@ use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
-    Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
+    Asking, Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
 };
 use engine::ids::ProjectId;
 use runtime::ports::Library;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What is told of one tool; a longer description is cut.
@@ -38,12 +39,25 @@ pub struct Offers {
     pub tools: Vec<Offer>,
 }
 
+/// When a person is asked before one of a server's tools that change something is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Approval {
+    #[default]
+    Never,
+    /// Once the run has read something from outside, which may have told it to.
+    Tainted,
+    Always,
+}
+
 /// Somebody who carries out tools.
 #[async_trait]
 pub trait Toolbox: Send + Sync + 'static {
     fn server(&self) -> &str;
     /// Only runs within these projects may use it; empty: every run.
     fn projects(&self) -> &[ProjectId];
+    fn approval(&self) -> Approval {
+        Approval::Never
+    }
     /// What it offers now, or why it cannot be reached.
     async fn offers(&self) -> Result<Offers, String>;
     async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome;
@@ -91,7 +105,14 @@ impl Outsiders {
     /// Make one call, if it may be made at this moment. Refusals are the model's to read; nothing left then.
     pub async fn call(&self, library: &dyn Library, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         match self.admitted(library, run, call).await {
-            Ok((toolbox, offer)) => toolbox.call(&offer, call, effect).await,
+            Ok((toolbox, offer)) => match approved(toolbox.approval(), &offer, run, call) {
+                Approved::Yes(call) => toolbox.call(&offer, &call, effect).await,
+                Approved::No => Outcome::Tool(ToolOutcome::refused(format!(
+                    "approval_refused: a person does not want {} to be called with these arguments",
+                    call.tool
+                ))),
+                Approved::NotYet(asking) => Outcome::Asks(asking),
+            },
             Err(Refused::Request(why)) => Outcome::Tool(ToolOutcome::refused(why)),
             Err(Refused::Store(error)) => Outcome::Away(error),
         }
@@ -145,6 +166,40 @@ impl Outsiders {
                 refused(format!("{}; {} takes: {valid}", wrong.join("; "), call.tool))
             }
         }
+    }
+}
+
+/// What a question about a call keeps until it is answered; a tool that asks keeps something else.
+const APPROVAL: &str = "approval";
+const ALLOW: &str = "allow";
+const DENY: &str = "deny";
+/// As much of the arguments as the question shows.
+const SHOWN: usize = 600;
+
+enum Approved<'a> {
+    Yes(Cow<'a, ToolCall>),
+    No,
+    NotYet(Asking),
+}
+
+fn approved<'a>(approval: Approval, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
+    let needed = match approval {
+        Approval::Never => false,
+        Approval::Tainted => run.tainted,
+        Approval::Always => true,
+    };
+    match &call.told {
+        Some(told) if told.kept == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
+            Approved::Yes(Cow::Owned(ToolCall { told: None, ..call.clone() }))
+        }
+        Some(told) if told.kept == APPROVAL => Approved::No,
+        None if needed && offer.class != Class::ReadOnly => {
+            let why = if run.tainted { " after it read something from outside" } else { "" };
+            let arguments = cut(&call.arguments.to_string(), SHOWN);
+            let text = format!("May the run call {}{why}? It would send {arguments}", call.tool);
+            Approved::NotYet(Asking { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
+        }
+        _ => Approved::Yes(Cow::Borrowed(call)),
     }
 }
 

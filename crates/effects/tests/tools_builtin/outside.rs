@@ -85,7 +85,7 @@ async fn a_call_that_may_be_made_is_made_and_its_result_is_marked() {
 }
 
 #[tokio::test]
-async fn h8_what_was_not_given_or_has_changed_or_does_not_fit_is_refused() {
+async fn h8_sec_s41_s48_what_was_not_given_or_has_changed_or_does_not_fit_is_refused() {
     let tower = Tower::new(|_| Vec::new()).await;
     let mut ungranted = tower.request(json!({"times": 1}));
     ungranted.granted.retain(|name| name != "bell__ring");

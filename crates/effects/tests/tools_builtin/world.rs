@@ -73,6 +73,7 @@ impl World {
             scope: Scope::Actor(owner),
             home_project: home,
             projects: Vec::new(),
+            tainted: false,
             now: Timestamp(NOW),
         };
         let world =

@@ -228,8 +228,10 @@ impl Shared {
             }
         };
         self.ledger.settle(flight.reserve, &finished.settled);
-        if let Some(model) = &flight.model {
-            self.metrics.charge(model, &finished.settled, finished.outcome == FinishedAs::Ok);
+        match &flight.model {
+            Some(model) => self.metrics.charge(model, &finished.settled, finished.outcome == FinishedAs::Ok),
+            // An error is its server's words too.
+            None => self.tainted |= matches!(finished.outcome, FinishedAs::Ok | FinishedAs::Failed),
         }
         match finished.outcome {
             FinishedAs::Transient | FinishedAs::Lost => {

@@ -33,6 +33,8 @@ pub struct Shared {
     pub effects: BTreeMap<EffectId, EffectState>,
     /// Failed for good, with the last attempt: a continued run does not repeat an attempt's number.
     pub gave_up: BTreeMap<EffectId, u32>,
+    /// A tool that is not built in has answered.
+    pub tainted: bool,
     pub questions: Vec<Question>,
     pub messages: Vec<Steering>,
     pub provider_wait: Option<ProviderWaiting>,
@@ -119,6 +121,7 @@ impl Shared {
             metrics,
             effects: BTreeMap::new(),
             gave_up: BTreeMap::new(),
+            tainted: false,
             questions: Vec::new(),
             messages: Vec::new(),
             provider_wait: None,
@@ -182,6 +185,7 @@ impl Shared {
             scope: self.scope(),
             home_project: self.home_project(),
             projects: self.brief.project_ids.clone(),
+            tainted: self.tainted,
             now,
         }
     }

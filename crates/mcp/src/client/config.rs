@@ -1,6 +1,7 @@
 //! A server as the configuration names it. `${NAME}` in what is sent or passed on stands for a variable of our own
 //! environment; nothing else of that environment reaches a server.
 
+use effects::tools::Approval;
 use engine::ids::ProjectId;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub struct ServerConfig {
     /// Only these of its tools; `None`: all.
     pub tools: Option<Vec<String>>,
     pub projects: Vec<ProjectId>,
+    pub approval: Approval,
     /// How long a call may be silent.
     pub patience: Duration,
 }
@@ -44,6 +46,7 @@ struct Written {
     headers: BTreeMap<String, String>,
     tools: Option<Vec<String>>,
     projects: Vec<ProjectId>,
+    approve: Option<String>,
     timeout_s: Option<u64>,
 }
 
@@ -82,8 +85,14 @@ impl ServerConfig {
             Some(seconds) if (1..=MOST_PATIENCE_S).contains(&seconds) => Duration::from_secs(seconds),
             Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; 1 to {MOST_PATIENCE_S} is possible"))),
         };
+        let approval = match written.approve.as_deref() {
+            None | Some("never") => Approval::Never,
+            Some("tainted") => Approval::Tainted,
+            Some("always") => Approval::Always,
+            Some(other) => return Err(bad(format!("approve is `{other}`; it is never, tainted or always"))),
+        };
         let Written { tools, projects, .. } = written;
-        Ok(ServerConfig { name: name.into(), transport, tools, projects, patience })
+        Ok(ServerConfig { name: name.into(), transport, tools, projects, approval, patience })
     }
 
     /// What every tool of this server is called with in front.
@@ -151,6 +160,7 @@ mod tests {
             ("a", json!({"url": "https://u:p@h/"}), "password"),
             ("a", json!({"command": "${MISSING}"}), "MISSING is not set"),
             ("a", json!({"command": "x", "timeout_s": 0}), "timeout_s is 0"),
+            ("a", json!({"command": "x", "approve": "maybe"}), "approve is `maybe`"),
             ("a", json!({"command": "x", "projects": ["p"]}), "mcp.a"),
         ] {
             let error = read(name, section.clone()).expect_err("refused");

@@ -12,7 +12,7 @@ pub use config::{ConfigError, ServerConfig, Transport};
 
 use async_trait::async_trait;
 use call::{Held, Underway};
-use effects::tools::{Offer, Offers, Toolbox};
+use effects::tools::{Approval, Offer, Offers, Toolbox};
 use engine::effect::{EffectId, Outcome, ToolCall};
 use engine::ids::ProjectId;
 use link::Link;
@@ -92,6 +92,10 @@ impl Toolbox for McpServer {
 
     fn projects(&self) -> &[ProjectId] {
         &self.config.projects
+    }
+
+    fn approval(&self) -> Approval {
+        self.config.approval
     }
 
     async fn offers(&self) -> Result<Offers, String> {

@@ -12,7 +12,8 @@ const TABLES: [&str; 3] = ["providers", "mcp", "mcpServers"];
 const PROVIDER_KEYS: [&str; 7] = ["kind", "base_url", "api_key_env", "schema_mode", "stream", "timeouts", "models"];
 const TIMEOUT_KEYS: [&str; 3] = ["first_byte_seconds", "idle_seconds", "total_seconds"];
 const MODEL_KEYS: [&str; 5] = ["context_window", "max_output", "input_per_mtok", "cached_per_mtok", "output_per_mtok"];
-const MCP_KEYS: [&str; 9] = ["type", "command", "args", "env", "url", "headers", "tools", "projects", "timeout_s"];
+const MCP_KEYS: [&str; 10] =
+    ["type", "command", "args", "env", "url", "headers", "tools", "projects", "approve", "timeout_s"];
 
 #[derive(Debug, Default)]
 pub struct ConfigFile {

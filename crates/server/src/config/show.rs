@@ -54,7 +54,7 @@ fn tool_server(name: &str, server: &Setting<Value>) -> Vec<Line> {
     let url = word("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
     let place = url.or_else(|| word("command").map(str::to_owned));
     let mut lines = vec![at(format!("mcp.{name}"), place.unwrap_or_else(|| "(neither command nor url)".into()))];
-    for key in ["type", "tools", "projects", "timeout_s"] {
+    for key in ["type", "tools", "projects", "approve", "timeout_s"] {
         lines.extend(section.get(key).map(|value| at(format!("mcp.{name}.{key}"), value.to_string())));
     }
     lines

@@ -54,7 +54,7 @@ fn a_subagent_is_its_owners_and_to_others_it_does_not_exist() {
 }
 
 #[test]
-fn a5_the_owner_sees_every_version_restores_and_clears() {
+fn a5_sec_s47_the_owner_sees_every_version_restores_and_clears() {
     let house = House::new(json!([]));
     let (server, owner) = (&house.server, &house.owner);
     for text in ["first", "second"] {

@@ -33,7 +33,7 @@ fn a2_whoami_shows_the_scratchpad_to_subagents_and_hides_it_from_people() {
 }
 
 #[test]
-fn a3_update_scratchpad_is_listed_described_executed_and_refused_to_people() {
+fn a3_sec_s73_update_scratchpad_is_listed_described_executed_and_refused_to_people() {
     let house = House::new(json!([]));
     let (server, agent) = (&house.server, &house.agent);
     assert!(server.get(agent, "/whoami/actions").is(200).text.contains("update_scratchpad(content"));

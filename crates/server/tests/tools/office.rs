@@ -75,15 +75,20 @@ pub fn call(tool: &str, arguments: Value) -> Value {
 }
 
 pub fn using(calls: Value) -> Script {
-    let first = calls.clone();
+    in_turn(vec![calls])
+}
+
+/// One list of calls per iteration, then it leaves; an executor of a tree makes the first.
+pub fn in_turn(turns: Vec<Value>) -> Script {
+    let calls = turns[0].clone();
     Script::default()
         .answer("homework_planner", move |request| {
             let iteration = request.section("iteration").and_then(|value| value.as_u64()).unwrap_or(1);
             let refs: Vec<Value> = request.lines("tool_results").iter().filter(|result| result["ok"] == true).map(|result| result["event"].clone()).collect();
-            let last = iteration > 1;
+            let last = iteration > turns.len() as u64;
             Reply::json(json!({
                 "progress_summary": format!("iteration {iteration}"), "plan": { "steps": [] },
-                "tool_calls": if last { json!([]) } else { first.clone() }, "executor_tasks": [],
+                "tool_calls": turns.get(iteration as usize - 1).cloned().unwrap_or(json!([])), "executor_tasks": [],
                 "remaining_work": if last { json!([]) } else { json!(["leave"]) },
                 "completion_evidence": if last { json!([{ "criterion": null, "claim": "done", "refs": refs }]) } else { json!([]) },
                 "exit_signal": last, "needs_user_input": false, "blocking_questions": [], "next_action_hint": "stop",

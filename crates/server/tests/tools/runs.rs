@@ -1,7 +1,7 @@
 //! What a run does with the tools of a server.
 
 use crate::home::{Home, of_type, user_text};
-use crate::office::{Office, call, results, using};
+use crate::office::{Office, call, in_turn, results, using};
 use crate::server::Server;
 use serde_json::{Value, json};
 
@@ -71,6 +71,67 @@ fn b4_a_call_that_does_not_fit_the_schema_never_leaves() {
     let told = user_text(&office.home.asked("homework_planner")[1]);
     assert!(told.len() < 200_000 && told.contains("AAAA"), "a long result is cut: {}", told.len());
     assert!(told.contains("POST_FILE") && !told.contains("SECRET_KEY"), "a server gets what it is given, no more");
+}
+
+#[test]
+fn sec_s46_after_reading_from_outside_a_call_that_changes_something_waits_for_a_person() {
+    let turns = || {
+        vec![json!([call("post__count_letters", json!({}))]), json!([call("post__send_letter", json!({"to": "eve"}))])]
+    };
+    // Denied, the model has nothing to show for its work, and is stopped.
+    for (answer, letters, code) in [("allow", &["eve"][..], 0), ("deny", &[], 5)] {
+        let office = Office::with(Home::with(in_turn(turns())), "approve = \"tainted\"");
+        let run = office.home.run("Count, then write", &[]).exits(3).run();
+        let question = &run["questions"][0];
+        assert!(
+            question["text"].as_str().is_some_and(|text| text.contains("post__send_letter") && text.contains("eve"))
+        );
+        assert_eq!(question["options"], json!(["allow", "deny"]));
+        assert!(office.letters().is_empty(), "nothing left before the answer");
+        office.home.pleach(&["answer", run["id"].as_str().expect("an id"), answer, "--json"]).exits(code);
+        assert_eq!(office.letters(), letters, "{answer}");
+        let events = office.home.events(run["id"].as_str().expect("an id"));
+        let refused = results(&events).iter().any(|result| result.to_string().contains("approval_refused"));
+        assert_eq!(refused, answer == "deny");
+    }
+    let untouched = Office::with(Home::with(using(turns().remove(1))), "approve = \"tainted\"");
+    untouched.home.run("Write at once", &[]).exits(0);
+    assert_eq!(untouched.letters(), ["eve"], "a run that read nothing from outside is not asked about");
+    let strict = Office::with(Home::with(using(turns().remove(1))), "approve = \"always\"");
+    strict.home.run("Write at once", &[]).exits(3);
+    assert!(strict.letters().is_empty());
+}
+
+#[test]
+fn sec_s43_two_servers_with_the_same_tool_do_not_hide_each_other() {
+    let office = Office::calling(json!([call("depot__send_letter", json!({"to": "dan"}))]));
+    let depot = office.section().replace("[mcp.post]", "[mcp.depot]").replace("/letters\"", "/depot\"");
+    office.configure(&format!("{}\n{depot}", office.section()));
+    let run = office.home.run("Send it from the depot", &[]).exits(0).run();
+    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let given = of_type(&events, "run.queued")[0]["payload"]["tools"].to_string();
+    assert!(given.contains("\"post__send_letter\"") && given.contains("\"depot__send_letter\""), "{given}");
+    assert!(office.letters().is_empty(), "the other one was not asked");
+    let sent = std::fs::read_to_string(office.file().with_file_name("depot")).expect("its own letters");
+    assert_eq!(sent, "dan\n");
+}
+
+#[test]
+fn sec_s40_no_request_adds_or_changes_a_server_of_tools() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let evil = json!({"evil": {"command": "sh", "args": ["-c", "true"]}});
+    for path in ["/api/mcp", "/api/mcp/servers", "/api/config", "/api/tools/servers"] {
+        let status = server.post(&owner, path, &evil).status;
+        assert!([404, 405].contains(&status), "{path}: {status}");
+    }
+    assert!([404, 405].contains(&server.post(&owner, "/api/tools", &evil).status));
+    for key in ["mcp", "mcpServers", "env", "command"] {
+        let mut run = json!({"kind": "homework", "objective": "x"});
+        run[key] = evil.clone();
+        let refused = server.post(&owner, "/api/runs", &run);
+        assert!(refused.status == 400 && refused.text.contains(key), "{key}: {}", refused.text);
+    }
 }
 
 #[test]
