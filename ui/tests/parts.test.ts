@@ -1,10 +1,12 @@
 // Small parts that pages rely on: streams cut anywhere, differences, addresses, words.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createParser, type Message } from '../src/api/sse';
 import type { TaskStep } from '../src/api/shapes';
 import { placeOf, refusal, titles } from '../src/pages/run/places';
 import { diff, shorten } from '../src/parts/diff';
+import { isWorded } from '../src/parts/events';
 import { count, duration, endWords, headline, money, shortIds } from '../src/parts/words';
 
 describe('server-sent events', () => {
@@ -73,4 +75,11 @@ describe('where a subagent is', () => {
     expect(refusal('403 Forbidden: not granted.\n\n---\npath: "/whoami"')).toBe('403 Forbidden: not granted.');
     expect(shortIds(`at /projects/${id}: no`)).toBe('at /projects/01a1e010…: no');
   });
+});
+
+test('every event of the protocol is said in words', () => {
+  const protocol = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
+  const types = [...protocol.matchAll(/^\| `((?:run|effect|homework|task|tree)\.[a-z_]+)`/gm)].map((match) => match[1]!);
+  expect(types.length).toBeGreaterThan(50);
+  expect(types.filter((type) => !isWorded(type))).toEqual([]);
 });
