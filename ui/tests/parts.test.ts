@@ -1,9 +1,13 @@
 // Small parts that pages rely on: streams cut anywhere, differences, addresses, words.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createParser, type Message } from '../src/api/sse';
+import type { TaskStep } from '../src/api/shapes';
+import { placeOf, refusal, titles } from '../src/pages/run/places';
 import { diff, shorten } from '../src/parts/diff';
-import { count, duration, headline, money } from '../src/parts/words';
+import { isWorded } from '../src/parts/events';
+import { count, duration, endWords, headline, money, shortIds } from '../src/parts/words';
 
 describe('server-sent events', () => {
   const stream = ': beat\n\nid: 7\ndata: {"a":1}\n\nevent: delta\r\ndata: x\r\ndata: y\r\n\r\nretry: 2000\n\n';
@@ -45,4 +49,37 @@ test('numbers in words', () => {
   expect([count(999), count(1_500), count(41_000), count(2_500_000)]).toEqual(['999', '1.5k', '41k', '2.5M']);
   expect([duration(300), duration(61_000), duration(3_700_000)]).toEqual(['300 ms', '1m 01s', '1h 01m']);
   expect(headline('first\nsecond')).toBe('first');
+});
+
+test('why a run ended is said once', () => {
+  expect(endWords({ stop_reason: 'max_iterations', stop_detail: 'all 2 iterations are used' })).toBe('the iteration limit was reached: all 2 iterations are used');
+  expect(endWords({ stop_reason: 'error', stop_detail: 'no such page' })).toBe('no such page');
+  expect(endWords({ stop_reason: 'error', stop_detail: null })).toBe('an error');
+  expect(endWords({ stop_reason: 'canceled', stop_detail: null })).toBe('');
+});
+
+describe('where a subagent is', () => {
+  const id = '01a1e010-cf57-7f60-9001-370222d95fff';
+  const step = (more: Partial<TaskStep>): TaskStep => ({ action: 'navigate', ok: true, path: null, summary: null, ...more }) as TaskStep;
+
+  test('pages are called as they were when it opened them', () => {
+    const known = titles([step({ path: `/projects/${id}`, summary: 'Shop' }), step({ path: '/tasks/x', summary: '404', ok: false })]);
+    expect(placeOf(`/projects/${id}`, known)).toEqual({ words: 'project “Shop”', href: `/projects/${id}` });
+    expect(placeOf(`/projects/${id}/actions/create_document`, known).words).toBe('project “Shop”');
+    expect(placeOf('/whoami', known)).toEqual({ words: 'its own page', href: null });
+    expect(placeOf(`/tasks/${id}`, known)).toEqual({ words: 'task 01a1e010…', href: null });
+    expect(placeOf('/somewhere/else', known)).toEqual({ words: '/somewhere/else', href: null });
+  });
+
+  test('a refusal is its reason, without the page that came with it', () => {
+    expect(refusal('403 Forbidden: not granted.\n\n---\npath: "/whoami"')).toBe('403 Forbidden: not granted.');
+    expect(shortIds(`at /projects/${id}: no`)).toBe('at /projects/01a1e010…: no');
+  });
+});
+
+test('every event of the protocol is said in words', () => {
+  const protocol = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
+  const types = [...protocol.matchAll(/^\| `((?:run|effect|homework|task|tree)\.[a-z_]+)`/gm)].map((match) => match[1]!);
+  expect(types.length).toBeGreaterThan(50);
+  expect(types.filter((type) => !isWorded(type))).toEqual([]);
 });

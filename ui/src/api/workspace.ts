@@ -11,6 +11,8 @@ export const projects = (): Promise<Project[]> => list('/api/projects');
 export const project = (id: string): Promise<Project> => get(`/api/projects/${encodeURIComponent(id)}`);
 /** Whether this describes a project that a run made for itself, because it was given none. */
 export const ofRun = (description: string): boolean => /^Workspace of run \S+$/.test(description);
+/** To choose from: what a run made for itself is rarely meant, and comes last. */
+export const ownFirst = (all: Project[]): Project[] => all.toSorted((a, b) => Number(ofRun(a.description)) - Number(ofRun(b.description)));
 export const createProject = (title: string, description: string): Promise<Project> => post('/api/projects', { title, description });
 export const documents = (query: { project_id?: string; type_key?: string; run_id?: string; limit?: number }): Promise<Doc[]> =>
   list(at('/api/documents', query));

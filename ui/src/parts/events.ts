@@ -1,7 +1,7 @@
 // An event in a line of words. A type this page does not know is shown by its name; nothing is hidden.
 
 import type { StoredEvent } from '../model/run';
-import { headline, stopWords, type Tone } from './words';
+import { headline, plural, stopWords, type Tone } from './words';
 
 type Words = (payload: any) => string;
 const quoted = (text: unknown, most = 100): string => `“${headline(String(text ?? ''), most)}”`;
@@ -27,7 +27,7 @@ const WORDS: Record<string, Words> = {
   'run.budget_changed': () => 'limits changed',
   'run.budget_warning': (p) => `four fifths of ${String(p.budget).replace('max_', '').replaceAll('_', ' ')} are used`,
   'run.provider_waiting': (p) => `waits for ${p.provider}`,
-  'run.recovered': () => 'taken up again after a crash',
+  'run.recovered': () => 'taken up again where it was',
   'run.report_created': () => 'report written',
   'run.completed': () => 'completed',
   'run.stopped': (p) => `stopped: ${stopWords(p.stopReason)}`,
@@ -63,6 +63,7 @@ const WORDS: Record<string, Words> = {
   'task.scratchpad_updated': (p) => `scratchpad version ${p.version}: ${p.characters} characters`,
   'task.scratchpad_update_failed': (p) => `nothing was learned: ${headline(p.error ?? '', 140)}`,
   'tree.run_started': () => 'started',
+  'tree.tools_manifest': (p) => `may use ${plural(p.tools.length, 'tool')}`,
   'tree.node_created': (p) => `node made: ${quoted(p.title)}`,
   'tree.node_status': (p) => `${p.status}${p.message ? ` (${nodeMessage(p.message)})` : ''}`,
   'tree.plan_created': (p) => `plan version ${p.version}${p.summary ? `: ${headline(p.summary, 140)}` : ''}`,
@@ -73,6 +74,7 @@ const WORDS: Record<string, Words> = {
   'tree.scratchpad_linked': () => 'has a scratchpad',
   'tree.scratchpad_updated': (p) => `noted: ${headline(p.tailPreview ?? '', 120)}`,
   'tree.executor_answered': (p) => `round ${p.round}`,
+  'tree.result_refused': (p) => `result did not hold: ${headline((p.errors ?? []).join('; '), 140)}`,
   'tree.tool_call_requested': (p) => `calls ${p.tool}${p.purpose ? `: ${headline(p.purpose, 100)}` : ''}`,
   'tree.tool_call_result': (p) => `${p.tool} ${p.ok ? 'gave' : 'failed'}: ${headline(p.summary ?? '', 140)}`,
   'tree.artifact_created': (p) => `made ${p.artifactType}${p.label ? ` ${quoted(p.label)}` : ''}`,
@@ -90,6 +92,9 @@ const WORDS: Record<string, Words> = {
   'tree.guard': (p) => `held by the limit ${String(p.guard).replace('max_', '').replaceAll('_', ' ')} (${p.limit})`,
   'tree.answer_rejected': (p) => `answer did not fit: ${headline((p.errors ?? []).join('; '), 140)}`,
 };
+
+/** Whether an event of this type is said in words. */
+export const isWorded = (type: string): boolean => type in WORDS;
 
 export function eventWords(event: StoredEvent): string {
   try {
@@ -113,6 +118,6 @@ export function eventTone(event: StoredEvent): Tone | null {
   if (/failed$|effect\.unknown/.test(type) || payload?.ok === false || /rejected$|refused$/.test(type)) return 'failed';
   if (type === 'effect.finished' && payload?.outcome !== 'ok') return 'failed';
   if (/question_asked|waiting_on_user/.test(type)) return 'blocked';
-  if (/completed$|question_answered$/.test(type)) return 'done';
+  if (/completed$|^run\.answered$/.test(type)) return 'done';
   return null;
 }

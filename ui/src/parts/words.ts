@@ -135,6 +135,9 @@ export const clock = (at: string | number): string => new Date(at).toLocaleTimeS
 export const moment = (at: string): string => `${new Date(at).toLocaleDateString([], { dateStyle: 'medium' })}, ${clock(at)}`;
 export const tokens = (metrics: Metrics): number => metrics.tokens_in + metrics.tokens_out;
 
+/** Ids by their beginnings: enough to tell them apart, short enough to read past. */
+export const shortIds = (text: string): string => text.replaceAll(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '$1…');
+
 /** The first line of an objective, short enough for a title. */
 export function headline(text: string, most = 90): string {
   const line = text.trim().split('\n')[0]?.trim() ?? '';

@@ -10,6 +10,9 @@ after(closeBrowser);
 /** The titles on the canvas, as the page drew them. */
 const drawn = (page) => page.evaluate(() => Object.keys(window.__tree?.boxes() ?? {}).length);
 
+/** The run itself, not one of its nodes or steps, has ended well. */
+const completed = (page) => page.locator('.top .badge', { hasText: 'completed' }).waitFor({ timeout: 60_000 });
+
 async function startFromPage(page, objective, more = async () => {}) {
   await page.getByRole('button', { name: 'New run' }).first().click();
   await page.getByLabel('Objective').fill(objective);
@@ -32,7 +35,7 @@ test('t10 a run started from the page grows within a second of planning', async 
   await startFromPage(page, 'Look at it from three sides');
   await page.waitForFunction(() => Object.keys(window.__tree?.boxes() ?? {}).length >= 4, undefined, { polling: 20 });
   assert.ok(Date.now() - planned < 1_000, `the children were drawn ${Date.now() - planned} ms after the plan was there`);
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  await completed(page);
   assert.ok((await drawn(page)) >= 1);
   await house.close();
 });
@@ -47,7 +50,7 @@ test('h10 a question is answered in the page and the run goes on', async () => {
   await page.getByRole('button', { name: 'the coldest one' }).waitFor();
   assert.match(await page.title(), /Waiting on you/);
   await page.getByRole('button', { name: 'the coldest one' }).click();
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  await completed(page);
   const run = await house.api('GET', `/api/runs/${id}`);
   assert.equal(run.questions[0].answer, 'the coldest one');
   await house.close();
@@ -97,7 +100,7 @@ test('t11 a node shows its step, its scratchpad and its documents', async () => 
   });
   const page = await house.page();
   const id = await startFromPage(page, 'Two sides of a coin');
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  await completed(page);
   await page.getByRole('tab', { name: 'Outline' }).click();
   await page.getByRole('treeitem', { name: /Left/ }).click();
   const panel = page.getByRole('complementary', { name: 'Node' });
@@ -133,8 +136,22 @@ test('b1 a subtree is canceled and retried while its sibling goes on', async () 
   await panel.getByRole('button', { name: 'Retry' }).click();
   await page.getByRole('treeitem', { name: /Stuck.*done/ }).waitFor();
   free();
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  await completed(page);
   const events = (await house.api('GET', `/api/runs/${id}/events?limit=1000`)).items;
   assert.equal(events.filter((event) => event.type === 'tree.node_created' && event.payload.retryOf).length, 1);
+  await house.close();
+});
+
+test('e1 the first tree grows on the built-in model: a question, a failure and a new plan, without a key', async () => {
+  const house = await openHouse(() => ({ status: 500 }), { PLEACH_MODEL: 'rehearsal/demo', PLEACH_REHEARSAL_MS: '300', OPENAI_API_KEY: '' });
+  const page = await house.page();
+  const id = await startFromPage(page, 'Move a small bakery into a bigger shop without closing for more than two days');
+  await page.getByText('rehearsal', { exact: true }).first().waitFor();
+  await page.waitForFunction(() => Object.keys(window.__tree?.boxes() ?? {}).length >= 4);
+  await page.getByRole('button', { name: 'a thorough one' }).click();
+  await completed(page);
+  const types = (await house.api('GET', `/api/runs/${id}/events?limit=1000`)).items.map((event) => event.type);
+  for (const type of ['tree.node_failed', 'tree.replan_requested', 'run.completed']) assert.ok(types.includes(type), `${type} did not happen`);
+  assert.equal(house.model.calls.length, 0);
   await house.close();
 });

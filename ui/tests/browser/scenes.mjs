@@ -42,7 +42,7 @@ export function company(hold) {
   const failed = new Set();
   return async (call) => {
     const { role, title, nth, prompt } = call;
-    if (role.startsWith('homework')) return homework(role, nth, prompt);
+    if (role.startsWith('homework')) return homework(role, nth, prompt, hold);
     if (role.startsWith('agent')) return errand(call, hold);
     if (/allotment|^Bed \d/.test(title)) return allotment(role, title, hold);
     if (role === 'tree_planner') {
@@ -72,14 +72,14 @@ async function allotment(role, title, hold) {
   return role === 'tree_executor' ? { wait: 100, answer: page(title, `# ${title}\n\nBeans.`) } : together(title, `# ${title}\n\nPlanted.`);
 }
 
-function homework(role, nth, prompt) {
+function homework(role, nth, prompt, hold) {
   if (role === 'homework_report') return { title: 'What was found', summary: 'Two pages were written before the limit was reached.', findings: ['The archive has no index'], not_done: ['The third vendor'] };
   if (role === 'homework_executor') return { thought: 'write it down', tool_calls: [], done: true, summary: 'A page on the archive is there.', result_snippet: 'The archive has no index.' };
   const steps = [{ id: 's1', title: 'Find the price lists', status: nth > 1 ? 'done' : 'doing', owner: 'planner' }, { id: 's2', title: 'Compare like with like', status: 'pending', owner: 'executor' }, { id: 's3', title: 'Write the recommendation', status: 'pending', owner: 'planner' }];
   const base = { progress_summary: 'The price lists are being collected.', plan: { steps }, tool_calls: [], executor_tasks: [], remaining_work: [`compare, round ${nth}`], completion_evidence: [], exit_signal: false, needs_user_input: false, blocking_questions: [], next_action_hint: 'execute', confidence: 'medium' };
   const search = { tool: 'search_documents', arguments: { query: 'pricing page' }, purpose: 'find the pricing page' };
   const write = { tool: 'create_document', arguments: { title: `Price list ${nth}`, content: `# Price list ${nth}\n\n- basic: $${9 + nth}\n- team: $${29 + nth}` }, purpose: 'keep what was found' };
-  if (/circles/.test(prompt)) return { wait: nth > 4 ? 3_000_000 : 200, answer: nth === 1 ? { ...base, tool_calls: [write] } : { ...base, remaining_work: ['search the pricing page again'], tool_calls: [search] } };
+  if (/circles/.test(prompt)) return { wait: nth > 4 ? hold : 200, answer: nth === 1 ? { ...base, tool_calls: [write] } : { ...base, remaining_work: ['search the pricing page again'], tool_calls: [search] } };
   if (/currency/.test(prompt)) return { wait: 200, answer: nth === 1 ? { ...base, tool_calls: [write], executor_tasks: [{ branch_id: 'vendor-a', step_id: 's2', title: 'Read the archive of vendor A', objective: 'Find last year’s prices', tools: [] }] } : { ...base, needs_user_input: true, blocking_questions: ['Which currency should the totals use?'], next_action_hint: 'ask_user' } };
   return { wait: 150, answer: { ...base, tool_calls: [write] } };
 }

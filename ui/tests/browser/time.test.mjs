@@ -56,6 +56,32 @@ test('t12 the page at any moment shows what the snapshot of that moment says', a
   await house.close();
 });
 
+test('t12 documents and the panel of a node go back in time with the tree', async () => {
+  const house = await openHouse(play);
+  const page = await house.page();
+  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'The whole, by parts' });
+  await finished(house, id);
+  const events = (await house.api('GET', `/api/runs/${id}/events?limit=1000`)).items;
+  const made = events.find((event) => event.type === 'tree.artifact_created');
+  const files = page.getByRole('navigation', { name: 'Documents of this run' });
+  const results = files.getByText('result of a node');
+  await page.goto(`${house.url}/runs/${id}?view=documents&at=${made.seq - 1}`);
+  await files.getByText('scratchpad').first().waitFor();
+  assert.equal(await results.count(), 0);
+  await page.goto(`${house.url}/runs/${id}?view=documents`);
+  await results.first().waitFor();
+  assert.ok((await results.count()) > 0);
+  // The node that made it was at work then, and is done now.
+  const panel = page.getByRole('complementary', { name: 'Node' });
+  await page.goto(`${house.url}/runs/${id}?node=${made.nodeId}&at=${made.seq - 1}`);
+  await panel.getByText('executing', { exact: true }).waitFor();
+  assert.equal(await panel.getByRole('tab', { name: /Docs \d/ }).count(), 0);
+  await page.goto(`${house.url}/runs/${id}?node=${made.nodeId}`);
+  await panel.getByText('completed', { exact: true }).waitFor();
+  await panel.getByRole('tab', { name: /Docs 1/ }).waitFor();
+  await house.close();
+});
+
 test('t12 the slider moves by keyboard, one event at a time', async () => {
   const house = await openHouse(play);
   const page = await house.page();
