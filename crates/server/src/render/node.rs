@@ -56,6 +56,9 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     if let Some(goal) = view.step["band"]["goal"].as_str().filter(|goal| !goal.trim().is_empty()) {
         lines.push(format!("band's goal {}", line(goal)));
     }
+    if let Some(agent) = &node.agent {
+        lines.push(format!("given to   {}  (pleach agents show {})", line(agent), line(agent)));
+    }
     if let Some(earlier) = node.retry_of {
         lines.push(format!("again      after {earlier}"));
     }

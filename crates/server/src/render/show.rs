@@ -126,6 +126,9 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
         lines.push(format!("agent      {}  (pleach agents show {})", line(agent), line(agent)));
         lines.push(format!("steps      {} of {}", run.iteration, run.max_steps.unwrap_or_default()));
     }
+    if !run.agents.is_empty() {
+        lines.push(format!("agents     may give work to {}", line(&run.agents.join(", "))));
+    }
     lines.extend(limits(run).iter().map(|limit| format!("           {limit}")));
     lines.push(format!("calls      {} to models, {} to tools", run.metrics["llm_calls"], run.metrics["tool_calls"]));
     lines.push(format!("model      {}", line(&run.model)));
