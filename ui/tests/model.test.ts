@@ -80,14 +80,11 @@ describe('a run', () => {
   });
 
   it('tells who begins to listen only of what comes: what was there, they have', () => {
-    const run = folded(events.slice(0, 60));
-    const nodes = new Set<number>();
-    run.subscribe((change) => change.restructured.forEach((node) => nodes.add(node)));
-    run.applyEvents(events.slice(60, 70));
+    const run = folded(events);
+    const told: number[] = [];
+    run.subscribe((change) => told.push(Number(change.moved), change.restructured.size, change.restated.size));
     run.flush();
-    const made = events.slice(60, 70).filter((event) => ['tree.node_created', 'tree.step_created', 'tree.plan_created'].includes(event.type));
-    expect(nodes.size).toBeLessThanOrEqual(made.length);
-    expect(nodes.size).toBeLessThan(run.stats().nodes);
+    expect(told).toEqual([0, 0, 0]);
   });
 
   it('tells listeners once for many events', async () => {
