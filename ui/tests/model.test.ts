@@ -79,6 +79,14 @@ describe('a run', () => {
     expect(run.snapshot()).toEqual(folded(events).snapshot());
   });
 
+  it('tells who begins to listen only of what comes: what was there, they have', () => {
+    const run = folded(events);
+    const told: number[] = [];
+    run.subscribe((change) => told.push(Number(change.moved), change.restructured.size, change.restated.size));
+    run.flush();
+    expect(told).toEqual([0, 0, 0]);
+  });
+
   it('tells listeners once for many events', async () => {
     const run = createRun();
     let told = 0;

@@ -193,7 +193,9 @@ export class Run {
     return read.snapshot(this.state, this.at, this.head);
   }
 
+  /** Tells of what comes: who begins to listen has the run as it stands. */
   subscribe(listener: Listener): () => void {
+    if (this.listeners.size === 0) this.gathered();
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
@@ -201,12 +203,18 @@ export class Run {
   /** Tell the listeners now instead of with the next frame. */
   flush(): void {
     this.scheduled = false;
+    const change = this.gathered();
+    for (const listener of this.listeners) listener(change);
+  }
+
+  /** What changed since this was last asked. */
+  private gathered(): Change {
     const { nodes } = this.state;
     const change = { moved: this.moved, restructured: nodes.restructured, restated: nodes.restated };
     this.moved = false;
     nodes.restructured = new Set();
     nodes.restated = new Set();
-    for (const listener of this.listeners) listener(change);
+    return change;
   }
 
   private fold(event: StoredEvent): void {

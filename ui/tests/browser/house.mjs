@@ -41,6 +41,9 @@ class House {
   async start() {
     const env = { ...process.env, NO_COLOR: '1', OPENAI_API_KEY: 'scripted', ...this.settings };
     this.process = spawn(binary, ['up', '--data-dir', this.dir, '--listen', `127.0.0.1:${this.port}`, '--model', this.settings.PLEACH_MODEL ?? 'openai/scripted'], { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    // A test that fails does not close its house; nobody lives there afterwards.
+    const { process: server } = this;
+    process.once('exit', () => server.kill('SIGKILL'));
     let said = '';
     this.process.stderr.on('data', (piece) => (said += piece));
     this.login = await new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@ mod snapshot;
 
 pub use canopy::{Canopy, Columns};
 
-use crate::batch::{IterationRow, RunRow, StepRow};
+use crate::batch::{RunRow, StepRow};
 use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::homework;
@@ -15,9 +15,11 @@ use crate::projection::{self, Face};
 use crate::run::{Kind, Rules, Shared};
 use crate::task;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
 
 /// Stored checkpoints of another format are folded anew.
-pub const FORMAT: i64 = 1;
+pub const FORMAT: i64 = 2;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
@@ -30,7 +32,8 @@ enum Body {
     /// Bounded in everything but ids: the machine's own state is light enough.
     Homework {
         state: Box<homework::State>,
-        iterations: Vec<IterationRow>,
+        /// Rows, written out: as values they weigh ten times as much, and there is one for every iteration there ever was.
+        iterations: BTreeMap<u32, Box<RawValue>>,
     },
     Tree(Box<Canopy>),
     Task(Box<task::State>),
@@ -41,7 +44,7 @@ impl View {
     pub fn born(first: &Event) -> Option<View> {
         let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
         let body = match brief.kind {
-            Kind::Homework => Body::Homework { state: Box::default(), iterations: Vec::new() },
+            Kind::Homework => Body::Homework { state: Box::default(), iterations: BTreeMap::new() },
             Kind::Tree => Body::Tree(Box::default()),
             Kind::Task => Body::Task(Box::default()),
         };
@@ -60,8 +63,7 @@ impl View {
             Body::Homework { state, iterations } => {
                 state.apply(&self.shared, event);
                 for row in projection::iterations(self.shared.id, std::slice::from_ref(event)) {
-                    iterations.retain(|known| known.iteration != row.iteration);
-                    iterations.push(row);
+                    iterations.extend(to_raw_value(&row).ok().map(|written| (row.iteration, written)));
                 }
             }
             Body::Task(state) => state.apply(&self.shared, event),
@@ -73,10 +75,10 @@ impl View {
         self.shared.last_seq
     }
 
-    pub fn iterations(&self) -> &[IterationRow] {
+    fn iterations(&self) -> Vec<&RawValue> {
         match &self.body {
-            Body::Homework { iterations, .. } => iterations,
-            Body::Tree(_) | Body::Task(_) => &[],
+            Body::Homework { iterations, .. } => iterations.values().map(Box::as_ref).collect(),
+            Body::Tree(_) | Body::Task(_) => Vec::new(),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use super::View;
 use super::canopy::{Canopy, Columns, Planned};
-use crate::batch::{IterationRow, RunRow, StepRow};
+use crate::batch::{RunRow, StepRow};
 use crate::ids::QuestionId;
 use crate::run::{EffectState, Shared};
 use crate::time::Timestamp;
 use crate::tree::status::StepStatus;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 #[derive(Serialize)]
 struct Snapshot<'a> {
@@ -15,7 +16,7 @@ struct Snapshot<'a> {
     last_seq: u64,
     at: Timestamp,
     run: RunRow,
-    iterations: &'a [IterationRow],
+    iterations: Vec<&'a RawValue>,
     nodes: Option<Nodes<'a>>,
     steps: Option<Steps<'a>>,
     /// Of a task: what was done so far.

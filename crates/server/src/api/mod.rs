@@ -185,7 +185,9 @@ fn table() -> Vec<Route> {
         tools::routes(),
         mcp::routes(),
     ]
-    .concat()
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 pub fn router(house: Arc<House>, door: Door) -> Router {

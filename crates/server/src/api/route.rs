@@ -48,7 +48,6 @@ pub enum Body {
     Nothing,
 }
 
-#[derive(Clone)]
 pub struct Route {
     pub method: Method,
     pub path: &'static str,

@@ -1,10 +1,15 @@
 //! JSON schemas of what the API takes and gives. Written by hand: the engine's records must not know of schemas,
 //! and a schema that lies is caught by the tests that check real answers against it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A JSON Schema (2020-12, as OpenAPI 3.1 uses it).
 pub type Shape = Value;
+
+/// Moves what is put into it: `json!` would copy every shape once for each level it is nested in.
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Shape {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
 
 pub fn text() -> Shape {
     json!({"type": "string"})
@@ -51,15 +56,15 @@ pub fn open() -> Shape {
 
 /// The same, with one shape for all that is in it.
 pub fn map_of(shape: Shape) -> Shape {
-    json!({"type": "object", "additionalProperties": shape})
+    object([("type", "object".into()), ("additionalProperties", shape)])
 }
 
 pub fn list(of: Shape) -> Shape {
-    json!({"type": "array", "items": of})
+    object([("type", "array".into()), ("items", of)])
 }
 
 pub fn up_to(most: usize, of: Shape) -> Shape {
-    json!({"type": "array", "items": of, "maxItems": most})
+    object([("type", "array".into()), ("items", of), ("maxItems", most.into())])
 }
 
 pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Shape {
@@ -67,15 +72,15 @@ pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Shape {
 }
 
 pub fn nullable(shape: Shape) -> Shape {
-    json!({"anyOf": [shape, {"type": "null"}]})
+    object([("anyOf", Value::Array(vec![shape, json!({"type": "null"})]))])
 }
 
 /// What is given: fields may be added in later versions.
 pub fn record<const N: usize, const M: usize>(always: [(&str, Shape); N], sometimes: [(&str, Shape); M]) -> Shape {
-    let required: Vec<&str> = always.iter().map(|(name, _)| *name).collect();
-    let fields: Map<String, Value> =
-        always.iter().chain(&sometimes).map(|(name, shape)| ((*name).to_owned(), shape.clone())).collect();
-    json!({"type": "object", "properties": fields, "required": required})
+    let required = always.iter().map(|(name, _)| Value::from(*name)).collect();
+    let fields = always.into_iter().chain(sometimes).map(|(name, shape)| (name.to_owned(), shape));
+    let fields = Value::Object(fields.collect());
+    object([("type", "object".into()), ("properties", fields), ("required", Value::Array(required))])
 }
 
 /// What is taken: an unknown field is refused.

@@ -37,7 +37,7 @@ pub fn routes() -> Vec<Route> {
         Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).gives_nothing(204),
         Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).gives(200, delivery()),
     ];
-    routes.map(Route::personal).to_vec()
+    routes.map(Route::personal).into()
 }
 
 fn webhook() -> Shape {
