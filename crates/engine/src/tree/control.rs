@@ -176,8 +176,13 @@ impl State {
     /// An ancestor waits again, in a new generation, unless it was waiting all the time; what it had skipped is due again.
     fn reopen(&self, number: u32, caused_by: NodeId, facts: &mut Facts) {
         let (node, spot) = (self.at(number), self.spot_of(number));
-        if matches!(node.status, NodeStatus::Waiting | NodeStatus::Delegating) {
-            return;
+        match node.status {
+            NodeStatus::Waiting => return,
+            // Paused before its next band: that one comes after what is done again in the bands before it.
+            NodeStatus::Delegating => {
+                return facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner));
+            }
+            _ => {}
         }
         facts.push_at(spot, fact::NodeReopened { generation: node.generation + 1, caused_by });
         facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner).saying("reopened"));

@@ -275,3 +275,43 @@ fn b2_orders_given_while_nobody_is_at_work_are_no_working_time() {
     assert_eq!(play.run.shared.metrics.running_ms, 10_000, "up to the last sign of life of whoever drove it");
     assert_eq!(play.run.due(play.now).outside, [effect]);
 }
+
+#[test]
+fn b1_what_is_retried_before_a_band_begins_is_over_before_it() {
+    // given: a node paused between its new plan and the first band of it
+    let mut sums = 0;
+    let mut play = scripted(brief("Again"), move |role, title, _| match (role, title) {
+        (Role::TreePlanner, "Again") => Some(Ok(plan(&[&["a"]]))),
+        (Role::TreeAggregator, _) if sums == 0 => {
+            sums += 1;
+            let mut answer = summed("synthesis");
+            answer["next"] = json!({ "should_replan": true, "reason": "more" });
+            Some(Ok(answer))
+        }
+        _ => None,
+    });
+    while count(&play, "tree.replan_requested") == 0 {
+        play.step(1);
+    }
+    let effect = play.run.due(play.now).outside[0].clone();
+    let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
+    play.commit();
+    node(&mut play, "Again", NodeOrder::Pause);
+    let reply = engine::effect::ModelReply {
+        text: plan(&[&["a"], &["d"]]).to_string(),
+        usage: Default::default(),
+        truncated: false,
+        provider_request_id: None,
+    };
+    play.run.outcome(&effect, attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    play.commit();
+    // when: a step of the old plan is retried, and the node goes on
+    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Again", NodeOrder::Resume);
+    // then: the new band waits for it
+    assert_eq!(status_of(&play, "Again"), NodeStatus::Waiting);
+    assert_eq!(payloads(&play, "tree.node_created").len(), 3, "the root, a, and a again");
+    play.go();
+    check(&play);
+    assert_eq!(status_of(&play, "Step d"), NodeStatus::Completed);
+}

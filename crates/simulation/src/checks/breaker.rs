@@ -11,7 +11,8 @@ struct Streaks {
     without_progress: u32,
     repeats: u32,
     last_actions: Vec<String>,
-    actions: Vec<String>,
+    /// What this iteration's planner wants; an iteration that has none is compared with nothing and forgets nothing.
+    actions: Option<Vec<String>>,
     /// The set that came back without progress: it counts whenever it comes again.
     barred: Option<Vec<String>>,
     asks: bool,
@@ -24,20 +25,23 @@ impl Streaks {
 
     fn close(&mut self, fact: &IterationCompleted) {
         let made = fact.progress.made;
-        let known = self.actions == self.last_actions || self.barred.as_ref() == Some(&self.actions);
-        let again = !made && !self.actions.is_empty() && known;
+        let actions = self.actions.take();
+        let is_known = |now: &&Vec<String>| **now == self.last_actions || self.barred.as_ref() == Some(*now);
+        let again = !made && actions.as_ref().filter(|now| !now.is_empty()).is_some_and(|now| is_known(&now));
         self.repeats = if made { 0 } else { self.repeats + u32::from(again) };
         if made {
             self.barred = None;
         } else if again {
-            self.barred = Some(self.actions.clone());
+            self.barred = actions.clone();
         }
         self.without_progress = match (made, self.asks) {
             (true, _) => 0,
             (false, true) => self.without_progress,
             (false, false) => self.without_progress + 1,
         };
-        self.last_actions = std::mem::take(&mut self.actions);
+        if let Some(actions) = actions {
+            self.last_actions = actions;
+        }
     }
 }
 
@@ -50,7 +54,7 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
             Fact::Run(R::BudgetChanged(fact)) => limits = Some(fact.budgets.clone()),
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::Continued => streaks.forgive(),
             Fact::Homework(H::Planned(fact)) => {
-                (streaks.actions, streaks.asks) = (fact.actions.clone(), fact.needs_user_input)
+                (streaks.actions, streaks.asks) = (Some(fact.actions.clone()), fact.needs_user_input)
             }
             Fact::Homework(H::IterationStarted(fact)) => {
                 streaks.asks = false;
