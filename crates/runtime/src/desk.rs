@@ -60,6 +60,8 @@ pub(crate) struct Office {
 
 /// Appends of one command that may meet a moving log before we give up.
 const TRIES: usize = 50;
+/// From a claim to the mailbox of whoever made it.
+const TAKING_UP: Duration = Duration::from_millis(5);
 /// For how long a command may keep drivers away from a run that nobody drove.
 const ABSENCE: Duration = Duration::from_secs(5);
 /// How often a waiting client looks for a run that another process drives.
@@ -114,18 +116,20 @@ impl Desk {
     }
 
     pub async fn command(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
-        let driver = self.office.drivers().get(&id).cloned();
-        if let Some(driver) = driver {
-            let (reply, answer) = oneshot::channel();
-            let order = Order { command: command.clone(), actor, reply };
-            if driver.send(Note::Order(order)).is_ok()
-                && let Ok(answer) = answer.await
-            {
-                return answer;
-            }
-            // The driver left with the order unread; the command is still ours to record.
+        match self.told_driver(id, &command, actor).await {
+            Some(answer) => answer,
+            None => self.record(id, command, actor).await,
         }
-        self.record(id, command, actor).await
+    }
+
+    /// What the driver in this process says to it. `None`: there is none, or it left with the order unread, and the command
+    /// is still ours to record.
+    async fn told_driver(&self, id: RunId, command: &Command, actor: Actor) -> Option<Result<RunRow, CommandError>> {
+        let driver = self.office.drivers().get(&id).cloned()?;
+        let (reply, answer) = oneshot::channel();
+        let order = Order { command: command.clone(), actor, reply };
+        driver.send(Note::Order(order)).ok()?;
+        answer.await.ok()
     }
 
     async fn record(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
@@ -135,6 +139,13 @@ impl Desk {
         }
         let store = &self.office.store;
         let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id)).await?.pop();
+        if absence.is_none() {
+            // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
+            tokio::time::sleep(TAKING_UP).await;
+            if let Some(answer) = self.told_driver(id, &command, actor).await {
+                return answer;
+            }
+        }
         let recorded = self.record_as(id, command, actor, absence.as_ref()).await;
         if let Some(claimed) = absence {
             // What was recorded stays recorded; a lease that is not given back lapses.
