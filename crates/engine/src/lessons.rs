@@ -1,6 +1,7 @@
 //! What a subagent learns while it does a piece of somebody's run: lessons that stay pending until its owner, or the
 //! verified success of the run, promotes them to its scratchpad. Knows texts, limits and names; not where they are kept.
 
+use crate::answer::NOT_RUN;
 use crate::calls::{self, Call, CallResult};
 use crate::effect::ToolSpec;
 use crate::ids::{ActorId, LessonId, RunId};
@@ -85,18 +86,23 @@ pub(crate) fn is_memory(tool: &str) -> bool {
 pub(crate) struct Allowance(usize);
 
 impl Allowance {
-    pub(crate) fn spent() -> String {
-        format!("not kept: there are {MOST} lessons already, and that is the most")
-    }
-
     pub(crate) fn beside(calls: &[Call]) -> Allowance {
         let failed = |call: &Call| call.result.as_ref().is_some_and(|result| !result.ok);
         let left = calls.iter().filter(|call| call.tool == ADD_LESSON && !failed(call)).count();
         Allowance(MOST.saturating_sub(left))
     }
 
+    /// Why the call at this index of a round is not made, if it is not.
+    pub(crate) fn refusal(&mut self, tool: &str, index: usize, most: usize) -> Option<String> {
+        let over = self.is_over(tool);
+        if index >= most {
+            return Some(NOT_RUN.into());
+        }
+        over.then(|| format!("not kept: there are {MOST} lessons already, and that is the most"))
+    }
+
     /// Is this one more than there may be?
-    pub(crate) fn is_over(&mut self, tool: &str) -> bool {
+    fn is_over(&mut self, tool: &str) -> bool {
         if tool != ADD_LESSON {
             return false;
         }

@@ -4,7 +4,6 @@ use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswe
 use super::place::Place;
 use super::state::{Executor, Phase, State, Verdict};
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
-use crate::answer::NOT_RUN;
 use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
@@ -206,11 +205,7 @@ impl State {
                 branch_id: executor.map(|executor| executor.task.branch_id.clone()),
                 repair_of,
             });
-            let refused = match lessons.is_over(&call.tool) {
-                _ if index >= most => Some(NOT_RUN.to_owned()),
-                over => over.then(Allowance::spent),
-            };
-            if let Some(why) = refused {
+            if let Some(why) = lessons.refusal(&call.tool, index, most) {
                 let record = calls::refused(&why, facts);
                 facts.push(self.result_of(call_id, call.tool, record));
             }

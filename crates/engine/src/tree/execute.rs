@@ -6,7 +6,7 @@ use super::place::{Part, Place};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
-use crate::answer::{MAX_TOOL_CALLS, NOT_RUN};
+use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree as fact;
@@ -61,11 +61,7 @@ impl State {
                     purpose: call.purpose,
                 },
             );
-            let refused = match lessons.is_over(&call.tool) {
-                _ if index >= MAX_TOOL_CALLS => Some(NOT_RUN.to_owned()),
-                over => over.then(Allowance::spent),
-            };
-            if let Some(why) = refused {
+            if let Some(why) = lessons.refusal(&call.tool, index, MAX_TOOL_CALLS) {
                 let record = calls::refused(&why, facts);
                 facts.push_at(spot, result_of(call_id, call.tool, record));
             }
