@@ -71,6 +71,9 @@ def in_turn(record, others, runs, quick, nth):
         for name, play in others.alone_on_postgres() if others else ():
             record.measure(f"{nth} {name}, one run at a time", play)
         record.measure(f"{nth} pleach, PostgreSQL, 100 runs at once", ours.on_postgres, 100, 100)
+        for push, how in ((False, "alone"), (True, "with push")):
+            record.measure(f"{nth} pleach, PostgreSQL, 16 writers {how}", ours.append, push, 3)
+            record.measure(f"{nth} PostgreSQL itself, 16 writers of single events {how}", postgres.single_rows, push, 3)
     record.measure(f"{nth} pleach, from exec to the first durable event", ours.first_event)
     record.measure(f"{nth} pleach, killed in the middle", crash.killed_at, 45)
 

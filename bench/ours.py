@@ -84,6 +84,13 @@ def on_postgres(runs, at_once=1, calls=16, reading=False):
     return found
 
 
+def append(push, seconds):
+    """Sixteen writers, and, with `push`, a second process's view in which somebody follows each of their runs."""
+    url, server = postgres.fresh(), postgres.postmaster()
+    extra = [*(["--push"] if push else []), *(["--postmaster", str(server)] if server else [])]
+    return process.line([os.path.join(BIN, "bench"), "--append", str(seconds), *extra, "--database", url])
+
+
 def syncs_on_sqlite(runs, at_once=1, reading=False):
     """Exact: the difference between `runs` and twice as many."""
     def count(number):

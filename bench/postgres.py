@@ -1,6 +1,7 @@
 """The PostgreSQL server of this benchmark: fresh databases on it, and what it counts itself."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 
@@ -10,20 +11,28 @@ ROWS = """select coalesce(sum((xpath('/row/n/text()', query_to_xml(format('selec
 from pg_tables where schemaname = 'public'"""
 
 
-def _psql():
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/psql"), reverse=True)
-    return found[0] if found else shutil.which("psql")
+# What writing an event costs when each is a transaction of its own, with its number from the run's row.
+SINGLE = """\\set run random(1, 1000)
+with head as (update heads set seq = seq + 1 where run = :run returning seq), put as (insert into events
+select :run, seq, jsonb_build_object('type', 'run.message.received', 'text', repeat('x', 320)) from head returning seq)
+select {tell} from put;
+"""
+
+
+def _tool(name):
+    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), reverse=True)
+    return found[0] if found else shutil.which(name)
 
 
 def ask(statement, url=None):
-    done = subprocess.run([_psql(), url or URL, "-AtX", "-c", statement], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([_tool("psql"), url or URL, "-AtX", "-c", statement], capture_output=True, text=True, timeout=60)
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
     return done.stdout.strip()
 
 
 def there():
-    return bool(URL and _psql())
+    return bool(URL and _tool("psql"))
 
 
 def fresh(name="pleach_bench"):
@@ -58,3 +67,19 @@ def counters():
 
 def rows(url):
     return int(ask(ROWS, url))
+
+
+def single_rows(notify, seconds):
+    """PostgreSQL without us: sixteen clients, one event and one transaction at a time, with or without NOTIFY in it."""
+    if not _tool("pgbench"):
+        raise RuntimeError("pgbench is not installed")
+    url = fresh()
+    ask("create table heads (run int primary key, seq bigint not null) with (fillfactor = 50); insert into heads select n, 0 from generate_series(1, 1000) n; "
+        "create table events (run int, seq bigint, payload jsonb, primary key (run, seq))", url)
+    script = SINGLE.format(tell="pg_notify('events', seq::text)" if notify else "seq")
+    done = subprocess.run([_tool("pgbench"), "-n", "-M", "prepared", "-f", "/dev/stdin", "-c", "16", "-j", "1", "-T", str(seconds), url],
+                          input=script, capture_output=True, text=True, timeout=seconds + 60)
+    found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
+    if not found:
+        raise RuntimeError(done.stderr.strip() or "pgbench said nothing")
+    return {"test": "append", "peer": "pgbench", "push": notify, "writers": 16, "together": 1, "events_s": float(found.group(1))}

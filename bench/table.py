@@ -65,6 +65,7 @@ def targets(figures):
         (6, "bytes sent to the disk per call, 100 runs", peer("kb_call", SQLITE, 100), 10, "KB", []),
         (6, "file per call at rest, one run", scaled(median("db_bytes_node", test="peer", peer=SQLITE, conc=1), 1e-3), 14, "KB", []),
         (6, "file per call, 2,000 calls over 200 (linear: 1)", ratio(many_bytes, few_bytes), 1.1, "", []),
+        *pushed(figures),
         (8, "CPU to the first durable event, new database", median("cpu_ms", test="first event"), 30, "ms", first_call(figures)),
         (8, "CPU to the first durable event, existing database", median("cpu_ms_existing", test="first event"), 30, "ms", []),
         (9, "peak RSS idle", median("rss_mb", test="idle"), 20, "MB", []),
@@ -73,6 +74,21 @@ def targets(figures):
         (10, "calls finished 50 ms before kill -9, done again", median("of_those_executed_again", **recover), 0, "", []),
         (10, "calls finished at any time before kill -9, done again", median("finished_calls_executed_again", **recover), None, "", recovered(figures)),
         (11, "restart to the first resumed call", median("time_to_first_call_after_restart_s", **recover), 0.2, "s", [against("fastest peer", median("time_to_first_call_after_restart_s", **recover), fastest, 10)]),
+    ]
+
+
+def pushed(figures):
+    """PostgreSQL's part: the limits are floors, so what is shown is how far the limit is from the figure."""
+    def events(push, peer=POSTGRES):
+        return figures.median("events_s", test="append", peer=peer, push=push)
+
+    wanted = 10_000
+    beside = [against("single events", events(True), events(False, "pgbench"), 2, more_is_better=True),
+              against("single events with NOTIFY inside", events(True), events(True, "pgbench"), 27, more_is_better=True)]
+    return [
+        (7, f"PostgreSQL, 16 writers with push: {wanted:,} events/s over ours ({number(events(True))}/s)", ratio(wanted, events(True)), 1, "", beside),
+        (7, "PostgreSQL, 16 writers: events/s without push over with it", ratio(events(False), events(True)), 1 / 0.9, "", []),
+        (7, "PostgreSQL server's CPU per event, 16 writers with push", figures.median("pg_us_event", test="append", peer=POSTGRES, push=True), 20, "us", []),
     ]
 
 

@@ -274,11 +274,16 @@ pub trait Library: Send + Sync + 'static {
     async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError>;
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
     async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
+    /// Whether a project may have another document or task. Those that are just being written are not counted.
+    async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError>;
 }
 
 /// All of it; what a process holds.
 pub trait Store: Log + Library + Agents {}
 impl<T: Log + Library + Agents> Store for T {}
+
+/// How many documents and tasks a project has at most, unless the configuration says otherwise.
+pub const PROJECT_ITEMS: u64 = 100_000;
 
 /// The person who owns everything on a fresh machine.
 pub const LOCAL_HANDLE: &str = "local";

@@ -295,7 +295,10 @@ impl Performer for Idle {
 }
 
 pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
-    let options = store::Options { direct_url: config.database_direct.as_ref().map(|url| url.value.clone()) };
+    let options = store::Options {
+        direct_url: config.database_direct.as_ref().map(|url| url.value.clone()),
+        project_items: config.project_items.value,
+    };
     let url = match &config.database.value {
         Database::Sqlite(path) => format!("sqlite://{}", path.display()),
         Database::Postgres(url) => url.clone(),

@@ -203,7 +203,7 @@ mod tests {
     use engine::batch::Batch;
     use engine::projection;
     use engine::run::{Command, Lane, Run};
-    use runtime::ports::Log;
+    use runtime::ports::{Log, PROJECT_ITEMS};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::time::Duration;
@@ -257,7 +257,7 @@ mod tests {
     async fn appended_once(fault: u8) {
         let switch = Arc::new(AtomicU8::new(FINE));
         let backend = Flaky(Sqlite::inline(None, Arc::new(WallClock)).unwrap(), switch.clone());
-        let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory").await.unwrap();
+        let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory", PROJECT_ITEMS).await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();
         run.command(

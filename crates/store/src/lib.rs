@@ -19,6 +19,7 @@ mod post;
 mod postgres;
 mod records;
 mod removal;
+mod room;
 mod rows;
 mod scope;
 mod sql;
@@ -34,7 +35,7 @@ pub use runtime::ports::StoreError;
 use backend::Backend;
 use engine::ids;
 use engine::time::Timestamp;
-use runtime::ports::{Clock, LOCAL_HANDLE, Library, local_person};
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, PROJECT_ITEMS, local_person};
 use sql::Statement;
 use std::path::Path;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub struct SqlStore {
     backend: Box<dyn Backend>,
     news: Notify,
     known: known::Known,
+    room: room::Room,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +55,18 @@ enum Engine {
     Postgres,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// PostgreSQL without a pooler in between: the only kind of connection that can listen.
     pub direct_url: Option<String>,
+    /// How many documents and tasks a project has at most.
+    pub project_items: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { direct_url: None, project_items: PROJECT_ITEMS }
+    }
 }
 
 struct WallClock;
@@ -74,18 +84,18 @@ impl Clock for WallClock {
 pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let backend = postgres::Postgres::open(url, options.direct_url.as_deref()).await?;
-        return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database").await;
+        return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
     }
     let path = sqlite::path_of(url);
     let backend = sqlite::Sqlite::open(&path, Arc::new(WallClock))?;
-    SqlStore::ready(Box::new(backend), Engine::Sqlite, &path.display().to_string()).await
+    SqlStore::ready(Box::new(backend), Engine::Sqlite, &path.display().to_string(), options.project_items).await
 }
 
 /// Look, never touch: `None` when there is no database at that path yet.
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
     let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(WallClock))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
-    Ok(Some(Arc::new(SqlStore { backend: Box::new(backend), news: Notify::new(), known: known::Known::default() })))
+    Ok(Some(Arc::new(SqlStore::over(Box::new(backend), PROJECT_ITEMS))))
 }
 
 /// SQLite in the calling task, on the given clock, in a file or in memory: every answer is there when it is
@@ -93,13 +103,22 @@ pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreE
 pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<Arc<SqlStore>, StoreError> {
     let place = path.map_or_else(|| "memory".into(), |path| path.display().to_string());
     let backend = sqlite::Sqlite::inline(path, clock)?;
-    SqlStore::ready(Box::new(backend), Engine::Sqlite, &place).await
+    SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, PROJECT_ITEMS).await
 }
 
 impl SqlStore {
-    async fn ready(backend: Box<dyn Backend>, engine: Engine, place: &str) -> Result<Arc<SqlStore>, StoreError> {
+    fn over(backend: Box<dyn Backend>, project_items: u64) -> SqlStore {
+        SqlStore { backend, news: Notify::new(), known: known::Known::default(), room: room::Room::of(project_items) }
+    }
+
+    async fn ready(
+        backend: Box<dyn Backend>,
+        engine: Engine,
+        place: &str,
+        project_items: u64,
+    ) -> Result<Arc<SqlStore>, StoreError> {
         migrate::migrate(backend.as_ref(), engine, place).await?;
-        let store = SqlStore { backend, news: Notify::new(), known: known::Known::default() };
+        let store = SqlStore::over(backend, project_items);
         if engine == Engine::Sqlite {
             store.lapse_all().await?;
         }

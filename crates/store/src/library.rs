@@ -366,4 +366,15 @@ impl Library for SqlStore {
         let sql = "SELECT project_id FROM project_members WHERE project_id = ?1 AND actor_id = ?2";
         Ok(!self.backend.read(Statement::new(sql, vec![id(project), id(actor)])).await?.is_empty())
     }
+
+    async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {
+        let sql = "SELECT (SELECT count(*) FROM onto_documents WHERE project_id = ?1) + \
+            (SELECT count(*) FROM onto_tasks WHERE project_id = ?1)";
+        if self.room.take(project) {
+            return Ok(true);
+        }
+        let found = self.backend.read(Statement::new(sql, vec![id(project)])).await?;
+        let count = found.first().map_or(Ok(0), |row| row.int(0))?;
+        Ok(self.room.counted(project, count.unsigned_abs()))
+    }
 }

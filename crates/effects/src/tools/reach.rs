@@ -67,10 +67,17 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Where a write goes; without a project named, the run's own. Seen to be in reach either way.
+    /// Where something new goes; without a project named, the run's own. Seen to be in reach and not full either way.
     pub async fn target_project(&self, arguments: &Arguments) -> Result<ProjectId, Refused> {
         let id = arguments.id("project_id").unwrap_or(self.run.home_project);
-        self.project(id).await.map(|project| project.id)
+        let project = self.project(id).await?;
+        match self.library.has_room(id).await? {
+            true => Ok(id),
+            false => Err(Refused::Request(format!(
+                "project \"{}\" is full: it has as many documents and tasks as a project may have; change one that is there, or use another project",
+                project.title
+            ))),
+        }
     }
 
     pub async fn project(&self, id: ProjectId) -> Result<Project, Refused> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 /// What it said last on its error output, for people who ask why it does not work.
 const KEPT_LINES: usize = 8;
@@ -17,11 +18,13 @@ const LONGEST_LINE: usize = 300;
 const PASSED_ON: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
 /// How long it may take to end when its input is closed.
 const TO_END: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Process {
     child: Child,
     group: Option<Pid>,
     said: Arc<Mutex<VecDeque<String>>>,
+    listening: JoinHandle<()>,
 }
 
 impl Process {
@@ -41,7 +44,7 @@ impl Process {
         };
         let said = Arc::new(Mutex::new(VecDeque::new()));
         let (name, heard) = (config.name.clone(), said.clone());
-        tokio::spawn(async move {
+        let listening = tokio::spawn(async move {
             let mut lines = BufReader::new(stderr).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 tracing::debug!(server = name, line, "mcp server says");
@@ -53,7 +56,7 @@ impl Process {
             }
         });
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Ok((Process { child, group, said }, stdout, stdin))
+        Ok((Process { child, group, said, listening }, stdout, stdin))
     }
 
     /// What it said last, as one text.
@@ -62,11 +65,15 @@ impl Process {
         said.iter().cloned().collect::<Vec<_>>().join(" | ")
     }
 
-    /// Its input is closed by now: let it end, then see to it.
+    /// Its input is closed by now: let it end, then see to it, and hear its last words.
     pub async fn end(&mut self) {
         let _ = tokio::time::timeout(TO_END, self.child.wait()).await;
         self.kill();
         let _ = tokio::time::timeout(TO_END, self.child.wait()).await;
+        // Whoever left the group may hold the other end of its error output.
+        if !self.listening.is_finished() {
+            let _ = tokio::time::timeout(LAST_WORDS, &mut self.listening).await;
+        }
     }
 
     fn kill(&mut self) {

@@ -3,8 +3,8 @@
 use super::workspace::{Conflict, Kept, Origin};
 use super::{Memory, State, Stored, page, terms};
 use crate::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, SearchFilter,
-    StoreError, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, PROJECT_ITEMS, RunFilter,
+    SearchFilter, StoreError, TaskFilter,
 };
 use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
@@ -340,5 +340,12 @@ impl Library for Memory {
 
     async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
         Ok(self.state().is_member(project, actor))
+    }
+
+    async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {
+        let workspace = &self.state().workspace;
+        let documents = workspace.documents.values().filter(|document| document.entity.project_id == project).count();
+        let tasks = workspace.tasks.values().filter(|task| task.entity.project_id == project).count();
+        Ok(((documents + tasks) as u64) < PROJECT_ITEMS)
     }
 }

@@ -160,7 +160,7 @@ async fn create(
     caller: Caller,
     Sent(new): Sent<NewDocument>,
 ) -> Answer<Versioned<Document>> {
-    let project_id = projects::visible(&house, &caller, new.project_id).await?.id;
+    let project_id = projects::with_room(&house, &caller, new.project_id).await?.id;
     let id: DocumentId = runs::mint(&house);
     let mut mutations = vec![Mutation::CreateDocument {
         id,

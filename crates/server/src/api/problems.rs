@@ -106,8 +106,7 @@ impl IntoResponse for Problem {
         }
         let mut response =
             (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
-        let waits = matches!(self.status.as_u16(), 503 | 507).then_some(TRY_AGAIN);
-        if let Some(seconds) = self.retry_after.or(waits) {
+        if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
@@ -119,12 +118,12 @@ impl IntoResponse for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
-        let (status, slug) = match &error {
-            StoreError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable"),
-            StoreError::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "disk_full"),
-            StoreError::Unusable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "database_unusable"),
+        let (status, slug, retry_after) = match &error {
+            StoreError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", Some(TRY_AGAIN)),
+            StoreError::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(TRY_AGAIN)),
+            StoreError::Unusable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "database_unusable", None),
         };
-        Problem::new(status, slug, error.to_string())
+        Problem { retry_after, ..Problem::new(status, slug, error.to_string()) }
     }
 }
 

@@ -77,6 +77,23 @@ pub async fn visible(house: &House, caller: &Caller, id: ProjectId) -> Answer<Pr
     house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
 }
 
+/// The same, for something new to go into.
+pub async fn with_room(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
+    let project = visible(house, caller, id).await?;
+    match house.store.has_room(id).await? {
+        true => Ok(project),
+        false => Err(Problem::new(
+            StatusCode::INSUFFICIENT_STORAGE,
+            "project_full",
+            format!(
+                "project {:?} has as many documents and tasks as a project may have (project_items in the configuration); nothing was \
+                 written; remove some, or use another project",
+                project.title
+            ),
+        )),
+    }
+}
+
 #[derive(Deserialize)]
 struct ListQuery {
     cursor: Option<ProjectId>,

@@ -94,7 +94,7 @@ fn todo() -> TaskState {
 }
 
 async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewTask>) -> Answer<Versioned<Task>> {
-    let project_id = projects::visible(&house, &caller, new.project_id).await?.id;
+    let project_id = projects::with_room(&house, &caller, new.project_id).await?.id;
     let id: TaskId = runs::mint(&house);
     let mutation = Mutation::CreateTask {
         id,

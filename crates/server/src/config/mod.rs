@@ -14,13 +14,14 @@ use crate::api::front::PublicUrl;
 use crate::args::Global;
 use crate::failure::Failure;
 use origins::{Layers, Origin, Setting};
+use runtime::ports::PROJECT_ITEMS;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 19] = [
+pub const KEYS: [&str; 20] = [
     "data_dir",
     "database",
     "database_direct",
@@ -34,6 +35,7 @@ pub const KEYS: [&str; 19] = [
     "workers",
     "lease_ms",
     "rehearsal_ms",
+    "project_items",
     "webhooks_private",
     "fetch_url",
     "fetch_private",
@@ -99,6 +101,8 @@ pub struct Config {
     pub lease_ms: Setting<u64>,
     /// How long the rehearsal model takes for an answer: for people who want to watch.
     pub rehearsal_ms: Setting<u64>,
+    /// How many documents and tasks a project has at most.
+    pub project_items: Setting<u64>,
     /// Whether webhooks may lead to addresses of this machine and its networks.
     pub webhooks_private: Setting<bool>,
     /// Where traces go: a collector that speaks OTLP over HTTP. Nowhere when absent.
@@ -199,6 +203,9 @@ impl Config {
             rehearsal_ms: layers
                 .parse("rehearsal_ms", "milliseconds, a whole number from 0 to 60000", whole(0..=60_000))?
                 .unwrap_or_else(|| Setting::default(0)),
+            project_items: layers
+                .parse("project_items", "a whole number from 1 to 10000000", whole(1..=10_000_000))?
+                .unwrap_or_else(|| Setting::default(PROJECT_ITEMS)),
             webhooks_private: yes_or_no(&layers, "webhooks_private")?,
             otlp_endpoint: layers.parse("otlp_endpoint", "http://HOST:PORT or https://…", |text| {
                 (text.starts_with("http://") || text.starts_with("https://")).then(|| text.to_owned())

@@ -33,6 +33,7 @@ impl Config {
             line("workers", self.workers.clone().map(|number| number.to_string())),
             line("lease_ms", self.lease_ms.clone().map(|number| number.to_string())),
             line("rehearsal_ms", self.rehearsal_ms.clone().map(|number| number.to_string())),
+            line("project_items", self.project_items.clone().map(|number| number.to_string())),
             line("webhooks_private", self.webhooks_private.clone().map(|yes| yes.to_string())),
             optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
             line("fetch_url", self.fetch_url.clone().map(|yes| yes.to_string())),

@@ -13,5 +13,6 @@ mod people;
 mod postgres;
 mod runs;
 mod scope;
+mod supply;
 mod tree;
 mod workspace;

@@ -2,7 +2,8 @@
 
 use crate::home::Home;
 use crate::server::{Server, Visitor};
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 fn send(server: &Server, visitor: &Visitor, path: &str, body: String) -> (u16, String) {
@@ -26,6 +27,32 @@ fn sec_s70_a_body_over_a_mebibyte_is_refused_and_the_next_request_is_not() {
     let keyed = owner.with("idempotency-key", "large");
     assert_eq!(send(&server, &keyed, "/api/projects", fill((1 << 20) + 1)).0, 413);
     server.get(&owner, "/api/projects").is(200);
+}
+
+#[test]
+fn sec_s74_a_project_takes_so_many_documents_and_tasks_and_then_says_that_it_is_full() {
+    let server = Server::start(Home::bare().set("PLEACH_PROJECT_ITEMS", "4"));
+    let owner = server.owner();
+    let project = |title: &str| server.post(&owner, "/api/projects", &json!({ "title": title })).is(201).json();
+    let (small, other) = (project("Small"), project("Other"));
+    let document = |of: &Value| json!({"title": "Leaf", "content": "x", "project_id": of["id"]});
+    let task = json!({"title": "Rake", "project_id": small["id"]});
+    let first = server.post(&owner, "/api/documents", &document(&small)).is(201).json();
+    server.post(&owner, "/api/documents", &document(&small)).is(201);
+    server.post(&owner, "/api/tasks", &task).is(201);
+    server.post(&owner, "/api/tasks", &task).is(201);
+    for (path, body) in [("/api/documents", &document(&small)), ("/api/tasks", &task)] {
+        let full = server.post(&owner, path, body).is(507);
+        assert_eq!((full.slug().as_str(), full.header("retry-after")), ("project_full", ""), "waiting does not help");
+        assert!(full.text.contains("Small") && full.text.contains("project_items"), "{}", full.text);
+    }
+    server.post(&owner, "/api/documents", &document(&other)).is(201);
+    // One that is a hundred megabytes never gets that far.
+    let huge = format!("{{\"title\":\"x\",\"project_id\":{},\"content\":\"{}\"}}", other["id"], "x".repeat(100 << 20));
+    assert_eq!(send(&server, &owner, "/api/documents", huge).0, 413);
+    let leaf = format!("/api/documents/{}", first["id"].as_str().unwrap());
+    server.ask(&owner, Method::DELETE, &leaf, None).is(204);
+    server.post(&owner, "/api/documents", &document(&small)).is(201);
 }
 
 #[test]

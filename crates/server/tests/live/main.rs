@@ -9,6 +9,7 @@ mod crowd;
 #[path = "../cli/database.rs"]
 mod database;
 mod gone;
+mod history;
 mod notices;
 mod owner;
 mod peers;

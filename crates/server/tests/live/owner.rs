@@ -36,6 +36,10 @@ impl Owner {
         &self.url
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn token(&self, actor: &str, scope: &str) -> String {
         let made = self.post("/api/tokens", json!({"actor": actor, "scopes": [scope]}));
         made["token"].as_str().expect("a token").to_owned()

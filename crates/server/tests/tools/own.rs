@@ -1,7 +1,7 @@
 //! Work without any server of tools: pages of the web and a directory of files, each only where it is switched on.
 
 use crate::home::{Home, user_text};
-use crate::office::{call, results, using};
+use crate::office::{call, in_turn, results, using};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -67,4 +67,20 @@ fn s52_files_are_read_and_written_inside_their_directory_only() {
     assert!(said.contains("wrote notes/oak.md") && said.contains("in.txt, 5 bytes"), "{said}");
     assert_eq!(said.matches("do not lead out").count(), 2, "{said}");
     assert_eq!(std::fs::read_to_string(root.join("notes/oak.md")).expect("written"), "# Oak");
+}
+
+#[test]
+fn sec_s74_a_run_in_a_full_project_is_told_so_and_goes_on() {
+    // The platform's own three documents and one more fill it.
+    let document = |title: &str| call("create_document", json!({"title": title, "content": "x"}));
+    let home = Home::with(in_turn(vec![json!([document("One")]), json!([document("Two"), document("Three")])]));
+    let home = home.set("PLEACH_PROJECT_ITEMS", "4");
+    let run = home.run("Write three notes", &[]).exits(0).run();
+    let events = home.events(run["id"].as_str().expect("an id"));
+    let (made, refused): (Vec<&Value>, Vec<&Value>) =
+        results(&events).into_iter().partition(|result| result["summary"].to_string().contains("created document"));
+    assert_eq!((made.len(), refused.len()), (1, 2), "{events:#?}");
+    for result in refused {
+        assert!(result.to_string().contains("is full"), "{result}");
+    }
 }

@@ -336,6 +336,10 @@ impl Library for FaultyStore {
     async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
         self.inner.may_access(project, actor).await
     }
+
+    async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {
+        self.inner.has_room(project).await
+    }
 }
 
 #[async_trait]

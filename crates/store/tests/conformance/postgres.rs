@@ -26,7 +26,8 @@ async fn connections_that_were_cut_are_replaced(world: World) {
 }
 
 async fn a_hint_from_another_process_ends_the_waiting(world: World) {
-    let other = store::open(&url(&world), Options { direct_url: Some(url(&world)) }).await.unwrap();
+    let other =
+        store::open(&url(&world), Options { direct_url: Some(url(&world)), ..Options::default() }).await.unwrap();
     // Listening begins in the background; a hint before that is only a hint.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let began = Instant::now();

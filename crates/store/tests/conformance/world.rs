@@ -85,9 +85,10 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise:
         }
         Kept::Postgres => {
             let database = Database::create().await;
-            let sql = store::open(&database.url, Options { direct_url: Some(database.url.clone()) })
-                .await
-                .expect("PostgreSQL opens");
+            let sql =
+                store::open(&database.url, Options { direct_url: Some(database.url.clone()), ..Options::default() })
+                    .await
+                    .expect("PostgreSQL opens");
             let world = World::around(sql.clone(), Some(sql), Place::Database(database.url.clone()), None).await;
             let outcome = tokio::spawn(promise(world)).await;
             database.drop().await;

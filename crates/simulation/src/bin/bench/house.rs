@@ -29,7 +29,7 @@ const LEASE: Duration = Duration::from_secs(10);
 /// What `--workers` is unless someone says otherwise.
 const SLOTS: usize = 64;
 
-struct Wall;
+pub struct Wall;
 
 impl Clock for Wall {
     fn now(&self) -> Timestamp {
@@ -136,32 +136,10 @@ impl House {
     }
 
     fn brief(&self, id: RunId) -> Queued {
-        let model = ModelSpec {
-            provider: "bench".into(),
-            model: "instant".into(),
-            context_window: 128_000,
-            max_output: 2_048,
-            price: Some(Price::FREE),
-        };
-        let (kind, budgets) = match self.models.play() {
-            Play::Homework(_) => (Kind::Homework, Budgets { max_iterations: u32::MAX, ..Budgets::default() }),
-            Play::Tree(fans) => (Kind::Tree, fans.budgets()),
-        };
-        Queued {
-            kind,
-            objective: "Plan a vegetable garden for a family of four on 60 square metres".into(),
-            scope: ScopeKind::Global,
-            project_ids: Vec::new(),
-            success_criteria: Vec::new(),
-            tools: Registry::builtin().catalogue(),
-            budgets,
-            models: Models::uniform(model),
-            owner: self.owner,
-            workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
-            warnings: Vec::new(),
-            tool_lists: Vec::new(),
-            agent: None,
-            agents: Vec::new(),
+        let brief = brief(id, self.owner);
+        match self.models.play() {
+            Play::Homework(_) => brief,
+            Play::Tree(fans) => Queued { kind: Kind::Tree, budgets: fans.budgets(), ..brief },
         }
     }
 
@@ -183,5 +161,32 @@ impl House {
         if let Some(serving) = self.serving.lock().await.take() {
             let _ = serving.await;
         }
+    }
+}
+
+/// A homework run on this bench's model.
+pub fn brief(id: RunId, owner: ActorId) -> Queued {
+    let model = ModelSpec {
+        provider: "bench".into(),
+        model: "instant".into(),
+        context_window: 128_000,
+        max_output: 2_048,
+        price: Some(Price::FREE),
+    };
+    Queued {
+        kind: Kind::Homework,
+        objective: "Plan a vegetable garden for a family of four on 60 square metres".into(),
+        scope: ScopeKind::Global,
+        project_ids: Vec::new(),
+        success_criteria: Vec::new(),
+        tools: Registry::builtin().catalogue(),
+        budgets: Budgets { max_iterations: u32::MAX, ..Budgets::default() },
+        models: Models::uniform(model),
+        owner,
+        workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
+        warnings: Vec::new(),
+        tool_lists: Vec::new(),
+        agent: None,
+        agents: Vec::new(),
     }
 }

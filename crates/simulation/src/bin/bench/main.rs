@@ -1,11 +1,13 @@
 //! The product's line in the benchmark: homework or tree runs on the real driver, worker, tools and store, with a model
 //! in this process that answers at once. Prints one JSON line; `bench/README.md` says what its fields mean.
 //!
-//! `bench --database URL [--runs N] [--at-once C] [--calls K [--reading] | --tree 3x4] [--postmaster PID]`
+//! `bench --database URL [--runs N] [--at-once C] [--calls K [--reading] | --tree 3x4] [--postmaster PID]`, or
+//! `bench --database URL --append SECONDS [--writers W] [--push]`
 
 // Virtual time belongs to the simulated world; this binary measures the real one.
 #![allow(clippy::disallowed_methods)]
 
+mod append;
 mod house;
 mod meter;
 mod model;
@@ -29,6 +31,7 @@ struct Options {
     shape: Shape,
     tree: Option<tree::Fans>,
     postmaster: Option<u32>,
+    append: append::Load,
 }
 
 impl Options {
@@ -40,10 +43,16 @@ impl Options {
             shape: Shape::default(),
             tree: None,
             postmaster: None,
+            append: append::Load { writers: 16, seconds: 0, push: false },
         };
         while let Some(flag) = arguments.next() {
-            if flag == "--reading" {
-                options.shape.reading = true;
+            let switch = match flag.as_str() {
+                "--reading" => Some(&mut options.shape.reading),
+                "--push" => Some(&mut options.append.push),
+                _ => None,
+            };
+            if let Some(switch) = switch {
+                *switch = true;
                 continue;
             }
             let value = arguments.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -54,6 +63,8 @@ impl Options {
                 "--at-once" => options.at_once = number()?.max(1),
                 "--calls" => options.shape.calls = number()?.max(Shape::FEWEST),
                 "--tree" => options.tree = Some(tree::Fans::parse(&value)?),
+                "--append" => options.append.seconds = number()?,
+                "--writers" => options.append.writers = number()?.max(1),
                 "--postmaster" => options.postmaster = Some(number()? as u32),
                 _ => return Err(format!("unknown flag {flag}")),
             }
@@ -89,6 +100,9 @@ fn main() -> ExitCode {
 }
 
 async fn measure(options: &Options) -> Result<Value, String> {
+    if options.append.seconds > 0 {
+        return append::measure(&options.database, &options.append, options.postmaster).await;
+    }
     let play = options.play();
     let house = Arc::new(House::open(&options.database, play.clone(), options.at_once).await?);
     // One run to fill the statement caches, as the peers have one; a tree of thousands fills them by itself.
