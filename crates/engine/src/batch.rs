@@ -5,6 +5,7 @@ use crate::blob::{Blob, BlobRef, Hash};
 use crate::event::Event;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
+use crate::metrics::Metrics;
 use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
 use crate::task::answer::Action;
 use crate::time::Timestamp;
@@ -59,7 +60,7 @@ pub struct RunRow {
     pub stop_detail: Option<String>,
     pub iteration: u32,
     pub budgets: Value,
-    pub metrics: Value,
+    pub metrics: Metrics,
     pub plan: Value,
     pub success_criteria: Vec<Criterion>,
     pub questions: Value,
@@ -133,8 +134,8 @@ pub struct NodeRow {
     pub error: Option<String>,
     pub retryable: bool,
     pub result: Value,
-    pub metrics: Value,
-    pub own_metrics: Value,
+    pub metrics: Metrics,
+    pub own_metrics: Metrics,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub created_at: Timestamp,

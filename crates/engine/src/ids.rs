@@ -41,6 +41,12 @@ macro_rules! ids {
         impl From<Uuid> for $name {
             fn from(id: Uuid) -> Self { $name(id) }
         }
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Uuid { id.0 }
+        }
+        impl From<&$name> for Uuid {
+            fn from(id: &$name) -> Uuid { id.0 }
+        }
     )+};
 }
 

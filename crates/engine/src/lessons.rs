@@ -10,7 +10,7 @@ use crate::run::{Facts, Shared};
 use crate::task::{READ_SCRATCHPAD, SCRATCHPAD_CHARACTERS};
 use crate::workspace::Mutation;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 pub const ADD_LESSON: &str = "add_lesson";
@@ -144,7 +144,7 @@ pub(crate) fn tell_agents(shared: &Shared, out: &mut Sections) {
 }
 
 /// The tools of whoever works here, as a prompt lists them; a subagent has one more.
-pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent: bool) -> Vec<Value> {
+pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent: bool) -> Vec<String> {
     let mut lines = prompt::tool_lines(tools);
     if as_agent {
         lines.extend(prompt::tool_lines([spec()].iter()));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Metrics {
     pub tokens_in: u64,
     pub tokens_out: u64,
@@ -22,6 +23,7 @@ pub struct Metrics {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ModelMetrics {
     pub tokens_in: u64,
     pub tokens_out: u64,

@@ -8,6 +8,7 @@ use crate::prompts;
 use crate::request::{Part, Request, Speaker};
 use crate::run::{Closed, Shared, Steering};
 pub use crate::sections::{Quote, Sections};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Prompts stay below 24,000 tokens, three bytes each, unless one result alone needs more.
@@ -102,10 +103,17 @@ fn correction(rejected: &Rejected) -> Request {
     said
 }
 
-pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<Value> {
-    tools
-        .map(|tool| json!({ "name": tool.name, "arguments": tool.arguments, "description": tool.description }))
-        .collect()
+/// As JSON, written straight from the specifications: every request has all of them.
+pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        arguments: &'a str,
+        description: &'a str,
+        name: &'a str,
+    }
+    let line =
+        |tool: &'a ToolSpec| Line { arguments: &tool.arguments, description: &tool.description, name: &tool.name };
+    tools.map(|tool| serde_json::to_string(&line(tool)).unwrap_or_default()).collect()
 }
 
 /// Everything people were asked, newest twenty, with what they answered.

@@ -36,11 +36,11 @@ struct Section {
 enum Body {
     /// As it is: small, and never cut.
     Plain(String),
-    /// One value on one line.
-    One(Value),
-    /// Items on one line, as an array, or on a line each.
+    /// One value on one line, as JSON.
+    One(String),
+    /// Items as JSON, on one line as an array, or on a line each.
     Many {
-        items: Vec<Value>,
+        items: Vec<String>,
         lines: bool,
         keep: Keep,
     },
@@ -101,30 +101,39 @@ impl Sections {
     }
 
     pub fn add(&mut self, name: &str, value: impl Serialize) {
-        self.push(name, Body::One(json!(value)));
+        self.push(name, Body::One(written(value)));
+    }
+
+    /// What is JSON already.
+    pub fn add_json(&mut self, name: &str, json: String) {
+        self.push(name, Body::One(json));
     }
 
     /// In order of importance: when not all can be shown, the first are.
     pub fn add_some<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        self.many(name, list.iter().map(|item| json!(item)), false, Keep::First);
+        self.many(name, list.iter().map(written), false, Keep::First);
+    }
+
+    pub fn add_written(&mut self, name: &str, list: Vec<String>) {
+        self.many(name, list, false, Keep::First);
     }
 
     /// Oldest first: when not all can be shown, the newest are.
     pub fn newest<T: Serialize>(&mut self, name: &str, list: &[T]) {
-        self.many(name, list.iter().map(|item| json!(item)), false, Keep::Newest);
+        self.many(name, list.iter().map(written), false, Keep::Newest);
     }
 
     /// One line per text, oldest first: each is stored once, however often it is shown.
     pub fn lines<'a>(&mut self, name: &str, texts: impl IntoIterator<Item = &'a String>) {
-        self.many(name, texts.into_iter().map(|text| Value::from(text.as_str())), true, Keep::Newest);
+        self.many(name, texts.into_iter().map(json_text), true, Keep::Newest);
     }
 
     /// One JSON value per line.
     pub fn records(&mut self, name: &str, values: impl IntoIterator<Item = Value>) {
-        self.many(name, values, true, Keep::First);
+        self.many(name, values.into_iter().map(|value| json_text(&value)), true, Keep::First);
     }
 
-    fn many(&mut self, name: &str, items: impl IntoIterator<Item = Value>, lines: bool, keep: Keep) {
+    fn many(&mut self, name: &str, items: impl IntoIterator<Item = String>, lines: bool, keep: Keep) {
         self.push(name, Body::Many { items: items.into_iter().collect(), lines, keep });
     }
 
@@ -215,8 +224,8 @@ impl Section {
         let heading = self.name.len() + 6;
         match &self.body {
             Body::Plain(text) => text.len(),
-            Body::One(value) => heading + shorten::size(value),
-            Body::Many { items, .. } => heading + items.iter().map(|item| shorten::size(item) + 1).sum::<usize>() + 1,
+            Body::One(json) => heading + json.len(),
+            Body::Many { items, .. } => heading + items.iter().map(|item| item.len() + 1).sum::<usize>() + 1,
             Body::Quoted(quotes) => heading + quotes.iter().map(Quote::bytes).sum::<usize>(),
         }
     }
@@ -227,19 +236,19 @@ impl Section {
         let bytes = bytes.saturating_sub(name.len() + 8);
         match &mut self.body {
             Body::Plain(_) => None,
-            Body::One(value) => {
-                *value = shorten::to_fit(value, bytes);
+            Body::One(json) => {
+                *json = shortened(json, bytes);
                 Some(format!("{name}: cut to {bytes} bytes"))
             }
             Body::Many { items, keep, .. } => {
                 let all = items.len();
-                let sizes: Vec<usize> = items.iter().map(|item| shorten::size(item) + 1).collect();
+                let sizes: Vec<usize> = items.iter().map(|item| item.len() + 1).collect();
                 let kept = match keep {
                     Keep::First => 0..fitting(sizes.iter(), bytes, LEAST_ITEM),
                     Keep::Newest => all - fitting(sizes.iter().rev(), bytes, LEAST_ITEM)..all,
                 };
                 let each = level(&sizes[kept.clone()].iter().map(|size| (*size, 1)).collect::<Vec<_>>(), bytes);
-                *items = items[kept].iter().map(|item| shorten::to_fit(item, each.saturating_sub(1))).collect();
+                *items = items[kept].iter().map(|item| shortened(item, each.saturating_sub(1))).collect();
                 let counted = format!("{name}: {} of {all} shown", items.len());
                 Some(if each == usize::MAX { counted } else { format!("{counted}, each cut to {each} bytes") })
             }
@@ -262,17 +271,20 @@ impl Section {
         let name = self.name;
         match self.body {
             Body::Plain(text) => vec![Part::Text(text)],
-            Body::One(value) => vec![Part::Text(format!("## {name}\n{value}\n\n"))],
+            Body::One(json) => vec![Part::Text(format!("## {name}\n{json}\n\n"))],
             Body::Many { items, lines: false, .. } => {
-                vec![Part::Text(format!("## {name}\n{}\n\n", Value::Array(items)))]
+                vec![Part::Text(format!("## {name}\n[{}]\n\n", items.join(",")))]
             }
             Body::Many { items, .. } => {
-                let lines = items.into_iter().map(|item| Part::Text(format!("{item}\n")));
-                around(name, lines)
+                let line = |mut item: String| {
+                    item.push('\n');
+                    Part::Text(item)
+                };
+                around(name, items.into_iter().map(line))
             }
             Body::Quoted(quotes) => {
                 let lines = quotes.into_iter().flat_map(|Quote { frame, field, content, limit }| {
-                    let frame = frame.to_string();
+                    let frame = json_text(&frame);
                     let content = content.map_or(Part::Text("null".into()), |blob| Part::Stored { blob, limit });
                     let open = Part::Text(format!("{},\"{field}\":", &frame[..frame.len() - 1]));
                     [open, content, Part::Text("}\n".into())]
@@ -280,6 +292,22 @@ impl Section {
                 around(name, lines)
             }
         }
+    }
+}
+
+/// Through a value: its fields are in the order that every part of a request has them in.
+fn written(value: impl Serialize) -> String {
+    json_text(&json!(value))
+}
+
+fn json_text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".into())
+}
+
+fn shortened(json: &str, bytes: usize) -> String {
+    match serde_json::from_str(json) {
+        Ok(value) if json.len() > bytes => json_text(&shorten::to_fit(&value, bytes)),
+        _ => json.to_owned(),
     }
 }
 

@@ -57,7 +57,24 @@ pub fn beginning(json: &str, part: &str, bytes: usize) -> Value {
 }
 
 pub fn size(value: &Value) -> usize {
-    value.to_string().len()
+    let mut counted = Counted(0);
+    // Counting does not fail.
+    let _ = serde_json::to_writer(&mut counted, value);
+    counted.0
+}
+
+/// Bytes that are counted and not kept.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 fn reduced(value: &Value, longest: usize, most: usize) -> Value {

@@ -96,7 +96,7 @@ async fn essence(lived: &Lived) -> Essence {
         stop_reason: story.row.stop_reason.map(|reason| reason.name().to_owned()).unwrap_or_default(),
         iterations: story.row.iteration,
         plan: story.row.plan.clone(),
-        answers: story.row.metrics["llm_calls"].as_u64().unwrap_or(0),
+        answers: story.row.metrics.llm_calls,
         entries,
         documents,
         tools,

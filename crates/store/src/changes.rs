@@ -12,6 +12,7 @@ use runtime::memory::terms;
 use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace};
 use runtime::ports::AppendError;
 use std::sync::LazyLock;
+use uuid::Uuid;
 
 /// Ids per look-up; a batch rarely touches more than a few.
 const LOOKED_UP_AT_ONCE: usize = 200;
@@ -63,12 +64,12 @@ impl SqlStore {
         Ok(seen)
     }
 
-    async fn by_ids<'a, T: ToString + 'a>(
+    async fn by_ids<'a, T: Copy + Into<Uuid> + 'a>(
         &self,
         select: &str,
         ids: impl IntoIterator<Item = &'a T>,
     ) -> Result<Vec<Row>, StoreError> {
-        let ids: Vec<Value> = ids.into_iter().map(|key| id(key.to_string())).collect();
+        let ids: Vec<Value> = ids.into_iter().map(|key| id(*key)).collect();
         let mut found = Vec::new();
         for some in ids.chunks(LOOKED_UP_AT_ONCE) {
             let mut query = Query::new(format!("{select} WHERE id IN "));

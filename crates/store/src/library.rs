@@ -3,7 +3,7 @@
 use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::scope::{narrow, seen, seen_of_run, seen_runs};
-use crate::sql::{Guard, Query, Row, Statement, id};
+use crate::sql::{Guard, Query, Row, Statement, Value, id};
 use crate::tables::ITERATIONS_OF;
 use crate::{SqlStore, StoreError, agents, records, rows, tree};
 use async_trait::async_trait;
@@ -42,19 +42,19 @@ impl SqlStore {
     }
 }
 
-fn only(mut query: Query, column: &str, key: impl ToString) -> Query {
-    equals(&mut query, column, Some(key));
+fn only(mut query: Query, column: &str, key: impl Into<Uuid>) -> Query {
+    equals(&mut query, column, Some(id(key)));
     query
 }
 
-fn equals(query: &mut Query, column: &str, key: Option<impl ToString>) {
+fn equals(query: &mut Query, column: &str, key: Option<Value>) {
     if let Some(key) = key {
-        query.push(" AND ").push(column).push(" = ").bind(id(key));
+        query.push(" AND ").push(column).push(" = ").bind(key);
     }
 }
 
 /// Ids are in the order of time.
-fn older(query: &mut Query, before: Option<impl ToString>) {
+fn older(query: &mut Query, before: Option<impl Into<Uuid>>) {
     if let Some(before) = before {
         query.push(" AND id < ").bind(id(before));
     }
@@ -108,9 +108,9 @@ fn hit(row: &Row) -> Result<Hit, StoreError> {
 impl Library for SqlStore {
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let mut query = seen_runs(scope);
-        equals(&mut query, "kind", filter.kind.map(|kind| kind.name()));
-        equals(&mut query, "status", filter.status.map(|status| status.name()));
-        equals(&mut query, "agent_id", filter.agent);
+        equals(&mut query, "kind", filter.kind.map(|kind| Value::from(kind.name())));
+        equals(&mut query, "status", filter.status.map(|status| Value::from(status.name())));
+        equals(&mut query, "agent_id", filter.agent.map(id));
         if let Some(text) = filter.text.filter(|text| !text.trim().is_empty()) {
             let Some(needles) = terms::needles(&text) else { return Ok(Vec::new()) };
             containing(&mut query, &needles);
@@ -166,14 +166,14 @@ impl Library for SqlStore {
 
     async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
         let mut query = seen_of_run(&tree::PLANS, scope, run);
-        equals(&mut query, "node_id", node);
+        equals(&mut query, "node_id", node.map(id));
         query.push(" ORDER BY created_at, id");
         self.all(query, tree::read_plan).await
     }
 
     async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
         let mut query = seen_of_run(&tree::ARTIFACTS, scope, run);
-        equals(&mut query, "node_id", node);
+        equals(&mut query, "node_id", node.map(id));
         query.push(" ORDER BY created_at, id");
         self.all(query, tree::read_artifact).await
     }
@@ -187,7 +187,7 @@ impl Library for SqlStore {
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         let mut query = Query::new(format!("{} WHERE 1 = 1", records::NOTIFICATION));
         if let Scope::Actor(actor) | Scope::Within(actor, _) | Scope::OnBehalf { agent: actor, .. } = scope {
-            equals(&mut query, "owner", Some(actor));
+            equals(&mut query, "owner", Some(actor).map(id));
         }
         query.push(" ORDER BY at DESC, run_id DESC, seq DESC LIMIT ").bind(page(limit));
         self.all(query, records::notification).await
@@ -213,9 +213,9 @@ impl Library for SqlStore {
         if filter.type_key.is_none() && filter.run_id.is_none() {
             query.push(" AND doc_role IS NULL");
         }
-        equals(&mut query, "project_id", filter.project_id);
-        equals(&mut query, "type_key", filter.type_key);
-        equals(&mut query, "made_run", filter.run_id);
+        equals(&mut query, "project_id", filter.project_id.map(id));
+        equals(&mut query, "type_key", filter.type_key.map(Value::from));
+        equals(&mut query, "made_run", filter.run_id.map(id));
         older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::document).await
     }
@@ -263,9 +263,9 @@ impl Library for SqlStore {
 
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
         let mut query = seen(records::KEPT_TASK, "project_id", scope);
-        equals(&mut query, "project_id", filter.project_id);
-        equals(&mut query, "state", filter.state.map(|state| state.name()));
-        equals(&mut query, "made_run", filter.run_id);
+        equals(&mut query, "project_id", filter.project_id.map(id));
+        equals(&mut query, "state", filter.state.map(|state| Value::from(state.name())));
+        equals(&mut query, "made_run", filter.run_id.map(id));
         older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::task).await
     }
@@ -282,9 +282,9 @@ impl Library for SqlStore {
         run: Option<RunId>,
     ) -> Result<Vec<Edge>, StoreError> {
         let mut query = seen(records::KEPT_EDGE, "project_id", scope);
-        equals(&mut query, "src", src);
-        equals(&mut query, "dst", dst);
-        equals(&mut query, "made_run", run);
+        equals(&mut query, "src", src.map(id));
+        equals(&mut query, "dst", dst.map(id));
+        equals(&mut query, "made_run", run.map(id));
         query.push(" ORDER BY id");
         self.all(query, records::edge).await
     }
@@ -302,8 +302,8 @@ impl Library for SqlStore {
             }
             let (select, column) = searched(kind);
             let mut query = seen(select, column, scope);
-            equals(&mut query, column, filter.project_id);
-            equals(&mut query, "made_run", filter.run_id);
+            equals(&mut query, column, filter.project_id.map(id));
+            equals(&mut query, "made_run", filter.run_id.map(id));
             older(&mut query, filter.before);
             containing(&mut query, &needles);
             found.extend(self.all(newest(query, filter.limit), hit).await?);

@@ -58,7 +58,7 @@ impl SqlStore {
     }
 }
 
-fn of(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl ToString) -> Statement {
+fn of(sql: impl Into<std::borrow::Cow<'static, str>>, key: impl Into<uuid::Uuid>) -> Statement {
     Statement::new(sql, vec![id(key)])
 }
 

@@ -137,7 +137,7 @@ fn follows(run: &RunRow) -> Vec<Value> {
     vec![
         Value::from(run.status.name()),
         Value::from(run.activity.as_str()),
-        optional_id(run.stop_reason.map(|reason| reason.name())),
+        Value::from(run.stop_reason.map(|reason| reason.name().to_owned())),
         Value::from(run.stop_detail.clone()),
         Value::from(i64::from(run.iteration)),
         json(&run.budgets),

@@ -7,13 +7,26 @@ use crate::StoreError;
 use std::borrow::Cow;
 use std::str::FromStr;
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 /// A bound value. A missing one still has a type: PostgreSQL wants it with the statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Int(Option<i64>),
     Text(Option<String>),
+    Id(Id),
     Bytes(Option<Vec<u8>>),
+}
+
+/// An id as the text it is on both databases. Every row has several: none of them is worth a string of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Id([u8; Hyphenated::LENGTH]);
+
+impl Id {
+    pub fn as_str(&self) -> &str {
+        // Digits and hyphens.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 impl From<i64> for Value {
@@ -77,13 +90,14 @@ impl From<&serde_json::Value> for Value {
     }
 }
 
-/// Ids are text on both databases.
-pub fn id(id: impl ToString) -> Value {
-    Value::from(id.to_string())
+pub fn id(id: impl Into<Uuid>) -> Value {
+    let mut text = [0; Hyphenated::LENGTH];
+    id.into().hyphenated().encode_lower(&mut text);
+    Value::Id(Id(text))
 }
 
-pub fn optional_id(id: Option<impl ToString>) -> Value {
-    Value::from(id.map(|id| id.to_string()))
+pub fn optional_id(given: Option<impl Into<Uuid>>) -> Value {
+    given.map_or(Value::Text(None), id)
 }
 
 /// Why a batch was turned down: what the guarded statement was there to protect.

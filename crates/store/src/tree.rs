@@ -61,7 +61,7 @@ fn node(row: &NodeRow) -> Vec<Value> {
         optional_id(row.retry_of),
         id(row.scratchpad_doc_id),
         Value::from(row.scratchpad_tail.as_str()),
-        optional_id(row.outcome.map(|outcome| outcome.name())),
+        Value::from(row.outcome.map(|outcome| outcome.name().to_owned())),
         Value::from(row.error.clone()),
         Value::from(i64::from(row.retryable)),
         json(&row.result),

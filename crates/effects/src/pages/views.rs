@@ -184,7 +184,7 @@ impl Pages<'_> {
             .fact("stop_reason", run.stop_reason.map(|reason| reason.name()))
             .fact("iteration", run.iteration)
             .fact("created_at", run.created_at.to_string())
-            .fact("cost_usd", run.metrics["cost_usd"].clone())
+            .fact("cost_usd", run.metrics.cost_usd.dollars())
             .words(QUOTED)
             .section("Objective", &quoted(&run.objective));
         if let Some(agent) = &run.agent {

@@ -77,7 +77,7 @@ impl State {
         out.share(4).add("objective", &shared.brief.objective);
         out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
         out.add("scope", self.scope(shared));
-        out.share(2).add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.share(2).add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         lessons::tell_agents(shared, &mut out);
         out.add("iteration", self.iteration);
         out.add("budgets_left", budgets_left(shared, self.iteration));
@@ -194,7 +194,7 @@ impl State {
             lessons::tell_who(shared, handle, &executor.calls, &mut out);
         }
         let tools = shared.brief.tools.iter().filter(|tool| task.tools.contains(&tool.name));
-        out.add("tools", lessons::tool_lines(tools, task.agent.is_some()));
+        out.add_json("tools", format!("[{}]", lessons::tool_lines(tools, task.agent.is_some()).join(",")));
         out.lines("branch_scratchpad", self.branch(&task.branch_id).iter().flat_map(|branch| &branch.tail));
         out.add("round", json!({ "round": executor.round, "of": answer::MAX_ROUNDS }));
         out.lines("thoughts", &executor.thoughts);
@@ -213,7 +213,7 @@ impl State {
         let mut out = Sections::default();
         out.add("objective", &shared.brief.objective);
         out.add("scope", self.scope(shared));
-        out.share(2).add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.share(2).add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         out.newest("artifacts", &self.made.iter().collect::<Vec<_>>());
         let failed = self.failed_calls().filter_map(|call| {
             let error = &call.result.as_ref()?.summary;

@@ -55,7 +55,7 @@ impl State {
 
     fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
-        out.add_some("tools", &prompt::tool_lines(shared.brief.tools.iter()));
+        out.add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         lessons::tell_agents(shared, &mut out);
         let node = self.at(number);
         if let Some(plan) = &node.plan {
@@ -71,7 +71,7 @@ impl State {
     fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let node = self.at(number);
-        out.add_some("tools", &lessons::tool_lines(shared.brief.tools.iter(), node.agent.is_some()));
+        out.add_written("tools", lessons::tool_lines(shared.brief.tools.iter(), node.agent.is_some()));
         out.add(
             "workspace",
             json!({

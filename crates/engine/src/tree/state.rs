@@ -154,7 +154,9 @@ impl State {
     pub(super) fn call_wanted(&self, number: u32) -> Option<Part> {
         let node = self.at(number);
         let work = &node.work;
-        let whole = |part: Part| !work.rejected.contains_key(&self.place(number, part).id(&self.tag));
+        let rejected = |part: Part| work.rejected.contains_key(&self.place(number, part).id(&self.tag));
+        // Most never have an answer that could not be used, and are asked about at every step.
+        let whole = |part: Part| work.rejected.is_empty() || !rejected(part);
         let first_whole =
             |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
         match node.status {

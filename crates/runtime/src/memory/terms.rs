@@ -4,21 +4,25 @@
 
 use std::collections::BTreeSet;
 
-fn terms(text: &str) -> Vec<String> {
-    // Lower-cased before splitting: some capitals become a letter and a combining mark.
-    let lower: String = text.chars().flat_map(char::to_lowercase).collect();
-    lower.split(|c: char| !c.is_alphanumeric()).filter(|term| !term.is_empty()).map(str::to_owned).collect()
+/// Lower-cased before splitting: some capitals become a letter and a combining mark.
+fn lowered(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
+}
+
+fn terms(lower: &str) -> impl Iterator<Item = &str> {
+    lower.split(|c: char| !c.is_alphanumeric()).filter(|term| !term.is_empty())
 }
 
 /// ` alpha beta `, or empty when there is nothing to find.
 pub fn index(texts: &[&str]) -> String {
-    let distinct: BTreeSet<String> = texts.iter().flat_map(|text| terms(text)).collect();
+    let lower: Vec<String> = texts.iter().map(|text| lowered(text)).collect();
+    let distinct: BTreeSet<&str> = lower.iter().flat_map(|text| terms(text)).collect();
     if distinct.is_empty() {
         return String::new();
     }
     let mut index = String::from(" ");
     for term in distinct {
-        index.push_str(&term);
+        index.push_str(term);
         index.push(' ');
     }
     index
@@ -26,7 +30,8 @@ pub fn index(texts: &[&str]) -> String {
 
 /// What an index must contain to match; `None` when the query has no terms, which matches nothing.
 pub fn needles(query: &str) -> Option<Vec<String>> {
-    let mut terms = terms(query);
+    let lower = lowered(query);
+    let mut terms: Vec<&str> = terms(&lower).collect();
     let last = terms.pop()?;
     let mut needles: Vec<String> = terms.into_iter().map(|term| format!(" {term} ")).collect();
     needles.push(format!(" {last}"));

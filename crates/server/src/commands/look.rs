@@ -53,10 +53,7 @@ fn list_one(session: &Session, run: &RunRow) {
     }
     let status = run.status.name();
     let padding = " ".repeat(16usize.saturating_sub(width(status)));
-    let cost = run.metrics["cost_usd"]
-        .as_f64()
-        .map(|dollars| engine::money::Usd::from_dollars(dollars).to_string())
-        .unwrap_or_default();
+    let cost = run.metrics.cost_usd.to_string();
     print(&format!(
         "{}  {}{padding}{:>8}  {}  {}",
         run.id,

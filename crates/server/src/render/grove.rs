@@ -149,14 +149,14 @@ impl<'a> Parts<'a> {
             let itself = branch.node.status == NodeStatus::Failed && !self.replaced.contains(&branch.node.id);
             branch.failed_below + usize::from(itself)
         };
-        let number = |name: &str| node.own_metrics[name].as_f64().unwrap_or_default();
-        let tokens = (number("tokens_in") + number("tokens_out")) as u64;
+        let own = &node.own_metrics;
+        let tokens = own.tokens_in + own.tokens_out;
         Branch {
             node,
             below: children.iter().map(|child| child.below + 1).sum(),
             failed_below: children.iter().map(failed).sum(),
             over: node.status.is_terminal() && children.iter().all(|child| child.over),
-            cost: number("cost_usd") + children.iter().map(|child| child.cost).sum::<f64>(),
+            cost: own.cost_usd.dollars() + children.iter().map(|child| child.cost).sum::<f64>(),
             tokens: tokens + children.iter().map(|child| child.tokens).sum::<u64>(),
             to_come,
             children,

@@ -86,13 +86,11 @@ impl std::fmt::Display for Limit {
 
 /// Cost, tokens and time against the run's budgets.
 pub fn limits(run: &RunRow) -> Vec<Limit> {
-    let number = |object: &Value, name: &str| object[name].as_f64();
-    let used = |name: &str| number(&run.metrics, name).unwrap_or_default();
-    let tokens = used("tokens_in") + used("tokens_out") + used("tokens_presumed");
-    let cost = used("cost_usd");
-    let known = run.metrics["cost_known"] != Value::Bool(false);
+    let used = &run.metrics;
+    let tokens = (used.tokens_in + used.tokens_out + used.tokens_presumed) as f64;
+    let (cost, known, running) = (used.cost_usd.dollars(), used.cost_known, used.running_ms as f64);
     let of = |name: &str, used: f64, shown: &dyn Fn(f64) -> String| {
-        number(&run.budgets, name).map(|most| (shown(most), used, most))
+        run.budgets[name].as_f64().map(|most| (shown(most), used, most))
     };
     let money = |dollars: f64| Usd::from_dollars(dollars).to_string();
     let time = |ms: f64| duration(ms as i64);
@@ -104,7 +102,7 @@ pub fn limits(run: &RunRow) -> Vec<Limit> {
             of: if known { of("max_cost_usd", cost, &money) } else { None },
         },
         Limit { name: "tokens", used: whole(tokens), of: of("max_tokens", tokens, &whole) },
-        Limit { name: "time", used: time(used("running_ms")), of: of("max_wall_ms", used("running_ms"), &time) },
+        Limit { name: "time", used: time(running), of: of("max_wall_ms", running, &time) },
     ]
 }
 

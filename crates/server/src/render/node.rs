@@ -6,7 +6,6 @@ use super::style::{Ink, Style, duration, line, plain};
 use super::{Question, grove};
 use crate::api::NodeView;
 use engine::batch::ArtifactRow;
-use engine::money::Usd;
 use serde_json::Value;
 
 pub fn lines(view: &NodeView, style: Style) -> Vec<String> {
@@ -27,7 +26,6 @@ pub fn lines(view: &NodeView, style: Style) -> Vec<String> {
 fn head(view: &NodeView, style: Style) -> Vec<String> {
     let node = &view.node;
     let (ink, mark) = grove::look(node);
-    let number = |name: &str| node.metrics[name].as_f64().unwrap_or_default();
     let mut lines = vec![
         style.paint(Ink::Bold, &format!("n{} {}", node.ordinal, line(&node.title))),
         format!("node       {}", node.id),
@@ -65,9 +63,9 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     let took = node.started_at.map(|start| duration(node.ended_at.unwrap_or(node.updated_at).since(start)));
     lines.push(format!(
         "spent      {} and {} tokens in {} calls, everything below included{}",
-        Usd::from_dollars(number("cost_usd")),
-        number("tokens_in") + number("tokens_out"),
-        node.metrics["llm_calls"],
+        node.metrics.cost_usd,
+        node.metrics.tokens_in + node.metrics.tokens_out,
+        node.metrics.llm_calls,
         took.map(|took| format!("; {took}")).unwrap_or_default()
     ));
     lines.push(format!("scratchpad pleach doc {}", node.scratchpad_doc_id));

@@ -130,7 +130,7 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
         lines.push(format!("agents     may give work to {}", line(&run.agents.join(", "))));
     }
     lines.extend(limits(run).iter().map(|limit| format!("           {limit}")));
-    lines.push(format!("calls      {} to models, {} to tools", run.metrics["llm_calls"], run.metrics["tool_calls"]));
+    lines.push(format!("calls      {} to models, {} to tools", run.metrics.llm_calls, run.metrics.tool_calls));
     lines.push(format!("model      {}", line(&run.model)));
     if !run.project_ids.is_empty() {
         lines.push(format!(

@@ -6,7 +6,7 @@ mod pool;
 
 use crate::StoreError;
 use crate::backend::{Backend, WriteError};
-use crate::sql::{Row, Statement, Value, dialect};
+use crate::sql::{Id, Row, Statement, Value, dialect};
 use async_trait::async_trait;
 use futures::{StreamExt, poll};
 use hints::Hints;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error};
 
 const CONNECTIONS: usize = 8;
@@ -152,8 +153,21 @@ fn bound(value: &Value) -> (&(dyn ToSql + Sync), Type) {
     match value {
         Value::Int(number) => (number, Type::INT8),
         Value::Text(text) => (text, Type::TEXT),
+        Value::Id(id) => (id, Type::TEXT),
         Value::Bytes(bytes) => (bytes, Type::BYTEA),
     }
+}
+
+impl ToSql for Id {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        self.as_str().to_sql(kind, out)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        <&str as ToSql>::accepts(kind)
+    }
+
+    to_sql_checked!();
 }
 
 fn decoded(row: &tokio_postgres::Row) -> Result<Row, Error> {

@@ -22,6 +22,7 @@ impl rusqlite::ToSql for Value {
         Ok(ToSqlOutput::Borrowed(match self {
             Value::Int(Some(number)) => ValueRef::Integer(*number),
             Value::Text(Some(text)) => ValueRef::Text(text.as_bytes()),
+            Value::Id(id) => ValueRef::Text(id.as_str().as_bytes()),
             Value::Bytes(Some(bytes)) => ValueRef::Blob(bytes),
             Value::Int(None) | Value::Text(None) | Value::Bytes(None) => ValueRef::Null,
         }))

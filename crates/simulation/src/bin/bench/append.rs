@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tokio::sync::broadcast::error::RecvError;
 
-/// What a node of a tree commits together is about this much.
-const TOGETHER: usize = 8;
+/// As many as a tree of 3x4 commits together: 251 events in 12 to 13 commits.
+const TOGETHER: usize = 20;
 /// The size of the events in `perf.md`'s floor.
 const WORDS: &str = "The bench writes a message of about three hundred and twenty letters into the log of its run. ";
 /// How long after the last commit the listeners may still hear of it.
@@ -116,10 +117,10 @@ impl Audience {
         let options = store::Options { direct_url: Some(database.to_owned()), ..store::Options::default() };
         let other: Arc<dyn Store> = store::open(database, options).await.map_err(|error| error.to_string())?;
         let live = Live::default();
-        live.look_elsewhere(other);
+        live.look_elsewhere(other.clone());
         let seat = |writer: &Writer| {
-            let heard = Arc::new(AtomicU64::new(writer.run.shared.last_seq));
-            tokio::spawn(follow(live.listen(writer.run.shared.id), heard.clone()));
+            let (run, heard) = (writer.run.shared.id, Arc::new(AtomicU64::new(writer.run.shared.last_seq)));
+            tokio::spawn(follow(live.listen(run), other.clone(), run, heard.clone()));
             heard
         };
         let heard = writers.iter().map(seat).collect();
@@ -141,13 +142,19 @@ impl Audience {
     }
 }
 
-/// Counts what follows on what was heard; a gap stays a gap, so that a missing event shows.
-async fn follow(mut listener: Listener, heard: Arc<AtomicU64>) {
-    while let Ok(word) = listener.news.recv().await {
-        let last = heard.load(Relaxed);
-        match word {
-            Word::Commit(commit) if commit.first <= last + 1 && commit.last > last => heard.store(commit.last, Relaxed),
-            Word::Commit(_) | Word::Delta(_) => {}
+/// As a stream does it: what was told is taken as it comes, and what was missed is read from the log.
+async fn follow(mut listener: Listener, store: Arc<dyn Store>, run: RunId, heard: Arc<AtomicU64>) {
+    loop {
+        let commit = match listener.news.recv().await {
+            Ok(Word::Commit(commit)) => commit,
+            Ok(Word::Delta(_)) | Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        let mut last = heard.load(Relaxed);
+        while last + 1 < commit.first {
+            let Ok(missed) = store.events(run, last, (commit.first - 1 - last) as usize).await else { return };
+            last += missed.len() as u64;
         }
+        heard.store(last.max(commit.last), Relaxed);
     }
 }

@@ -128,7 +128,7 @@ impl House {
         self.desk.create(id, self.brief(id), Actor::Person(self.owner)).await.map_err(said)?;
         let _ = ended.await;
         let row = self.desk.settled(id).await.map_err(said)?;
-        let made = row.metrics["llm_calls"].as_u64().unwrap_or(0) as usize;
+        let made = row.metrics.llm_calls as usize;
         match row.status {
             Status::Completed if made == self.models.play().calls() => Ok(row.last_seq),
             status => Err(format!("run {id} is {} after {made} calls: {:?}", status.name(), row.stop_detail)),
