@@ -40,32 +40,46 @@ pub struct Link {
 
 impl Link {
     pub async fn open(config: &ServerConfig) -> Result<Link, String> {
-        let us = Us::default();
-        let (calls, changed) = (us.calls.clone(), us.changed.clone());
-        let (service, process) = match &config.transport {
+        match &config.transport {
             Transport::Stdio { .. } => {
-                let (mut process, stdout, stdin) = Process::start(config)?;
-                let opened = agree(serve_client_with_lifecycle(us, (stdout, stdin), either_era())).await;
-                match opened {
-                    Ok(service) => (service, Some(process)),
-                    Err(why) => {
-                        process.end().await;
-                        let words = process.last_words();
-                        let words = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
-                        return Err(format!("{why}{words}"));
-                    }
-                }
+                let opened = Link::start(config, either_era()).await;
+                let Err(first) = opened else { return opened };
+                // A simple server may end, or be lost for good, at a word it does not know. A new one hears only words of
+                // the older protocol; if it does not answer either, what the first said is what is wrong with it.
+                Link::start(config, ClientLifecycleMode::Initialize).await.map_err(|_| first)
             }
             Transport::Http { url, headers } => {
+                let us = Us::default();
+                let known = us.clone();
                 let transport = http_transport(url, headers)?;
-                (agree(serve_client_with_lifecycle(us, transport, either_era())).await?, None)
+                Ok(Link::over(agree(serve_client_with_lifecycle(us, transport, either_era())).await?, known, None))
             }
-        };
+        }
+    }
+
+    /// A process of its own, spoken to in this way.
+    async fn start(config: &ServerConfig, way: ClientLifecycleMode) -> Result<Link, String> {
+        let us = Us::default();
+        let known = us.clone();
+        let (mut process, stdout, stdin) = Process::start(config)?;
+        match agree(serve_client_with_lifecycle(us, (stdout, stdin), way)).await {
+            Ok(service) => Ok(Link::over(service, known, Some(process))),
+            Err(why) => {
+                process.end().await;
+                let words = process.last_words();
+                let words = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
+                Err(format!("{why}{words}"))
+            }
+        }
+    }
+
+    fn over(service: RunningService<RoleClient, Us>, us: Us, process: Option<Process>) -> Link {
         let protocol = service.peer().peer_info().map_or_else(String::new, |info| info.protocol_version.to_string());
         let peer = service.peer().clone();
         let stop = std::sync::Mutex::new(Some(service.cancellation_token()));
         tokio::spawn(watched(service));
-        Ok(Link { peer, calls, changed, stop, process: AsyncMutex::new(process), protocol })
+        let Us { calls, changed } = us;
+        Link { peer, calls, changed, stop, process: AsyncMutex::new(process), protocol }
     }
 
     pub fn peer(&self) -> &Peer<RoleClient> {
@@ -114,10 +128,7 @@ async fn watched(service: RunningService<RoleClient, Us>) {
 
 /// The stateless protocol where it is spoken, the older one with its handshake where not.
 fn either_era() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    }
+    ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None }
 }
 
 async fn agree<E: std::fmt::Display>(
@@ -177,7 +188,9 @@ impl ClientHandler for Us {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
+        // What the handshake names; who is asked without one is told the newer version with every request.
         ClientConfig::new(capabilities, Implementation::new("pleach", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
     async fn create_elicitation(

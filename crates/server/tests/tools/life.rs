@@ -30,6 +30,30 @@ fn b4_what_is_wrong_with_a_server_is_said_where_people_look() {
 }
 
 #[test]
+fn b4_simple_servers_that_break_at_the_newer_protocol_are_spoken_to_in_the_older() {
+    let office = Office::calling(json!([call("agreeable__count", json!({})), call("touchy__count", json!({}))]));
+    let section = |manner: &str| {
+        let script = crate::office::fixture("simple_office.py");
+        format!("[mcp.{manner}]\ncommand = \"python3\"\nargs = [{script:?}, {manner:?}]\n")
+    };
+    office.configure(&["agreeable", "touchy"].map(section).concat());
+    let doctor = office.home.pleach(&["doctor"]).exits(0).out;
+    for manner in ["agreeable", "touchy"] {
+        let line = doctor.lines().find(|line| line.contains(&format!("tools.{manner}"))).expect("a line");
+        assert!(line.starts_with('✓') && line.contains("1 tools, 2025-11-25"), "{line}");
+    }
+    let run = office.home.run("Count", &[]).exits(0).run();
+    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let said: Vec<_> = results(&events).iter().map(|result| result["summary"].clone()).collect();
+    assert_eq!(said, ["three", "three"]);
+    // Where neither way works, what the first came to is said
+    office.configure(&section("hopeless"));
+    let doctor = office.home.pleach(&["doctor"]).exits(1).out;
+    let line = doctor.lines().find(|line| line.contains("tools.hopeless")).expect("a line");
+    assert!(line.contains("no patience for server/discover") && !line.contains("initialize"), "{line}");
+}
+
+#[test]
 fn b4_servers_of_other_programs_files_are_read_too() {
     let office = Office::calling(json!([call("letters__count_letters", json!({}))]));
     office.configure("");
