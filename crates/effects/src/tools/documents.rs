@@ -42,13 +42,13 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "create_document",
-        description: "Create a document. It links under parent_document_id, else under the run's own branch or \
+        description: "Create a document. It links under parent_document_id; without one, a run's own under its branch or \
                       workspace.",
         class: Class::Idempotent,
         fields: &[
             required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
             required("content", Kind::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
-            optional("project_id", Kind::Id, "Where it goes; default: the run's project."),
+            optional("project_id", Kind::Id, "Where it goes; may be left out in a run that has a project of its own."),
             optional("parent_document_id", Kind::Id, "The document it belongs under."),
             optional("type_key", Kind::TypeKey, "What kind of document; default: document.note."),
             PROPS,

@@ -66,6 +66,11 @@ impl Action {
         self.class == Class::ReadOnly
     }
 
+    /// What it changes was there before, and is then no more what it was.
+    pub fn alters(&self) -> bool {
+        !self.is_read() && !self.name.starts_with("create_") && self.name != "link_entities"
+    }
+
     pub fn authorization(&self) -> Authorization {
         match self.class {
             _ if memory::is_own(self.name) => Authorization::Own,

@@ -16,7 +16,7 @@ const PROPS: Field = optional("props", Kind::Object, "Properties of your own; me
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "list_projects",
-        description: "List the projects this run may use, newest first.",
+        description: "List the projects that may be used here, newest first.",
         class: Class::ReadOnly,
         fields: &[optional("limit", Kind::Limit, "How many at most.")],
         handler: |reach, arguments| Box::pin(list(reach, arguments)),
@@ -30,7 +30,7 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "create_project",
-        description: "Create a project. Only in a run with global scope.",
+        description: "Create a project. Refused where only some projects may be used.",
         class: Class::Idempotent,
         fields: &[required("title", Kind::Line { max: TITLE_MAX }, "Its title."), DESCRIPTION],
         handler: |reach, arguments| Box::pin(create(reach, arguments)),
@@ -74,7 +74,7 @@ async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> 
 async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let Some(owner) = reach.global_owner() else {
         return Err(Refused::Request(
-            "create_project needs a run with global scope; this run is bound to its projects".into(),
+            "create_project is refused here: only some projects may be used, and a new one is none of them".into(),
         ));
     };
     let id: ProjectId = reach.mint(0);

@@ -69,7 +69,10 @@ impl<'a> Reach<'a> {
 
     /// Where something new goes; without a project named, the run's own. Seen to be in reach and not full either way.
     pub async fn target_project(&self, arguments: &Arguments) -> Result<ProjectId, Refused> {
-        let id = arguments.id("project_id").unwrap_or(self.run.home_project);
+        let id = match arguments.id("project_id") {
+            Some(id) => id,
+            None => self.home_project(arguments).await?,
+        };
         let project = self.project(id).await?;
         match self.library.has_room(id).await? {
             true => Ok(id),
@@ -80,16 +83,32 @@ impl<'a> Reach<'a> {
         }
     }
 
+    /// A run has one; whoever acts without a run has that of the document it belongs under, or names one.
+    async fn home_project(&self, arguments: &Arguments) -> Result<ProjectId, Refused> {
+        match (self.run.home_project, arguments.id("parent_document_id")) {
+            (home, _) if !home.0.is_nil() => Ok(home),
+            (_, Some(parent)) => self.document(parent).await.map(|parent| parent.project_id),
+            (_, None) => Err(Refused::Request(format!(
+                "missing argument `project_id`: expected the project it goes into; projects that may be used here: {}",
+                self.usable_projects().await?
+            ))),
+        }
+    }
+
+    async fn usable_projects(&self) -> Result<String, Refused> {
+        Ok(list(self.library.projects(self.scope, None, OFFERED).await?.iter().map(|project| project.id)))
+    }
+
     pub async fn project(&self, id: ProjectId) -> Result<Project, Refused> {
         if let Some(project) = self.library.project(self.scope, id).await? {
             return Ok(project);
         }
-        let valid = list(self.library.projects(self.scope, None, OFFERED).await?.iter().map(|project| project.id));
+        let valid = self.usable_projects().await?;
         Err(Refused::Request(match self.scope {
             Scope::Within(_, projects) if !projects.contains(&id) => {
-                format!("project {id} is outside this run's scope; projects in scope: {valid}")
+                format!("project {id} is outside the scope; projects in scope: {valid}")
             }
-            _ => format!("project {id} not found; projects this run may use: {valid}"),
+            _ => format!("project {id} not found; projects that may be used here: {valid}"),
         }))
     }
 
@@ -131,7 +150,7 @@ impl<'a> Reach<'a> {
             return Ok(Entity { title: project.title, project_id: project.id });
         }
         Err(Refused::Request(format!(
-            "{id} not found among the documents, tasks and projects in this run's scope; \
+            "{id} not found among the documents, tasks and projects in scope; \
              list_documents, list_tasks and list_projects give valid ids"
         )))
     }
@@ -156,7 +175,7 @@ impl<'a> Reach<'a> {
 fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> Refused {
     let known = list(known.take(OFFERED));
     let offer = if known.is_empty() { format!("there is no {what} yet") } else { format!("newest valid ids: {known}") };
-    Refused::Request(format!("{what} {id} not found in this run's scope; {offer}"))
+    Refused::Request(format!("{what} {id} not found in scope; {offer}"))
 }
 
 /// Somebody else wrote since the caller looked.

@@ -37,13 +37,13 @@ pub const ACTIONS: &[Action] = &[
     Action {
         name: "create_task",
         description: "Create a task (state: todo, in_progress, blocked or done). It links under \
-                      parent_document_id, else under the run's own branch or workspace.",
+                      parent_document_id; without one, a run's own under its branch or workspace.",
         class: Class::Idempotent,
         fields: &[
             required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
             DESCRIPTION,
             optional("state", STATES, "Where it stands; default: todo."),
-            optional("project_id", Kind::Id, "Where it goes; default: the run's project."),
+            optional("project_id", Kind::Id, "Where it goes; may be left out in a run that has a project of its own."),
             optional("parent_document_id", Kind::Id, "The document it belongs under."),
             PROPS,
         ],

@@ -21,7 +21,7 @@ async fn p8_a_project_outside_the_scope_is_refused_says_so_and_lists_the_scope()
             ("update_project", json!({"project_id": outside, "title": "T"})),
         ] {
             let error = world.error(tool, arguments).await;
-            let expected = format!("project {outside} is outside this run's scope; projects in scope: {}", world.home);
+            let expected = format!("project {outside} is outside the scope; projects in scope: {}", world.home);
             assert_eq!(error, expected, "{tool}");
         }
     }
@@ -40,13 +40,13 @@ async fn p8_a_foreign_document_and_an_unknown_one_are_the_same_error() {
             ("update_document", json!({"document_id": hidden, "append": "x"})),
             ("create_document", json!({"title": "T", "content": "", "parent_document_id": hidden})),
         ] {
-            let expected = format!("document {hidden} not found in this run's scope; newest valid ids: {known}");
+            let expected = format!("document {hidden} not found in scope; newest valid ids: {known}");
             assert_eq!(world.error(tool, arguments).await, expected, "{tool}");
         }
         let error = world.error("link_entities", json!({"src_id": known, "dst_id": hidden, "rel": "supports"})).await;
         assert!(error.starts_with(&format!("{hidden} not found among")), "{error}");
         let error = world.error("get_task", json!({"task_id": hidden})).await;
-        assert_eq!(error, format!("task {hidden} not found in this run's scope; there is no task yet"));
+        assert_eq!(error, format!("task {hidden} not found in scope; there is no task yet"));
     }
 }
 
@@ -73,7 +73,7 @@ async fn p8_lists_and_searches_stay_inside_the_scope() {
 #[tokio::test]
 async fn p8_projects_are_created_only_with_global_scope() {
     let error = World::bound().await.error("create_project", json!({"title": "New"})).await;
-    assert!(error.contains("global scope"), "{error}");
+    assert!(error.contains("only some projects may be used"), "{error}");
     let world = World::global().await;
     let made = world.done("create_project", json!({"title": " New ", "description": "d"})).await;
     let read = world.done("get_project", json!({"project_id": made["id"]})).await;
@@ -87,9 +87,9 @@ async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() 
     world.done("get_document", json!({"document_id": document})).await;
     assert!(world.memory.revoke(world.home, world.owner).await.expect("revoked"));
     let error = world.error("get_document", json!({"document_id": document})).await;
-    assert!(error.contains("not found in this run's scope"), "{error}");
+    assert!(error.contains("not found in scope"), "{error}");
     let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
-    assert_eq!(error, format!("project {} not found; projects this run may use: ", world.home));
+    assert_eq!(error, format!("project {} not found; projects that may be used here: ", world.home));
     world.memory.grant(world.home, world.owner).await.expect("granted");
     world.done("create_document", json!({"title": "T", "content": ""})).await;
 }

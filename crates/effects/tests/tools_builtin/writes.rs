@@ -148,7 +148,7 @@ async fn two_things_are_linked_once_and_unlinked_by_the_edges_id() {
     assert_eq!((&again["edge_id"], &again["unchanged"]), (&linked["edge_id"], &json!(true)));
     world.done("unlink_entities", json!({"edge_id": linked["edge_id"]})).await;
     let error = world.error("unlink_entities", json!({"edge_id": linked["edge_id"]})).await;
-    assert!(error.contains("not found in this run's scope"), "{error}");
+    assert!(error.contains("not found in scope"), "{error}");
 }
 
 #[tokio::test]
