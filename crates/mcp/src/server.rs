@@ -6,7 +6,8 @@ use engine::effect::Class;
 use http::{Request, Response};
 use http_body::Body;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
@@ -95,6 +96,16 @@ pub async fn converse(
 #[derive(Clone)]
 struct Faced(Arc<dyn Face>);
 
+/// The library names the method and says no more.
+fn absent(method: &str) -> ErrorData {
+    let method: String = method.chars().take(80).collect();
+    let why = format!(
+        "there is no method {method:?} here; methods: initialize, server/discover, ping, tools/list, tools/call, \
+         resources/list, resources/templates/list, resources/read"
+    );
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
+}
+
 impl ServerHandler for Faced {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
@@ -140,7 +151,23 @@ impl ServerHandler for Faced {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        Err(absent(ListPromptsRequestMethod::VALUE))
+    }
+
+    async fn get_prompt(
+        &self,
+        _request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(absent(GetPromptRequestMethod::VALUE))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(absent(&request.method))
     }
 
     async fn list_resources(

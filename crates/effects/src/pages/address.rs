@@ -14,6 +14,8 @@ pub enum Spot {
     Document(DocumentId),
     Task(TaskId),
     Run(RunId),
+    /// Every action at once, for programs. It has no page, and no path leads here.
+    Tools,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ impl Address {
             ["whoami", "actions"] => Some(Address::Actions(Spot::Whoami)),
             ["whoami", "actions", name] => Some(Address::Action(Spot::Whoami, name.to_owned())),
             ["projects"] => Some(Address::Page { spot: Spot::Projects, from }),
+            ["projects", "actions"] => Some(Address::Actions(Spot::Projects)),
+            ["projects", "actions", name] => Some(Address::Action(Spot::Projects, name.to_owned())),
             ["runs"] => Some(Address::Page { spot: Spot::Runs, from }),
             [kind, id] => Some(Address::Page { spot: Spot::named(kind, id)?, from }),
             [kind, id, "actions"] => Spot::named(kind, id).map(Address::Actions),
@@ -70,7 +74,10 @@ impl Spot {
     }
 
     pub fn action(self, name: &str) -> String {
-        format!("{self}/actions/{name}")
+        match self {
+            Spot::Tools => format!("{self}/{name}"),
+            _ => format!("{self}/actions/{name}"),
+        }
     }
 }
 
@@ -84,6 +91,7 @@ impl fmt::Display for Spot {
             Spot::Document(id) => write!(f, "/documents/{id}"),
             Spot::Task(id) => write!(f, "/tasks/{id}"),
             Spot::Run(id) => write!(f, "/runs/{id}"),
+            Spot::Tools => f.write_str("/api/tools"),
         }
     }
 }
@@ -108,6 +116,7 @@ mod tests {
             assert_eq!(Address::parse(&format!("{spot}.md")), Some(Address::Page { spot, from: 0 }));
             assert_eq!(Address::parse(&format!("{spot}?x=1&from=5")), Some(Address::Page { spot, from: 5 }));
         }
+        assert_eq!(Address::parse(&Spot::Projects.action("x")), Some(Address::Action(Spot::Projects, "x".into())));
         let document = Spot::Document(id.into());
         assert_eq!(Address::parse(&format!("{document}/actions/")), Some(Address::Actions(document)));
         assert_eq!(Address::parse(&document.action("edit")), Some(Address::Action(document, "edit".into())));

@@ -200,7 +200,7 @@ impl Pages<'_> {
 
     /// The action, or a page that says why not and what is valid.
     fn permitted(&self, spot: Spot, name: &str) -> Result<Given, Box<Page>> {
-        let known = offers::at(spot).into_iter().find(|given| given.name() == name);
+        let known = offers::at(spot, self.registry).into_iter().find(|given| given.name() == name);
         match known {
             Some(given) if self.may(&given) => Ok(given),
             Some(_) => {

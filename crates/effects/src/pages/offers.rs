@@ -113,7 +113,7 @@ impl Given {
 }
 
 /// Everything that can be done at a place, by somebody.
-pub fn at(spot: Spot) -> Vec<Given> {
+pub fn at(spot: Spot, registry: &Registry) -> Vec<Given> {
     let tools = |names: &[&'static str], params: Vec<(&'static str, String)>| -> Vec<Given> {
         names.iter().map(|name| Given { does: Does::Tool(name), params: params.clone() }).collect()
     };
@@ -121,6 +121,7 @@ pub fn at(spot: Spot) -> Vec<Given> {
         Spot::Whoami => tools(&["update_scratchpad", "search", "list_projects", "create_project"], vec![]),
         Spot::Projects => tools(&["list_projects", "create_project"], vec![]),
         Spot::Runs => Vec::new(),
+        Spot::Tools => tools(&registry.list().iter().map(|action| action.name).collect::<Vec<_>>(), vec![]),
         Spot::Project(id) => tools(
             &["list_documents", "list_tasks", "search_documents", "create_document", "create_task", "update_project"],
             vec![("project_id", id.to_string())],
@@ -145,7 +146,7 @@ pub fn at(spot: Spot) -> Vec<Given> {
 impl Pages<'_> {
     /// What this reader may do there.
     pub(super) fn offers(&self, spot: Spot) -> Vec<Offer> {
-        let may = at(spot).into_iter().filter(|given| self.may(given));
+        let may = at(spot, self.registry).into_iter().filter(|given| self.may(given));
         may.filter_map(|given| given.offer(self.registry, spot)).collect()
     }
 
@@ -170,7 +171,7 @@ impl Pages<'_> {
                 (document.map(|document| document.project_id), Some(id))
             }
             Spot::Task(id) => (self.store.task(&self.reader.scope, id).await?.map(|task| task.project_id), None),
-            Spot::Whoami | Spot::Projects | Spot::Runs | Spot::Run(_) => (None, None),
+            Spot::Whoami | Spot::Projects | Spot::Runs | Spot::Run(_) | Spot::Tools => (None, None),
         })
     }
 }

@@ -26,6 +26,7 @@ impl Pages<'_> {
             Spot::Document(id) => self.document(id, from).await?,
             Spot::Task(id) => self.task(id).await?,
             Spot::Run(id) => self.run(id).await?,
+            Spot::Tools => None,
         };
         Ok(page.map(|page| page.offers(self.offers(spot))))
     }
@@ -33,7 +34,7 @@ impl Pages<'_> {
     pub(super) async fn seen(&self, spot: Spot) -> Result<bool, StoreError> {
         let scope = &self.reader.scope;
         Ok(match spot {
-            Spot::Whoami | Spot::Projects | Spot::Runs => true,
+            Spot::Whoami | Spot::Projects | Spot::Runs | Spot::Tools => true,
             Spot::Project(id) => self.store.project(scope, id).await?.is_some(),
             Spot::Document(id) => self.store.document(scope, id).await?.is_some(),
             Spot::Task(id) => self.store.task(scope, id).await?.is_some(),

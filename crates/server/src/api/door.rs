@@ -203,7 +203,7 @@ pub fn bound() -> Problem {
     )
 }
 
-fn insufficient(needed: Access) -> Problem {
+pub fn insufficient(needed: Access) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "insufficient_scope",

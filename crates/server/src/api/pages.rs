@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use effects::pages::{Address, Carried, Cause, Page, Pages, Reader};
+use effects::pages::{Address, Carried, Cause, Page, Pages, Reader, Spot};
 use effects::tools::Registry;
 use engine::effect::EffectId;
 use engine::workspace::Change;
@@ -34,11 +34,17 @@ pub fn routes() -> Vec<Route> {
     };
     vec![
         page("/whoami", "Who you are, your projects, your actions and, for a subagent, its scratchpad"),
+        page("/whoami.md", "The same"),
         page("/whoami/actions", "What you may do"),
         page("/whoami/actions/{name}", "An action of yours"),
         act("/whoami/actions/{name}", "Carry out an action of yours"),
         page("/projects", "Your projects as a page"),
+        page("/projects.md", "The same"),
+        page("/projects/actions", "What you may do to projects as a whole"),
+        page("/projects/actions/{name}", "An action on projects as a whole"),
+        act("/projects/actions/{name}", "Carry out an action on projects as a whole"),
         page("/runs", "Your runs as a page"),
+        page("/runs.md", "The same"),
         page("/projects/{id}", "A project as a page"),
         page("/projects/{id}/actions", "What you may do to a project"),
         page("/projects/{id}/actions/{name}", "An action on a project"),
@@ -97,23 +103,30 @@ async fn execute(
     headers: HeaderMap,
     Sent(params): Sent<Value>,
 ) -> Answer<Response> {
-    let desk = house.desk()?;
     let Some(Address::Action(spot, name)) = Address::parse(uri.path()) else {
         return Err(Problem::not_found("page"));
     };
-    let (reader, registry) = (reader(&caller), Registry::builtin());
+    Ok(shown(carried_out(&house, &caller, spot, &name, &params).await?, &headers))
+}
+
+/// What came of an action, with what it changed written.
+pub async fn carried_out(house: &House, caller: &Caller, spot: Spot, name: &str, params: &Value) -> Answer<Page> {
+    let (reader, registry) = (reader(caller), Registry::builtin());
     let pages = Pages { store: &*house.store, registry: &registry, reader: &reader };
-    let run_id = runs::mint(&house);
+    let run_id = runs::mint(house);
     let effect = EffectId("page".into());
     for _ in 0..TRIES {
         let cause = Cause { run_id, effect: &effect, props: json!({}), now: house.clock.now() };
-        let Carried { page, mutations, command } = pages.execute(spot, &name, &params, &cause).await?;
+        let Carried { page, mutations, command } = pages.execute(spot, name, params, &cause).await?;
         if let Some((run, command)) = command {
-            commands::tell(&house, &caller, run, command).await?;
+            commands::tell(house, caller, run, command).await?;
+        }
+        if mutations.is_empty() {
+            return Ok(page);
         }
         let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
-        match desk.store().change(mutations.into_iter().map(change).collect()).await {
-            Ok(()) => return Ok(shown(page, &headers)),
+        match house.desk()?.store().change(mutations.into_iter().map(change).collect()).await {
+            Ok(()) => return Ok(page),
             // Carried out again, on what is there now.
             Err(AppendError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
@@ -127,16 +140,20 @@ fn shown(page: Page, headers: &HeaderMap) -> Response {
     if !wants(headers, "json") {
         return (status, [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page.markdown()).into_response();
     }
-    if page.is_ok() {
-        return (status, Json(page.json())).into_response();
+    match page.is_ok() {
+        true => (status, Json(page.json())).into_response(),
+        false => problem(&page).into_response(),
     }
+}
+
+/// What a page says that is none.
+pub fn problem(page: &Page) -> Problem {
     let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
     let error = error.unwrap_or_default();
-    let problem = match page.status {
+    match page.status {
         403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
         404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
         404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),
         _ => Problem::invalid("action_refused", error),
-    };
-    problem.into_response()
+    }
 }

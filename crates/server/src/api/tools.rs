@@ -1,15 +1,17 @@
-//! What runs can be given to do: the built-in tools, and those of the servers that are configured.
+//! What runs can be given to do: the built-in tools, and those of the servers that are configured. The built-in ones are
+//! carried out for people, too, as on pages.
 
-use super::caller::Caller;
-use super::route::Access::Read;
+use super::caller::{Caller, Id, Sent};
+use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{flag, list as list_of, named, nullable, one_of, open, record, text};
-use super::{Answer, House};
+use super::{Answer, House, door, pages};
 use crate::catalogue::Catalogue;
 use crate::toolboxes::{State as Condition, offers};
 use axum::Json;
 use axum::extract::State;
-use effects::tools::Toolbox;
+use effects::pages::Spot;
+use effects::tools::{Registry, Toolbox};
 use engine::effect::Class;
 use engine::ids::ProjectId;
 use serde::{Deserialize, Serialize};
@@ -37,6 +39,10 @@ pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/tools", Read, "What runs may be allowed to do, and how the servers of tools are", tools)
             .gives(200, tools_page),
+        // Who may only read may call what only reads, so what a call needs is judged when its tool is known.
+        Route::post("/api/tools/{name}", Read, "Call a built-in tool as yourself, with its arguments", call)
+            .takes(open())
+            .gives(200, open()),
     ]
 }
 
@@ -56,6 +62,23 @@ async fn tools(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<T
         }
     }
     Ok(Json(described(&house.catalogue, &seen).await))
+}
+
+async fn call(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(name): Id<String>,
+    Sent(arguments): Sent<Value>,
+) -> Answer<Json<Value>> {
+    if caller.access < Run && Registry::builtin().find(&name).is_some_and(|action| !action.is_read()) {
+        return Err(door::insufficient(Run));
+    }
+    let page = pages::carried_out(&house, &caller, Spot::Tools, &name, &arguments).await?;
+    let result = page.facts.iter().find(|(fact, _)| *fact == "result").map(|(_, result)| result.clone());
+    match page.is_ok() {
+        true => Ok(Json(result.unwrap_or_else(|| json!({})))),
+        false => Err(pages::problem(&page)),
+    }
 }
 
 /// What is for some projects only is shown to those who may use one of them.

@@ -3,7 +3,7 @@
 use super::brief;
 use crate::commands::encoded;
 use axum::http::Method;
-use effects::tools::misfits;
+use effects::tools::{Authorization, Registry, misfits};
 use engine::batch::RunRow;
 use engine::effect::Class;
 use engine::ids::RunId;
@@ -25,7 +25,25 @@ pub struct Asked {
     pub body: Option<Value>,
 }
 
+/// What is done to runs, then what is done to the workspace.
 pub fn all() -> Vec<Action> {
+    of_runs().into_iter().chain(built_in()).collect()
+}
+
+/// Those of the registry that are not only for subagents, to themselves.
+fn built_in() -> Vec<Action> {
+    let action = |action: &effects::tools::Action| Action {
+        name: action.name,
+        description: action.description,
+        schema: action.schema(),
+        class: action.class,
+        destructive: action.alters(),
+    };
+    let registry = Registry::builtin();
+    registry.list().iter().filter(|action| action.authorization() != Authorization::Own).map(action).collect()
+}
+
+fn of_runs() -> Vec<Action> {
     let run = || ("run_id", json!({"type": "string", "description": "The run."}));
     let text = |about: &str| json!({"type": "string", "minLength": 1, "description": about});
     let texts = |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
@@ -121,8 +139,10 @@ pub fn all() -> Vec<Action> {
 
 /// The request an action is; or what is wrong with its arguments.
 pub fn request(name: &str, arguments: Value) -> Result<Asked, String> {
-    let action =
-        all().into_iter().find(|action| action.name == name).ok_or_else(|| format!("there is no action {name}"))?;
+    let post = |path: String, body: Value| Ok(Asked { method: Method::POST, path, body: Some(body) });
+    let Some(action) = of_runs().into_iter().find(|action| action.name == name) else {
+        return post(format!("/api/tools/{}", encoded(name)), arguments);
+    };
     let wrong = misfits(&action.schema, &arguments);
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
@@ -133,7 +153,6 @@ pub fn request(name: &str, arguments: Value) -> Result<Asked, String> {
         given.parse::<RunId>().map_err(|_| format!("`run_id` is {given:?}, which is no run's id"))
     };
     let get = |path: String| Ok(Asked { method: Method::GET, path, body: None });
-    let post = |path: String, body: Value| Ok(Asked { method: Method::POST, path, body: Some(body) });
     match name {
         START => {
             let mut body = arguments.clone();
@@ -215,6 +234,7 @@ mod tests {
             (ANSWER, json!({"run_id": RUN, "text": "yes"}), "POST", format!("/api/runs/{RUN}/respond")),
             (STEER, json!({"run_id": RUN, "text": "left"}), "POST", format!("/api/runs/{RUN}/messages")),
             (CANCEL, json!({"run_id": RUN}), "POST", format!("/api/runs/{RUN}/cancel")),
+            ("search", json!({"query": "oak"}), "POST", "/api/tools/search".into()),
         ] {
             let asked = request(name, arguments).unwrap_or_else(|why| panic!("{name}: {why}"));
             assert_eq!((asked.method.as_str(), asked.path), (method, path), "{name}");

@@ -109,6 +109,64 @@ fn every_project_document_task_and_run_has_a_markdown_twin_with_its_actions() {
     server.post(owner, &format!("{}/actions/say", twins[3].0), &json!({"text": "hurry"}));
 }
 
+/// Of the actions in a page's frontmatter.
+fn action_paths(page: &str) -> Vec<String> {
+    let front = page.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).expect("frontmatter").0;
+    let paths = front.lines().filter_map(|line| line.strip_prefix("    path: "));
+    paths.map(|path| serde_json::from_str(path).expect("a quoted path")).collect()
+}
+
+#[test]
+fn a3_every_action_path_that_a_page_shows_describes_by_get_and_executes_by_post() {
+    let granted =
+        ["create_document", "create_task", "update_project", "update_document", "update_task", "link_entities"];
+    let house = House::new(json!(granted));
+    let (server, owner) = (&house.server, &house.owner);
+    let made = |path: &str, body: serde_json::Value| {
+        server.post(owner, path, &body).is(201).json()["id"].as_str().expect("an id").to_owned()
+    };
+    let document = made("/api/documents", json!({"title": "Oak", "project_id": house.project}));
+    let task = made("/api/tasks", json!({"title": "Prune", "project_id": house.project}));
+    let run = made("/api/runs", json!({"kind": "homework", "objective": "Compare", "project_ids": [house.project]}));
+    let pages = [
+        "/whoami".to_owned(),
+        "/projects".into(),
+        "/runs".into(),
+        format!("/projects/{}", house.project),
+        format!("/documents/{document}"),
+        format!("/tasks/{task}"),
+        format!("/runs/{run}"),
+    ];
+    let mut walked = std::collections::BTreeSet::new();
+    for (who, visitor) in [("owner", owner), ("agent", &house.agent)] {
+        for page in &pages {
+            let shown = server.get(visitor, page).is(200).text;
+            assert_eq!(server.get(visitor, &format!("{page}.md")).is(200).text, shown, "{who}: {page}.md");
+            for path in action_paths(&shown) {
+                let described = server.get(visitor, &path);
+                assert_eq!(described.status, 200, "{who}: GET {path}: {}", described.text);
+                assert!(described.text.contains(&format!("POST {path}")), "{who}: {}", described.text);
+                let carried = server.post(visitor, &path, &json!({}));
+                assert!([200, 409, 422].contains(&carried.status), "{who}: POST {path}: {carried:?}");
+                walked.insert(path);
+            }
+            let unknown = server.get(visitor, &format!("{page}/actions/fly"));
+            assert_eq!(unknown.status, 404, "{who}: {page}");
+            if !action_paths(&shown).is_empty() {
+                assert!(unknown.text.contains("Valid actions at"), "{who}: {page}: {}", unknown.text);
+                let carried = server.post(
+                    &visitor.with("accept", "application/json"),
+                    &format!("{page}/actions/fly"),
+                    &json!({}),
+                );
+                assert_eq!(carried.is(404).slug(), "action_not_found", "{who}: {page}");
+                server.get(visitor, &format!("{page}/actions")).is(200);
+            }
+        }
+    }
+    assert!(walked.contains("/projects/actions/list_projects") && walked.len() > 15, "{walked:?}");
+}
+
 #[test]
 fn a_long_document_is_shown_page_by_page_and_says_so() {
     let house = House::new(json!([]));
