@@ -147,13 +147,36 @@ pub struct NodeFilter {
 #[derive(Clone, Debug, Default)]
 pub struct DocumentFilter {
     pub project_id: Option<ProjectId>,
-    /// Asking by type is the only way to see the platform's own documents (those with a `doc_role`), unless `run_id` is set.
+    /// Asking by type or by role is the only way to see the platform's own documents (those with a `doc_role`), unless
+    /// `run_id` is set.
     pub type_key: Option<String>,
+    pub doc_role: Option<String>,
     /// Everything this run made, the platform's documents included.
     pub run_id: Option<RunId>,
+    /// As the run stamped it on. There is no index of these: they are for the documents of one run.
+    pub branch_id: Option<String>,
+    pub iteration: Option<u32>,
     /// Older than this one.
     pub before: Option<DocumentId>,
     pub limit: usize,
+}
+
+impl DocumentFilter {
+    /// Only people's own, where nothing asks for the platform's.
+    pub fn hides_platform(&self) -> bool {
+        self.type_key.is_none() && self.doc_role.is_none() && self.run_id.is_none()
+    }
+
+    /// Something is asked that only the props of each document tell.
+    pub fn asks_props(&self) -> bool {
+        self.branch_id.is_some() || self.iteration.is_some()
+    }
+
+    pub fn fits_props(&self, props: &serde_json::Value) -> bool {
+        let iteration = self.iteration.map(u64::from);
+        self.branch_id.as_ref().is_none_or(|branch| props["branch_id"].as_str() == Some(branch))
+            && (iteration.is_none() || props["iteration"].as_u64() == iteration)
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -42,6 +42,22 @@ impl SqlStore {
     }
 }
 
+impl SqlStore {
+    /// Those that the database can tell apart.
+    async fn listed(&self, scope: &Scope, filter: &DocumentFilter) -> Result<Vec<Document>, StoreError> {
+        let mut query = seen(records::LISTED_DOCUMENT, "project_id", scope);
+        if filter.hides_platform() {
+            query.push(" AND doc_role IS NULL");
+        }
+        equals(&mut query, "project_id", filter.project_id.map(id));
+        equals(&mut query, "type_key", filter.type_key.clone().map(Value::from));
+        equals(&mut query, "doc_role", filter.doc_role.clone().map(Value::from));
+        equals(&mut query, "made_run", filter.run_id.map(id));
+        older(&mut query, filter.before);
+        self.all(newest(query, filter.limit), records::document).await
+    }
+}
+
 fn only(mut query: Query, column: &str, key: impl Into<Uuid>) -> Query {
     equals(&mut query, column, Some(id(key)));
     query
@@ -209,15 +225,21 @@ impl Library for SqlStore {
     }
 
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
-        let mut query = seen(records::LISTED_DOCUMENT, "project_id", scope);
-        if filter.type_key.is_none() && filter.run_id.is_none() {
-            query.push(" AND doc_role IS NULL");
+        if !filter.asks_props() {
+            return self.listed(scope, &filter).await;
         }
-        equals(&mut query, "project_id", filter.project_id.map(id));
-        equals(&mut query, "type_key", filter.type_key.map(Value::from));
-        equals(&mut query, "made_run", filter.run_id.map(id));
-        older(&mut query, filter.before);
-        self.all(newest(query, filter.limit), records::document).await
+        // Props are read here: neither database keeps them so that both would find the same.
+        let (limit, mut found, mut part) = (page(filter.limit), Vec::new(), filter.clone());
+        loop {
+            let listed = self.listed(scope, &part).await?;
+            let is_last = listed.len() < limit;
+            part.before = listed.last().map(|document| document.id);
+            found.extend(listed.into_iter().filter(|document| filter.fits_props(&document.props)));
+            if is_last || found.len() >= limit {
+                found.truncate(limit);
+                return Ok(found);
+            }
+        }
     }
 
     async fn document(&self, scope: &Scope, document: DocumentId) -> Result<Option<Document>, StoreError> {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
-use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
+use engine::workspace::{ActorRecord, Change, DOC_ROLE, Document, Edge, Entry, Project, Scope, Task};
 use uuid::Uuid;
 
 impl State {
@@ -203,11 +203,13 @@ impl Library for Memory {
         let state = self.state();
         let wanted = |kept: &&Kept<Document>| {
             let document = &kept.entity;
-            let asked_for = filter.type_key.is_some() || filter.run_id.is_some() || !document.is_platform();
-            asked_for
+            let role = document.props.get(DOC_ROLE).and_then(|role| role.as_str());
+            !(filter.hides_platform() && document.is_platform())
                 && filter.project_id.is_none_or(|project| project == document.project_id)
                 && filter.type_key.as_ref().is_none_or(|key| *key == document.type_key)
+                && filter.doc_role.as_ref().is_none_or(|asked| role == Some(asked))
                 && filter.run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && filter.fits_props(&document.props)
                 && filter.before.is_none_or(|before| document.id < before)
                 && state.sees(scope, document.project_id)
         };

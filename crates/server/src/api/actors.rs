@@ -1,6 +1,7 @@
 //! People and subagents, as far as the caller may know them; and the models a run can be given.
 
-use super::caller::{Asked, Caller, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Sent};
 use super::problems::Problem;
 use super::route::Access::{Admin, Read};
 use super::route::Route;

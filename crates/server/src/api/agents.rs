@@ -1,6 +1,7 @@
 //! Subagents and their memory, for their owner. To everybody else they do not exist.
 
-use super::caller::{Asked, Caller, Id, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;

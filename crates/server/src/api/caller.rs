@@ -5,7 +5,7 @@ use super::reliance::{Ending, Reliance};
 use super::route::Access;
 use super::{House, MAX_BODY, door};
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use engine::actor::{Actor, ActorKind};
@@ -126,18 +126,6 @@ impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
         text.parse().map(Id).map_err(|_| {
             Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing with that id that you may see")
         })
-    }
-}
-
-/// The query string, or a problem that says what is wrong with it.
-pub struct Asked<T>(pub T);
-
-impl<T: DeserializeOwned + Send> FromRequestParts<Arc<House>> for Asked<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
-        let Query(asked) = Query::from_request_parts(parts, house).await.map_err(unreadable)?;
-        Ok(Asked(asked))
     }
 }
 

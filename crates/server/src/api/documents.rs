@@ -1,6 +1,7 @@
 //! Documents: people's own, which they edit, and the platform's, which they read.
 
-use super::caller::{Asked, Caller, Id, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
 use super::route::Access::{Read, Run};
@@ -35,7 +36,10 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/documents", Read, "Documents, newest first, without their text", list)
             .asks("project_id", id())
             .asks("type_key", type_key())
+            .asks("doc_role", text())
             .asks("run_id", id())
+            .asks("branch_id", text())
+            .asks("iteration", count())
             .asks("cursor", id())
             .asks("limit", limit())
             .gives(200, page(records::document())),
@@ -120,7 +124,10 @@ fn own(document: Document) -> Answer<Document> {
 struct ListQuery {
     project_id: Option<ProjectId>,
     type_key: Option<String>,
+    doc_role: Option<String>,
     run_id: Option<RunId>,
+    branch_id: Option<String>,
+    iteration: Option<u32>,
     cursor: Option<DocumentId>,
     limit: Option<usize>,
 }
@@ -134,10 +141,19 @@ async fn list(
     let filter = DocumentFilter {
         project_id: query.project_id,
         type_key: query.type_key,
+        doc_role: query.doc_role,
         run_id: query.run_id,
+        branch_id: query.branch_id,
+        iteration: query.iteration,
         before: query.cursor,
         limit: limit + 1,
     };
+    if filter.asks_props() && filter.run_id.is_none() {
+        return Err(Problem::invalid(
+            "run_id_missing",
+            "`branch_id` and `iteration` are about the documents of one run: give `run_id` too",
+        ));
+    }
     let found = house.store.documents(&caller.scope(), filter).await?;
     Ok(Json(Page::cut(found, limit, |document| document.id.to_string())))
 }

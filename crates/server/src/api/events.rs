@@ -1,6 +1,7 @@
 //! The log in pages.
 
-use super::caller::{Asked, Caller, Id};
+use super::asked::Asked;
+use super::caller::{Caller, Id};
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{self, count, whole};

@@ -1,6 +1,7 @@
 //! Questions of all runs in one list: what waits for a person.
 
-use super::caller::{Asked, Caller};
+use super::asked::{Asked, Switch};
+use super::caller::Caller;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{id, nullable, page, record, text, whole};
@@ -30,7 +31,7 @@ pub fn routes() -> Vec<Route> {
     );
     let asking = serde_json::json!({"allOf": [records::question(), from]});
     let route = Route::get("/api/questions", Read, "Questions of all runs, newest run first", questions)
-        .asks("open", whole(0, 1))
+        .asks("open", Switch::shape())
         .asks("cursor", id())
         .asks("limit", whole(1, MAX_PAGE as i64))
         .gives(200, page(asking));
@@ -52,9 +53,9 @@ pub struct Asking {
 
 #[derive(Deserialize)]
 struct InboxQuery {
-    /// 1: only those that can still be answered.
+    /// Only those that can still be answered.
     #[serde(default)]
-    open: u8,
+    open: Switch,
     /// The last run of the page before.
     cursor: Option<RunId>,
     limit: Option<usize>,
@@ -67,7 +68,7 @@ async fn questions(
     Asked(query): Asked<InboxQuery>,
 ) -> Answer<Json<Page<Asking>>> {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
-    let open = query.open != 0;
+    let open = query.open.is_on();
     let filter = RunFilter { asking: open, before: query.cursor, limit, ..RunFilter::default() };
     let runs = house.store.runs(&caller.scope(), filter).await?;
     let next_cursor = runs.last().filter(|_| runs.len() == limit).map(|run| run.id.to_string());

@@ -1,7 +1,8 @@
 //! What subagents learned in runs, for their owner: pending until somebody promotes or dismisses it, or its run's success does.
 
 use super::agents::owned;
-use super::caller::{Asked, Caller, Id, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;

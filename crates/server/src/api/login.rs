@@ -1,6 +1,7 @@
 //! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
 
-use super::caller::{Asked, Caller, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Sent};
 use super::door::{self, COOKIE, recognize_as, slow};
 use super::front::PublicUrl;
 use super::problems::Problem;

@@ -3,6 +3,7 @@
 
 mod actors;
 mod agents;
+mod asked;
 mod brief;
 mod caller;
 mod commands;

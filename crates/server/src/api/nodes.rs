@@ -1,6 +1,7 @@
 //! The nodes of a tree run: look at them, and control one with everything below it.
 
-use super::caller::{Asked, Caller, Id};
+use super::asked::Asked;
+use super::caller::{Caller, Id};
 use super::commands::{Told, tell};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};

@@ -1,10 +1,11 @@
 //! The inbox: what runs had to say to their owner, and what of it was read.
 
-use super::caller::{Asked, Caller, Sent};
+use super::asked::{Asked, Switch};
+use super::caller::{Caller, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{self, count, flag, form, id, named, nullable, one_of, record, text, time, up_to, whole};
+use super::shape::{self, count, form, id, named, nullable, one_of, record, text, time, up_to, whole};
 use super::{Answer, House, Page};
 use axum::Json;
 use axum::extract::State;
@@ -20,7 +21,7 @@ const MAX_MARKED: usize = 500;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/notifications", Read, "What runs had to say to you", list)
-            .asks("unread", flag())
+            .asks("unread", Switch::shape())
             .asks("cursor", text())
             .asks("limit", whole(1, MAX_PAGE as i64))
             .gives(200, shape::page(notice()))
@@ -56,7 +57,7 @@ pub fn notice() -> shape::Shape {
 #[derive(Deserialize)]
 struct ListQuery {
     #[serde(default)]
-    unread: bool,
+    unread: Switch,
     cursor: Option<String>,
     limit: Option<usize>,
 }
@@ -70,7 +71,7 @@ async fn list(
     let after = query.cursor.map(|text| {
         parse_cursor(&text).ok_or_else(|| Problem::invalid("bad_cursor", format!("{text} is no cursor of this list")))
     });
-    let items = house.post.notices(caller.id(), query.unread, after.transpose()?, limit).await?;
+    let items = house.post.notices(caller.id(), query.unread.is_on(), after.transpose()?, limit).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(cursor);
     Ok(Json(Page { items, next_cursor }))
 }

@@ -1,6 +1,7 @@
 //! Projects and who is a member of them. Members see and change everything in a project.
 
-use super::caller::{Asked, Caller, Id, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Id, Sent};
 use super::documents::own_props;
 use super::problems::Problem;
 use super::route::Access::{Read, Run};

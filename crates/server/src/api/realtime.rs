@@ -4,7 +4,8 @@
 mod channel;
 mod wire;
 
-use super::caller::{Asked, Caller};
+use super::asked::Asked;
+use super::caller::Caller;
 use super::door;
 use super::problems::Problem;
 use super::route::{Access, Route};

@@ -2,14 +2,15 @@
 //! API document and the table of access tests are all made from these; nothing is served that is not one.
 
 use super::House;
+use super::asked::Askable;
 use super::door::{self, Door};
 use super::records;
 use super::shape::Shape;
-use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::{Extension, Router};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -233,6 +234,7 @@ pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<H
             personal: route.personal,
             for_agents: route.for_agents,
         };
-        router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, door::admit)))
+        let handler = route.handler.route_layer(Extension(Askable(route.query.into())));
+        router.route(route.path, handler.route_layer(from_fn_with_state(guard, door::admit)))
     })
 }

@@ -1,7 +1,8 @@
 //! Runs: start, list, look at.
 
+use super::asked::Asked;
 use super::brief::{self, NewRun};
-use super::caller::{Asked, Caller, Id, Sent};
+use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;

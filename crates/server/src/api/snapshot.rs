@@ -1,7 +1,8 @@
 //! A run as it stood after any event of its log. The last views that were looked at are kept folded, so that going
 //! on from one costs only what came since.
 
-use super::caller::{Asked, Caller, Id};
+use super::asked::Asked;
+use super::caller::{Caller, Id};
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;

@@ -1,7 +1,8 @@
 //! Server-sent events: the log of one run, or several topics in one. Frames are made of what the reader hands
 //! out; most of them are a piece of the text that every listener shares.
 
-use super::caller::{Asked, Caller, Id};
+use super::asked::Asked;
+use super::caller::{Caller, Id};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
 use super::pulse::{Beat, Pulse};

@@ -1,6 +1,7 @@
 //! Tasks.
 
-use super::caller::{Asked, Caller, Id, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Id, Sent};
 use super::documents::own_props;
 use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};

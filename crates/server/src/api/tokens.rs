@@ -1,6 +1,7 @@
 //! Tokens: made once, shown once, listed without their secret, ended at once.
 
-use super::caller::{Asked, Caller, Id, Sent};
+use super::asked::Asked;
+use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;

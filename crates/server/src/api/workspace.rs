@@ -1,6 +1,7 @@
 //! What runs and people made, seen across its kinds: a run's workspace, search, edges.
 
-use super::caller::{Asked, Caller, Id};
+use super::asked::Asked;
+use super::caller::{Caller, Id};
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;

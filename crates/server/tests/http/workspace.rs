@@ -43,6 +43,61 @@ fn documents_are_changed_on_the_version_that_was_read() {
 }
 
 #[test]
+fn h9_documents_are_found_by_their_role_and_those_of_a_run_by_branch_and_iteration() {
+    let server = Server::start(Home::bare());
+    let ann = server.person("ann");
+    let new = json!({"kind": "homework", "objective": "Compare two kinds of oak"});
+    let run = server.post(&ann, "/api/runs", &new).is(201).json();
+    let at = format!("/api/runs/{}", id(&run));
+    server.home.until("the run ends", || server.get(&ann, &at).json()["ended_at"].is_string().then_some(()));
+    let found = |query: String| {
+        let page = server.get(&ann, &format!("/api/documents?limit=200&{query}")).is(200).json();
+        page["items"].as_array().expect("items").clone()
+    };
+    let all = found(format!("run_id={}", id(&run)));
+    let plans = found("doc_role=plan".into());
+    assert!(!plans.is_empty() && plans.iter().all(|document| document["props"]["doc_role"] == "plan"), "{plans:?}");
+    let with = |key: &str, value: &Value| all.iter().filter(|document| document["props"][key] == *value).count();
+    let first = found(format!("run_id={}&iteration=1", id(&run)));
+    assert!(first.len() == with("iteration", &json!(1)) && !first.is_empty() && first.len() < all.len(), "{first:?}");
+    let branch = all.iter().map(|document| &document["props"]["branch_id"]).find(|branch| branch.is_string());
+    let branch = branch.expect("work was given to a branch");
+    let of_branch = found(format!("run_id={}&branch_id={}", id(&run), branch.as_str().expect("a name")));
+    assert!(of_branch.len() == with("branch_id", branch) && !of_branch.is_empty(), "{of_branch:?}");
+    let pads = found(format!("run_id={}&doc_role=scratchpad_exec&iteration=1", id(&run)));
+    assert!(pads.iter().all(|document| document["props"]["doc_role"] == "scratchpad_exec"), "{pads:?}");
+    for query in ["branch_id=b1", "iteration=1"] {
+        let unsaid = server.get(&ann, &format!("/api/documents?{query}")).is(422);
+        assert!(unsaid.slug() == "run_id_missing" && unsaid.text.contains("give `run_id` too"), "{}", unsaid.text);
+    }
+    // Nobody finds what they may not see
+    let stranger = server.person("stranger");
+    for query in ["doc_role=plan".to_owned(), format!("run_id={}&iteration=1", id(&run))] {
+        assert_eq!(server.get(&stranger, &format!("/api/documents?{query}")).is(200).json()["items"], json!([]));
+    }
+}
+
+#[test]
+fn what_cannot_be_used_in_a_query_is_said_by_parameter_value_and_what_would_do() {
+    let server = Server::start(Home::bare());
+    let ann = server.person("ann");
+    for yes in ["1", "true", "0", "false"] {
+        server.get(&ann, &format!("/api/questions?open={yes}")).is(200);
+        server.get(&ann, &format!("/api/notifications?unread={yes}")).is(200);
+    }
+    for (path, said) in [
+        ("/api/questions?open=yes", "`open` is \"yes\"; expected one of: 1, 0, true, false"),
+        ("/api/runs?limit=abc", "`limit` is \"abc\"; expected a whole number from 1 to 200"),
+        ("/api/documents?cursor=zzz", "`cursor` is \"zzz\"; expected a full id, exactly as an answer gave it"),
+        ("/api/projects?limit=1&limit=2", "`limit` is given more than once; give it once"),
+        ("/api/documents?iteration=-1", "`iteration` is \"-1\"; expected a whole number, 0 or more"),
+    ] {
+        let refused = server.get(&ann, path).is(400);
+        assert_eq!((refused.slug().as_str(), refused.json()["detail"].as_str()), ("bad_request", Some(said)), "{path}");
+    }
+}
+
+#[test]
 fn tasks_and_projects_too_and_a_project_goes_with_everything_in_it() {
     let server = Server::start(Home::bare());
     let ann = server.person("ann");

@@ -16,6 +16,7 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     a_run_is_seen_by_its_owner_and_by_members_of_its_projects,
     runs_are_listed_newest_first_and_filtered,
     documents_are_listed_without_their_text_and_without_the_platforms_own,
+    h9_documents_of_a_run_are_found_by_what_it_stamped_on_them,
     tasks_are_filtered,
     notifications_are_their_owners,
     search_wants_every_term_and_takes_the_last_as_a_prefix,
@@ -145,9 +146,47 @@ async fn documents_are_listed_without_their_text_and_without_the_platforms_own(w
     assert_eq!(of_run.iter().map(|doc| doc.id).collect::<Vec<_>>(), vec![plan, second]);
     let by_type = listed(DocumentFilter { type_key: Some("document.note".into()), ..DocumentFilter::default() }).await;
     assert_eq!(by_type.len(), 3, "asking by type shows the platform's own");
+    let by_role = listed(DocumentFilter { doc_role: Some("plan".into()), ..DocumentFilter::default() }).await;
+    assert_eq!(by_role.iter().map(|doc| doc.id).collect::<Vec<_>>(), vec![plan], "and so does asking by role");
     assert!(
         listed(DocumentFilter { project_id: Some(fresh::<ProjectId>()), ..DocumentFilter::default() }).await.is_empty()
     );
+}
+
+async fn h9_documents_of_a_run_are_found_by_what_it_stamped_on_them(world: World) {
+    let project = world.project("Oak").await;
+    let mut run = world.queued(&[project]).await;
+    let stamps = [
+        json!({"iteration": 1, "branch_id": "b1"}),
+        json!({"iteration": 1, "branch_id": "b2"}),
+        json!({"iteration": 2, "branch_id": "b1", "doc_role": "scratchpad_exec"}),
+        // What only looks like it: further in, or of another kind
+        json!({"own": {"iteration": 2, "branch_id": "b1"}, "iteration": "2", "branch_id": 7}),
+        json!({"iteration": 12, "branch_id": "b12"}),
+    ];
+    let ids: Vec<DocumentId> = stamps.iter().map(|_| fresh()).collect();
+    let make = ids.iter().zip(&stamps).map(|(id, props)| document_as(*id, project, "D", "", props.clone()));
+    let append = world.with(&mut run, make.collect());
+    world.store.append(append).await.unwrap();
+    let of_run = DocumentFilter { run_id: Some(run_id(&run)), ..DocumentFilter::default() };
+    let branch = |id: &str| DocumentFilter { branch_id: Some(id.into()), ..of_run.clone() };
+    let found = |filter: DocumentFilter| {
+        let world = world.clone();
+        async move {
+            let found = world.store.documents(&world.mine(), filter).await.unwrap();
+            found.into_iter().map(|document| document.id).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(found(branch("b1")).await, vec![ids[2], ids[0]]);
+    assert_eq!(found(DocumentFilter { iteration: Some(1), ..of_run.clone() }).await, vec![ids[1], ids[0]]);
+    assert_eq!(found(DocumentFilter { iteration: Some(2), ..branch("b1") }).await, vec![ids[2]]);
+    assert_eq!(found(DocumentFilter { doc_role: Some("scratchpad_exec".into()), ..branch("b1") }).await, vec![ids[2]]);
+    assert!(found(DocumentFilter { doc_role: Some("plan".into()), ..branch("b1") }).await.is_empty());
+    // Page by page, however few of a page are meant
+    assert_eq!(found(DocumentFilter { limit: 1, ..branch("b1") }).await, vec![ids[2]]);
+    let next = DocumentFilter { limit: 1, before: Some(ids[2]), ..branch("b1") };
+    assert_eq!(found(next).await, vec![ids[0]]);
+    assert!(found(DocumentFilter { iteration: Some(3), limit: 2, ..of_run }).await.is_empty());
 }
 
 async fn tasks_are_filtered(world: World) {
