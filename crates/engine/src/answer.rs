@@ -17,9 +17,7 @@ const MAX_TEXT: usize = 20_000;
 const MAX_LIST: usize = 50;
 
 /// `null` and absent both mean the default.
-pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
+pub fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -59,8 +57,11 @@ pub fn read<T: DeserializeOwned + Check>(reply: &crate::effect::ModelReply) -> R
     }
     let value = crate::json::extract(&reply.text).map_err(|error| vec![error])?;
     let answer: T = T::deserialize(&value).map_err(|error| misfits::<T>(&value, &error))?;
-    let errors = answer.errors();
-    if errors.is_empty() { Ok(answer) } else { Err(errors.into_iter().take(MAX_ERRORS).collect()) }
+    let mut errors = answer.errors();
+    let mut said = std::collections::HashSet::new();
+    errors.retain(|error| said.insert(error.clone()));
+    errors.truncate(MAX_ERRORS);
+    if errors.is_empty() { Ok(answer) } else { Err(errors) }
 }
 
 /// Everything in which an answer departs from its role's schema, by place; what the schema cannot say, in serde's words.

@@ -145,6 +145,13 @@ impl Models {
         [&self.fast, &self.balanced, &self.powerful]
     }
 
+    /// Each once, however many profiles it serves.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.all().map(ModelSpec::name).to_vec();
+        names.dedup();
+        names
+    }
+
     pub fn price_known(&self) -> bool {
         self.all().iter().all(|spec| spec.price.is_some())
     }

@@ -261,7 +261,7 @@ impl Section {
                 let counted = format!("{name}: {} of {all} shown", quotes.len());
                 Some(match each {
                     usize::MAX => counted,
-                    _ => format!("{counted}, over {each} bytes each is cut; read a document again to see it whole"),
+                    _ => format!("{counted}, of each at most {each} bytes; the whole is in its document"),
                 })
             }
         }

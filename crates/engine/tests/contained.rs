@@ -81,6 +81,69 @@ fn h3_an_executor_is_not_done_while_its_calls_fail() {
 }
 
 #[test]
+fn p3_an_executor_that_only_thinks_uses_its_rounds_up() {
+    // Given an executor that neither calls a tool nor is done
+    let mut brief = brief("Study");
+    brief.budgets.max_iterations = 1;
+    let (mut play, _) = playing(brief, |role, _, _| match role {
+        Role::HomeworkPlanner => delegating(json!(["create_document"])),
+        Role::HomeworkExecutor => json!({ "thought": "hm", "tool_calls": [], "done": false }),
+        _ => report(),
+    });
+    // When the iteration is over
+    play.go();
+    // Then it was called four times, and its branch has failed for that
+    let finished = &payloads(&play, "homework.executor_finished")[0];
+    assert_eq!((&finished["ok"], &finished["rounds"]), (&json!(false), &json!(4)), "{finished}");
+    assert!(finished["error"].as_str().is_some_and(|error| error.contains("not done after 4 rounds")), "{finished}");
+}
+
+#[test]
+fn h4_a_step_done_by_what_the_iteration_before_made_is_progress_once() {
+    // Given a planner that writes in its first iteration, says so in the second, and then says it again
+    let mut brief = brief("Write");
+    brief.budgets.max_iterations = 3;
+    let (mut play, _) = playing(brief, |role, n, _| match role {
+        Role::HomeworkPlanner => {
+            let mut answer = plan(&format!("iteration {n}"));
+            let status = if n == 1 { "doing" } else { "done" };
+            answer["plan"]["steps"] = json!([{ "id": "s1", "title": "Write", "status": status, "owner": "planner" }]);
+            answer["tool_calls"] = if n == 1 { json!([create("Notes")]) } else { json!([]) };
+            answer["remaining_work"] = json!([format!("something {n}")]);
+            answer
+        }
+        _ => report(),
+    });
+    play.go();
+    let moved: Vec<Value> =
+        payloads(&play, "homework.iteration_completed").iter().map(|done| done["progress"].clone()).collect();
+    assert_eq!(moved, [json!(true), json!(true), json!(false)]);
+}
+
+#[test]
+fn h3_a_correction_that_names_no_call_is_for_the_only_one_that_failed() {
+    let mut brief = brief("Repair");
+    brief.budgets.max_iterations = 1;
+    let (mut play, _) = playing(brief, |role, _, _| match role {
+        Role::HomeworkPlanner => {
+            let mut answer = plan("iteration 1");
+            answer["tool_calls"] = json!([refused()]);
+            answer
+        }
+        Role::HomeworkRepair => {
+            let mut call = create("Notes");
+            call["for_call_id"] = json!("1");
+            json!({ "corrected_calls": [call] })
+        }
+        _ => report(),
+    });
+    play.go();
+    assert_eq!(payloads(&play, "homework.repair_attempted")[0]["corrected"], 1);
+    let made = &payloads(&play, "homework.iteration_completed")[0]["artifacts"]["created_documents"];
+    assert_eq!(made.as_array().map(Vec::len), Some(1), "{made}");
+}
+
+#[test]
 fn h3_an_executor_that_corrects_its_failed_call_is_done() {
     let mut brief = brief("Study");
     brief.budgets.max_iterations = 1;

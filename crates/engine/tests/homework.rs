@@ -179,6 +179,8 @@ fn h4_an_exit_without_evidence_is_refused_and_the_reasons_come_back() {
     assert_eq!(play.run.shared.stop_reason, Some(StopReason::NoProgress));
     assert!(play.kinds().contains(&"homework.exit_refused"));
     assert!(!play.kinds().contains(&"run.completed"));
+    let entry = play.events.iter().find(|event| event.kind() == "homework.scratchpad_appended").expect("an entry");
+    assert!(entry.payload.contains("**Not let go**"), "the journal says why: {}", entry.payload);
 }
 
 #[test]

@@ -134,6 +134,10 @@ impl Catalogue {
     /// tools; one that cannot be reached is missed only by those who named it.
     pub async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<Granted, String> {
         let mut granted = Granted { tools: Registry::builtin().catalogue(), ..Granted::default() };
+        if !projects.is_empty() && names.is_empty() {
+            // Nobody is offered what is refused every time: a run within projects makes none.
+            granted.tools.retain(|tool| tool.name != "create_project");
+        }
         let mut servers = Vec::new();
         let mut missed = Vec::new();
         let open: Vec<_> = self.outside.open_to(projects).collect();

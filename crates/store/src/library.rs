@@ -203,7 +203,7 @@ impl Library for SqlStore {
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
         let mut query = Query::new(format!("{} WHERE 1 = 1", records::NOTIFICATION));
         if let Scope::Actor(actor) | Scope::Within(actor, _) | Scope::OnBehalf { agent: actor, .. } = scope {
-            equals(&mut query, "owner", Some(actor).map(id));
+            equals(&mut query, "owner", Some(id(actor)));
         }
         query.push(" ORDER BY at DESC, run_id DESC, seq DESC LIMIT ").bind(page(limit));
         self.all(query, records::notification).await

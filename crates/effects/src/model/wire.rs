@@ -63,6 +63,10 @@ pub(super) fn is_closed(schema: &Value) -> bool {
     let Value::Object(map) = schema else {
         return schema.as_array().is_none_or(|items| items.iter().all(is_closed));
     };
+    // Anything at all may stand here.
+    if map.is_empty() {
+        return false;
+    }
     let object = map
         .get("type")
         .is_some_and(|kind| kind == "object" || kind.as_array().is_some_and(|kinds| kinds.contains(&"object".into())));
@@ -85,6 +89,9 @@ mod tests {
         let closed = json!({"type": "object", "additionalProperties": false, "required": ["a"], "properties": {"a": {"type": "string"}}});
         assert!(is_closed(&closed));
         assert!(!is_closed(&json!({"type": "object"})));
+        let anything =
+            json!({"type": "object", "additionalProperties": false, "required": ["json"], "properties": {"json": {}}});
+        assert!(!is_closed(&anything));
         let optional = json!({"type": "object", "additionalProperties": false, "required": [], "properties": {"a": {"type": "string"}}});
         assert!(!is_closed(&optional));
         let nested = json!({"type": "object", "additionalProperties": false, "required": ["a"],

@@ -180,6 +180,9 @@ pub struct ExecutorAnswered {
     pub result_snippet: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed_step_ids: Vec<String>,
+    /// Neither done nor with calls to wait for: a round that only thought.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
 }
 
 /// Carries the entry of the branch's own pad, so that it is written exactly once.

@@ -235,6 +235,9 @@ pub struct ArtifactCreated {
     pub document_id: Option<DocumentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Of its document, where the label is not it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What a reader is shown, as JSON; absent for a document whose text the platform did not see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<BlobRef>,

@@ -132,8 +132,9 @@ pub struct ExecutorAnswer {
     pub thought: String,
     #[serde(default, deserialize_with = "nullable")]
     pub tool_calls: Vec<CallAnswer>,
-    #[serde(default, deserialize_with = "nullable")]
-    pub done: bool,
+    /// Said either way, or not at all.
+    #[serde(default)]
+    pub done: Option<bool>,
     #[serde(default)]
     pub summary: Option<String>,
     #[serde(default)]
@@ -190,7 +191,9 @@ impl Check for PlannerAnswer {
         if self.needs_user_input && self.blocking_questions.iter().all(|question| question.trim().is_empty()) {
             errors.push("needs_user_input is true but blocking_questions is empty".into());
         }
-        for (index, task) in self.executor_tasks.iter().enumerate() {
+        // What is over the limit is not run, and so not judged.
+        let tasks = &self.executor_tasks[..self.executor_tasks.len().min(MAX_EXECUTOR_TASKS)];
+        for (index, task) in tasks.iter().enumerate() {
             if task.branch_id.trim().is_empty() || task.title.trim().is_empty() || task.objective.trim().is_empty() {
                 errors.push(format!("executor task {} needs branch_id, title and objective", index + 1));
             }
@@ -200,11 +203,11 @@ impl Check for PlannerAnswer {
                     index + 1
                 ));
             }
-            if self.executor_tasks[..index].iter().any(|earlier| earlier.branch_id == task.branch_id) {
+            if tasks[..index].iter().any(|earlier| earlier.branch_id == task.branch_id) {
                 errors.push(format!("branch_id {:?} is given to two executor tasks of one iteration", task.branch_id));
             }
         }
-        for task in &self.executor_tasks {
+        for task in tasks {
             errors.extend(too_long("the objective of an executor task", &task.objective));
         }
         errors.extend(too_many("remaining_work", self.remaining_work.len()));
@@ -220,11 +223,12 @@ impl Check for ExecutorAnswer {
     }
 
     fn errors(&self) -> Vec<String> {
-        let mut errors = Vec::new();
-        if !self.done && self.tool_calls.is_empty() {
-            errors.push("neither tool_calls nor done: call a tool, or set done to true with a summary".into());
+        match self.done {
+            None if self.tool_calls.is_empty() => {
+                vec!["neither tool_calls nor done: call a tool, or set done to true with a summary".into()]
+            }
+            _ => Vec::new(),
         }
-        errors
     }
 }
 

@@ -96,6 +96,7 @@ impl State {
                     executor.summary = fact.summary.clone().or(executor.summary.take());
                     executor.snippet = fact.result_snippet.clone().or(executor.snippet.take());
                     executor.completed_step_ids.extend(fact.completed_step_ids.iter().cloned());
+                    executor.round += u32::from(fact.idle);
                 }
             }
             H::ExecutorFinished(fact) => self.executor_finished(fact),

@@ -37,14 +37,14 @@ impl State {
             (false, true) => shared.metrics.no_progress_streak,
             (false, false) => shared.metrics.no_progress_streak + 1,
         };
-        let complete = objections.is_some_and(|reasons| reasons.is_empty());
+        let complete = objections.as_ref().is_some_and(Vec::is_empty);
         let verdict = self.judge(shared, complete, asks, streak, repeats.unwrap_or(0), facts.now);
         let mut metrics = shared.metrics.clone();
         metrics.running_ms = shared.running_ms(facts.now);
         let mut metrics = metrics.since(&self.now.metrics_before);
         metrics.no_progress_streak = streak;
 
-        self.write_entry(&lost, &progress, &verdict, facts);
+        self.write_entry(&lost, &progress, &objections.unwrap_or_default(), &verdict, facts);
         self.write_summary(shared, facts);
         let summary =
             planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
@@ -118,13 +118,20 @@ impl State {
         Verdict::On
     }
 
-    fn write_entry(&self, lost: &Option<String>, progress: &fact::Progress, verdict: &Verdict, facts: &mut Facts) {
+    fn write_entry(
+        &self,
+        lost: &Option<String>,
+        progress: &fact::Progress,
+        objections: &[String],
+        verdict: &Verdict,
+        facts: &mut Facts,
+    ) {
         let Some(workspace) = self.workspace else { return };
         facts.push(fact::ScratchpadAppended {
             iteration: self.iteration,
             scratchpad_document_id: workspace.scratchpad,
             entry_key: format!("iteration-{}", self.iteration),
-            markdown: entry::iteration(self, lost.as_deref(), progress, verdict),
+            markdown: entry::iteration(self, lost.as_deref(), progress, objections, verdict),
         });
     }
 

@@ -242,12 +242,18 @@ impl State {
 
     fn corrected(&self, answer: RepairAnswer, facts: &mut Facts) {
         let first = self.now.calls.len();
-        let known =
-            |call: &answer::CorrectedCall| self.failed_calls().find(|failed| failed.id.0 == call.for_call_id).cloned();
+        let mut failed: Vec<_> = self.failed_calls().cloned().collect();
+        // By its id; where that is none of theirs, the one that failed with the same tool, or the only one there is.
+        let mut meant = |call: &answer::CorrectedCall| {
+            let named = failed.iter().position(|failed| failed.id.0 == call.for_call_id);
+            let alike = || failed.iter().position(|failed| failed.tool == call.tool);
+            let only = || (failed.len() == 1).then_some(0);
+            named.or_else(alike).or_else(only).map(|at| failed.remove(at))
+        };
         let calls: Vec<_> = answer
             .corrected_calls
             .into_iter()
-            .filter_map(|call| known(&call).map(|failed| (call, failed)))
+            .filter_map(|call| meant(&call).map(|failed| (call, failed)))
             .take(answer::MAX_CORRECTED_CALLS)
             .enumerate()
             .map(|(index, (call, failed))| {
@@ -283,7 +289,8 @@ impl State {
                     branch_id: executor.task.branch_id.clone(),
                     round,
                     thought: answer.thought,
-                    done: answer.done,
+                    done: answer.done == Some(true),
+                    idle: answer.done != Some(true) && answer.tool_calls.is_empty(),
                     summary: answer.summary,
                     result_snippet: answer.result_snippet,
                     completed_step_ids: answer.completed_step_ids,

@@ -12,7 +12,13 @@ const LINE: usize = 240;
 const LONGEST_OUTCOME: usize = 2_000;
 
 /// One iteration on the main pad.
-pub fn iteration(state: &State, lost: Option<&str>, progress: &Progress, verdict: &Verdict) -> String {
+pub fn iteration(
+    state: &State,
+    lost: Option<&str>,
+    progress: &Progress,
+    objections: &[String],
+    verdict: &Verdict,
+) -> String {
     let planned = state.now.planned.as_ref();
     let mut text = format!("## Iteration {}\n\n", state.iteration);
     match (planned, lost) {
@@ -39,6 +45,7 @@ pub fn iteration(state: &State, lost: Option<&str>, progress: &Progress, verdict
             .map(|planned| planned.blocking_questions.clone())
             .unwrap_or_default(),
     );
+    section(&mut text, "Not let go", objections.iter().map(|reason| line(reason)).collect());
     section(
         &mut text,
         "Branches",

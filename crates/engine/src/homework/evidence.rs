@@ -32,10 +32,13 @@ impl State {
         Progress { made: !reasons.is_empty(), reasons }
     }
 
-    /// Once per step id, and only with an artifact or an executor's result behind it.
+    /// Once per step id, and only with an artifact or an executor's result behind it: of this iteration, or of the one
+    /// before, whose results the planner has only now seen.
     fn steps_newly_done(&self) -> usize {
+        let before = self.last.as_ref();
+        let has_made = !self.now.artifacts.is_empty() || before.is_some_and(|last| !last.artifacts.is_empty());
         let backed_by_executor = |id: &String| {
-            let executors = self.now.executors.iter();
+            let executors = self.now.executors.iter().chain(before.iter().flat_map(|last| &last.executors));
             executors
                 .filter(|executor| executor.finished.as_ref().is_some_and(|finished| finished.ok))
                 .any(|executor| executor.completed_step_ids.contains(id) || executor.task.step_id.as_ref() == Some(id))
@@ -45,7 +48,7 @@ impl State {
             .steps
             .iter()
             .filter(|step| step.status == StepStatus::Done && !self.counted_steps.contains(&step.id));
-        done.filter(|step| !self.now.artifacts.is_empty() || backed_by_executor(&step.id)).count()
+        done.filter(|step| has_made || backed_by_executor(&step.id)).count()
     }
 
     /// The claims whose references hold, by criterion id.

@@ -68,7 +68,7 @@ impl State {
             "plan": self.plan,
             "questions": shared.questions,
             "metrics": shared.metrics,
-            "models": shared.brief.models.all().map(crate::model::ModelSpec::name),
+            "models": shared.brief.models.names(),
         })
     }
 }

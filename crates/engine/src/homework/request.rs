@@ -198,8 +198,9 @@ impl State {
         out.lines("branch_scratchpad", self.branch(&task.branch_id).iter().flat_map(|branch| &branch.tail));
         out.add("round", json!({ "round": executor.round, "of": answer::MAX_ROUNDS }));
         out.lines("thoughts", &executor.thoughts);
-        let steering = shared.messages.iter().filter(|message| self.steers(message));
-        self.messages(steering, &mut out);
+        out.newest("questions", &prompt::questions(shared));
+        let heard = shared.messages.iter().filter(|message| message.delivered || self.steers(message));
+        self.messages(heard, &mut out);
         out.share(8).results(lessons::results(&executor.calls));
         out
     }

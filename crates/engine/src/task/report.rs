@@ -52,7 +52,7 @@ impl State {
             "steps": self.actions(),
             "what_changed": self.made,
             "metrics": shared.metrics,
-            "models": shared.brief.models.all().map(crate::model::ModelSpec::name),
+            "models": shared.brief.models.names(),
         })
     }
 }

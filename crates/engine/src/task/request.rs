@@ -7,9 +7,10 @@ use crate::effect::{EffectId, ToolCall, Work};
 use crate::model::Role;
 use crate::prompt::{self, Quote, Sections, Size};
 use crate::run::{Kind, Shared};
+use crate::workspace::Artifacts;
 use serde_json::{Value, json};
 
-/// Pages shown in full, the newest first; of older ones only what was done.
+/// Pages shown in full, the newest first; of older ones what was done, in a line, and where it is.
 const SHOWN_PAGES: usize = 3;
 
 impl State {
@@ -96,8 +97,12 @@ impl State {
         let quote = |(index, taken): (usize, &Taken)| {
             let mut frame = taken.frame();
             let shown = taken.result.as_ref().filter(|_| index >= first_shown);
-            if taken.result.is_some() && shown.is_none() {
-                frame["elided"] = "open the page again to see it".into();
+            if let (Some(result), None) = (&taken.result, shown) {
+                frame["came_of_it"] = result.summary.as_str().into();
+                let made = places(&result.artifacts);
+                if !made.is_empty() {
+                    frame["made"] = made.into();
+                }
             }
             Quote {
                 frame,
@@ -109,6 +114,12 @@ impl State {
         };
         out.share(8).quoted("steps", self.steps.iter().enumerate().map(quote).collect());
     }
+}
+
+/// The pages of what a step made.
+fn places(artifacts: &Artifacts) -> Vec<String> {
+    let documents = artifacts.created_documents.iter().map(|made| format!("/documents/{}", made.id));
+    documents.chain(artifacts.created_tasks.iter().map(|made| format!("/tasks/{}", made.id))).collect()
 }
 
 impl Taken {

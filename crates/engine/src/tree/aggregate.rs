@@ -45,7 +45,7 @@ impl State {
         let assessment = answer
             .result
             .and_then(|result| result.success_assessment)
-            .unwrap_or(SuccessAssessment { met: plan.any_completed() && !replan, notes: None });
+            .unwrap_or(SuccessAssessment { met: plan.all_completed() && !replan, notes: None });
         let Synthesis { summary, key_findings, gaps } = answer.synthesis;
         let basis = child_ids.clone();
         let primary =

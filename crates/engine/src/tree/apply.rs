@@ -380,6 +380,7 @@ impl State {
             kind: fact.artifact_type,
             document: fact.document_id,
             label: fact.label.clone().unwrap_or_default(),
+            title: fact.title.clone(),
             content: fact.content,
             json: fact.json.clone(),
             own: fact.own,

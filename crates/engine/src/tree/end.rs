@@ -103,7 +103,7 @@ impl State {
             "artifacts": self.documents(),
             "questions": shared.questions,
             "metrics": shared.metrics,
-            "models": shared.brief.models.all().map(crate::model::ModelSpec::name),
+            "models": shared.brief.models.names(),
         })
     }
 
@@ -160,7 +160,7 @@ impl State {
         let nodes = self.root().map(|_| 0).into_iter().chain(children);
         let artifacts = nodes.flat_map(|number| latest(self.at(number), &[]));
         let documents = artifacts.filter_map(|artifact| {
-            Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.label }))
+            Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.headline() }))
         });
         documents.take(REPORTED).collect()
     }

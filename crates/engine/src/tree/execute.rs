@@ -116,6 +116,7 @@ impl State {
                     kind: ArtifactType::Document,
                     document: Some(id),
                     label,
+                    title: None,
                     content,
                     json: None,
                     own: false,

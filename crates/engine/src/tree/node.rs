@@ -124,6 +124,8 @@ pub struct Artifact {
     pub kind: ArtifactType,
     pub document: Option<DocumentId>,
     pub label: String,
+    /// Of its document, where the label is not it.
+    pub title: Option<String>,
     /// What a reader is shown, as one JSON value.
     pub content: Option<BlobRef>,
     /// Small payloads travel in the envelope.
@@ -132,6 +134,13 @@ pub struct Artifact {
     pub own: bool,
     pub is_primary: bool,
     pub created_at: Timestamp,
+}
+
+impl Artifact {
+    /// What people know it by.
+    pub fn headline(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.label)
+    }
 }
 
 impl Node {

@@ -193,4 +193,8 @@ impl Plan {
     pub fn any_completed(&self) -> bool {
         self.steps.iter().any(|step| step.status == StepStatus::Completed)
     }
+
+    pub fn all_completed(&self) -> bool {
+        self.steps.iter().all(|step| step.status == StepStatus::Completed)
+    }
 }

@@ -103,7 +103,7 @@ impl State {
             .flat_map(|(step, child)| self.readable(child).map(move |artifact| (step, artifact)))
             .collect();
         let quote = |(step, artifact): (&Step, &Artifact)| Quote {
-            frame: json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "document_id": artifact.document }),
+            frame: json!({ "step_id": step.of.id, "artifact_id": artifact.id, "type": artifact.kind, "label": artifact.label, "title": artifact.title, "document_id": artifact.document }),
             field: "content",
             content: artifact.content,
             limit: u32::MAX,

@@ -11,6 +11,7 @@ use super::state::State;
 use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
+use crate::calls::Call;
 use crate::facts::tree::{self as fact, NodeOutcome};
 use crate::ids::{ArtifactId, DocumentId};
 use crate::run::{Facts, Shared, StopReason};
@@ -23,6 +24,7 @@ pub(super) struct MadeArtifact {
     pub kind: ArtifactType,
     pub document: Option<DocumentId>,
     pub label: String,
+    pub title: Option<String>,
     pub content: Option<BlobRef>,
     pub json: Option<Value>,
     /// Given in an answer, not made by a tool: the same label again takes its place.
@@ -73,7 +75,15 @@ impl State {
             return self.documented(shared, number, of, &format!("```json\n{text}\n```\n"), content, facts);
         }
         let label = of.name().to_owned();
-        MadeArtifact { kind: of.kind, document: None, label, content, json: Some(of.json.clone()), own: true }
+        MadeArtifact {
+            kind: of.kind,
+            document: None,
+            label,
+            title: None,
+            content,
+            json: Some(of.json.clone()),
+            own: true,
+        }
     }
 
     fn documented(
@@ -86,25 +96,26 @@ impl State {
         facts: &mut Facts,
     ) -> MadeArtifact {
         let label = of.name().to_owned();
-        let title = if of.title.trim().is_empty() { &label } else { of.title.trim() };
-        let document = Some(self.write_document(shared, number, title, text, facts));
-        MadeArtifact { kind: of.kind, document, label, content, json: None, own: true }
+        let title = Some(of.title.trim()).filter(|title| !title.is_empty() && *title != label).map(str::to_owned);
+        let document = Some(self.write_document(shared, number, title.as_deref().unwrap_or(&label), text, facts));
+        MadeArtifact { kind: of.kind, document, label, title, content, json: None, own: true }
     }
 
     pub(super) fn push_artifact(&self, number: u32, made: MadeArtifact, facts: &mut Facts) -> Artifact {
-        let MadeArtifact { kind, document, label, content, json, own } = made;
+        let MadeArtifact { kind, document, label, title, content, json, own } = made;
         let id: ArtifactId = facts.mint();
         let created = fact::ArtifactCreated {
             artifact_id: id,
             artifact_type: kind,
             document_id: document,
             label: Some(label.clone()),
+            title: title.clone(),
             content,
             json: json.clone(),
             own,
         };
         facts.push_at(self.spot_of(number), created);
-        Artifact { id, kind, document, label, content, json, own, is_primary: false, created_at: facts.now }
+        Artifact { id, kind, document, label, title, content, json, own, is_primary: false, created_at: facts.now }
     }
 
     /// The result a node has given becomes its envelope.
@@ -114,7 +125,8 @@ impl State {
         let leaf = node.status == NodeStatus::Executing;
         let lacking =
             missing(node.deliverable, node.current_artifacts().map(|artifact| artifact.kind)).filter(|_| leaf);
-        if leaf && self.refuse_result(number, &result, lacking.as_ref(), facts) {
+        let failed_calls = if leaf { self.failed_in_this_round(number) } else { Vec::new() };
+        if leaf && self.refuse_result(number, &result, lacking.as_ref(), &failed_calls, facts) {
             return;
         }
         let failed = node
@@ -125,7 +137,7 @@ impl State {
             .count();
         let unmet = result.success_assessment.as_ref().is_some_and(|assessment| !assessment.met);
         let evidence = match (failed, unmet) {
-            (0, false) => lacking,
+            (0, false) => lacking.or_else(|| (!failed_calls.is_empty()).then(|| failed_calls.join("; "))),
             (0, true) => result
                 .success_assessment
                 .as_ref()
@@ -137,15 +149,40 @@ impl State {
         self.complete(shared, number, &result, Vec::new(), (outcome, evidence, false), facts);
     }
 
-    /// A result whose names the tools of its answer did not make, or that lacks what was asked for although tools were
-    /// to make it, is sent back with the reasons: names until the rounds are used up, the rest once.
-    fn refuse_result(&self, number: u32, result: &ResultAnswer, lacking: Option<&String>, facts: &mut Facts) -> bool {
+    /// The calls that were made together with the last answer.
+    fn calls_of_this_round(&self, number: u32) -> impl Iterator<Item = &Call> {
         let node = self.at(number);
         let of_this_round = |part| matches!(part, Part::Tool { round, .. } if round == node.work.round);
-        let in_vain =
-            node.work.calls.iter().filter_map(|call| self.place_of(&call.id)).any(|at| of_this_round(at.part));
+        let calls = node.work.calls.iter();
+        calls.filter(move |call| self.place_of(&call.id).is_some_and(|at| of_this_round(at.part)))
+    }
+
+    /// Of those, what failed, in words: whoever gave them with a result did not know.
+    fn failed_in_this_round(&self, number: u32) -> Vec<String> {
+        let failed = self.calls_of_this_round(number).filter_map(|call| {
+            let result = call.result.as_ref().filter(|result| !result.ok)?;
+            Some(format!("{}, called with the result, failed: {}", call.tool, result.summary))
+        });
+        failed.collect()
+    }
+
+    /// A result whose names the tools of its answer did not make, that lacks what was asked for although tools were to
+    /// make it, or whose calls failed, is sent back with the reasons: names until the rounds are used up, the rest once.
+    fn refuse_result(
+        &self,
+        number: u32,
+        result: &ResultAnswer,
+        lacking: Option<&String>,
+        failed_calls: &[String],
+        facts: &mut Facts,
+    ) -> bool {
+        let node = self.at(number);
         let mut errors = foreign_names(node, &[], result, false);
-        errors.extend(lacking.filter(|_| in_vain && node.work.refused.is_empty()).cloned());
+        let once_more = node.work.refused.is_empty() && node.work.round < node.work.rounds();
+        if once_more && self.calls_of_this_round(number).next().is_some() {
+            errors.extend(lacking.cloned());
+            errors.extend(failed_calls.iter().cloned());
+        }
         if errors.is_empty() {
             return false;
         }
@@ -246,6 +283,7 @@ impl State {
                 kind: artifact.kind,
                 document: artifact.document,
                 label: format!("{title}: {}", artifact.label),
+                title: artifact.title.clone(),
                 content: artifact.content,
                 json: artifact.json.clone(),
                 own: false,

@@ -63,6 +63,38 @@ fn t5_a_result_that_names_what_its_tools_failed_to_make_is_sent_back_with_the_re
 }
 
 #[test]
+fn t5_b14_a_result_whose_calls_failed_is_sent_back_once_and_is_then_partial() {
+    let seen: Seen = Rc::default();
+    let requests = seen.clone();
+    let mut play = scripted(brief("Blind"), move |role, _, job| match role {
+        Role::TreePlanner => Some(Ok(plan(&[&["a"]]))),
+        Role::TreeExecutor => {
+            requests.borrow_mut().push(own_text(job));
+            let mut answer = done("Notes");
+            answer["tool_calls"] = json!([call("no_such", json!({}))]);
+            Some(Ok(answer))
+        }
+        _ => None,
+    });
+    play.go();
+    check(&play);
+    assert_eq!(play.run.shared.status(), Status::Completed);
+    let refused = payloads(&play, "tree.result_refused");
+    assert_eq!(refused.len(), 1, "asked once more, not for ever");
+    assert!(
+        refused[0]["errors"][0].as_str().unwrap().contains("no_such, called with the result, failed"),
+        "{refused:?}"
+    );
+    assert!(seen.borrow()[1].contains("## result_refused\n"), "the next round is told");
+    let leaf = &payloads(&play, "tree.node_completed")[0];
+    assert_eq!(leaf["outcome"], "partial", "{leaf}");
+    assert!(
+        play.run.shared.report.as_ref().unwrap()["not_done"].to_string().contains("no_such"),
+        "and so is whoever reads the report"
+    );
+}
+
+#[test]
 fn t5_a_result_that_never_comes_to_what_it_names_fails_its_node_when_the_rounds_are_used_up() {
     let mut play = scripted(brief("Never"), |role, _, _| {
         (role == Role::TreeExecutor)

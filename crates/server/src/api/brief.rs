@@ -7,6 +7,7 @@ use super::shape::{Shape, form, id, list, named, text, up_to, whole, words};
 use super::{House, agents, door, records};
 use crate::catalogue::Granted;
 use crate::config::models::ModelNames;
+use engine::answer::nullable;
 use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ProjectId, RunId};
@@ -34,19 +35,19 @@ pub struct NewRun {
     pub objective: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeKind>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub project_ids: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub success_criteria: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub tools: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
     /// `provider/model` for every role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// By profile; `model` beats it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub models: ModelNames,
     /// Of a task: who is sent, by handle or id, and how many steps they may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +55,7 @@ pub struct NewRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     /// Of a homework or a tree: whom its planners may give work to, by handle or id.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
 }
 

@@ -10,6 +10,7 @@ use super::{Answer, House, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use engine::answer::nullable;
 use engine::batch::RunRow;
 use engine::budget::BudgetPatch;
 use engine::effect::EffectId;
@@ -96,7 +97,7 @@ async fn resume(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunI
 #[serde(deny_unknown_fields)]
 pub struct Response {
     pub answers: Vec<GivenAnswer>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
 }
 
@@ -139,6 +140,7 @@ fn standing_answer(row: &RunRow, asked: &[QuestionId]) -> Value {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Continuation {
+    #[serde(deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

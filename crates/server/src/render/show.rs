@@ -110,11 +110,19 @@ fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
     lines
 }
 
+/// What it is doing, where that is more than its status.
+fn activity(run: &RunRow) -> String {
+    match run.activity == run.status.name() {
+        true => String::new(),
+        false => format!("  {}", line(&run.activity)),
+    }
+}
+
 fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Ink::Bold, &line(&run.objective)),
         format!("run        {}", run.id),
-        format!("status     {}  {}", style.paint(status_ink(run.status), run.status.name()), line(&run.activity)),
+        format!("status     {}{}", style.paint(status_ink(run.status), run.status.name()), activity(run)),
     ];
     if let Some(reason) = run.stop_reason {
         lines.push(format!("why        {}  {}", reason.name(), line(run.stop_detail.as_deref().unwrap_or_default())));

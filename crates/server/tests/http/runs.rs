@@ -211,3 +211,18 @@ fn h2_only_following_the_login_link_uses_it_up() {
     assert_eq!(looked.header("set-cookie"), "", "a preview logs nobody in");
     assert_ne!(server.stranger(Method::GET, &server.login_link()).is(303).header("set-cookie"), "");
 }
+
+#[test]
+fn h2_what_may_be_left_out_may_be_null() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let new = json!({
+        "kind": "homework", "objective": "Nothing special", "scope": null, "project_ids": null, "success_criteria": null,
+        "tools": null, "budgets": null, "model": null, "models": null, "agents": null,
+    });
+    let run = server.post(&owner, "/api/runs", &new).is(201).json();
+    assert_eq!((&run["scope"], &run["budgets"]["max_iterations"]), (&json!("global"), &json!(20)));
+    let path = format!("/api/runs/{}/continue", run["id"].as_str().expect("an id"));
+    let answer = server.post(&owner, &path, &json!({"budgets": null, "message": "go on"}));
+    assert_ne!(answer.status, 400, "{}", answer.text);
+}
