@@ -168,6 +168,22 @@ fn a3_every_action_path_that_a_page_shows_describes_by_get_and_executes_by_post(
 }
 
 #[test]
+fn a2_what_actions_say_of_themselves_is_true_for_people_who_are_no_run() {
+    let house = House::new(json!([]));
+    let project = format!("/projects/{}", house.project);
+    for path in ["/whoami", "/projects", &project, &format!("{project}/actions/create_document")] {
+        let text = house.server.get(&house.owner, path).is(200).text;
+        assert!(text.contains("create_"), "{path}: {text}");
+        for untrue in ["this run", "global scope", "the run's project", "else under the run"] {
+            assert!(!text.contains(untrue), "{path} says {untrue:?}: {text}");
+        }
+    }
+    let unknown = json!({"parent_document_id": "01a1de11-0000-7000-8000-000000000009", "title": "x", "content": "x"});
+    let refused = house.server.post(&house.owner, &format!("{project}/actions/create_document"), &unknown).is(422).text;
+    assert!(refused.contains("not found in scope") && !refused.contains("this run"), "{refused}");
+}
+
+#[test]
 fn a_long_document_is_shown_page_by_page_and_says_so() {
     let house = House::new(json!([]));
     let text = "é".repeat(45_000);
