@@ -102,7 +102,7 @@ fn b4_the_actions_of_the_registry_are_tools_over_mcp_with_schema_and_class() {
         assert_eq!((&tool["inputSchema"], &tool["description"]), (&known["schema"], &known["description"]));
         let hints = &tool["annotations"];
         assert_eq!(hints["readOnlyHint"], known["class"] == "read-only", "{tool}");
-        assert_eq!(hints["idempotentHint"], known["class"] != "once", "{tool}");
+        assert_eq!(hints["idempotentHint"], known["class"] == "read-only", "{tool}");
     }
     let done = |tool: &str, arguments: Value| {
         let answer = called(&server, &owner, tool, arguments);
