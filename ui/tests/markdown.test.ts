@@ -69,7 +69,7 @@ describe('what models write', () => {
   });
 });
 
-test('no text takes long, however it is made', () => {
+test('S77 no text takes long, however it is made', () => {
   const before = process.cpuUsage();
   for (const piece of ['*', '_', '[', '![', '`', '> ', '- ', '(', '**a', '[a](', '<', '|', '~~x', '#', '\\', 'https://']) {
     blocks(piece.repeat(20_000));

@@ -60,7 +60,7 @@ fn e1_whoever_can_unpack_gets_the_page_small_and_whoever_has_it_gets_nothing() {
 }
 
 #[test]
-fn e4_the_page_may_run_nothing_that_did_not_come_with_it() {
+fn sec_s91_e4_the_page_may_run_nothing_that_did_not_come_with_it() {
     let server = Server::start(Home::bare());
     let page = server.get(&Visitor::default(), "/").is(200);
     let policy = page.header("content-security-policy");
