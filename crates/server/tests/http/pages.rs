@@ -128,6 +128,8 @@ fn a3_every_action_path_that_a_page_shows_describes_by_get_and_executes_by_post(
     let document = made("/api/documents", json!({"title": "Oak", "project_id": house.project}));
     let task = made("/api/tasks", json!({"title": "Prune", "project_id": house.project}));
     let run = made("/api/runs", json!({"kind": "homework", "objective": "Compare", "project_ids": [house.project]}));
+    // A page stays as it is only while nobody works on what it shows.
+    server.get(owner, &format!("/api/runs/{run}/stream?until=settled")).is(200);
     let pages = [
         "/whoami".to_owned(),
         "/projects".into(),
