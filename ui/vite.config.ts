@@ -1,5 +1,6 @@
 // How the page is built and served while it is written. The server that answers its API is named by PLEACH_SERVER: a URL, or the path
 // of the unix socket that whoever holds the database listens on.
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -30,10 +31,27 @@ function packed(least: number): Plugin {
   };
 }
 
+/** Tells the browser what is in every file: by an attribute in the page, by its import map for what is loaded later. Neither runs nor paints what was altered on its way. */
+function sealed(): Plugin {
+  return {
+    name: 'sealed',
+    writeBundle({ dir }, files) {
+      const seal = (path: string) => `sha384-${createHash('sha384').update(readFileSync(join(dir!, path))).digest('base64')}`;
+      const scripts = Object.keys(files).filter((name) => name.endsWith('.js')).sort();
+      const map = JSON.stringify({ integrity: Object.fromEntries(scripts.map((name) => [`/${name}`, seal(name)])) });
+      const page = readFileSync(join(dir!, 'index.html'), 'utf8')
+        .replace(/ crossorigin (src|href)="\/([^"]+)"/g, (_, kind, path) => ` crossorigin integrity="${seal(path)}" ${kind}="/${path}"`)
+        .replace('<script ', `<script type="importmap">${map}</script>\n    <script `);
+      writeFileSync(join(dir!, 'index.html'), page);
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [svelte(), packed(1024)],
+  plugins: [svelte(), packed(1024), sealed()],
   // The built page is part of the repository: cargo puts it into the binary and never runs npm.
-  build: { outDir: '../crates/server/ui-dist', emptyOutDir: true, target: 'es2023', modulePreload: { polyfill: false }, reportCompressedSize: false },
+  // One style sheet, so that the page can name it with its seal: what a script asks for later has none.
+  build: { outDir: '../crates/server/ui-dist', emptyOutDir: true, cssCodeSplit: false, target: 'es2023', modulePreload: { polyfill: false }, reportCompressedSize: false },
   server: { proxy: Object.fromEntries(served.map((path) => [path, upstream()])) },
   // Component tests mount in jsdom: they need the browser's half of the runtime.
   resolve: process.env.VITEST ? { conditions: ['browser'] } : {},

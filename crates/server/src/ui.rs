@@ -31,6 +31,12 @@ pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Respons
     }
 }
 
+/// What the page says inline of the files it loads later. The browser takes it only if the header names it.
+pub fn import_map() -> Option<&'static str> {
+    let page = std::str::from_utf8(find("index.html")?).ok()?;
+    page.split_once("<script type=\"importmap\">")?.1.split_once("</script>").map(|(map, _)| map)
+}
+
 fn find(path: &str) -> Option<&'static [u8]> {
     let at = FILES.binary_search_by_key(&path, |(name, _)| name).ok()?;
     FILES.get(at).map(|(_, bytes)| *bytes)

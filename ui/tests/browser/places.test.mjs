@@ -138,3 +138,22 @@ test('h9 a run that goes in circles says which action comes back', async () => {
   await page.getByRole('status').getByText('search_documents {"query":"pricing page"}').waitFor();
   await house.close();
 });
+
+test('sec_s91 a file that was altered on its way is not run, and the page says so', async () => {
+  const house = await openHouse(() => ({}));
+  const page = await house.page();
+  await page.route(/\/assets\/Settings-.*\.js$/, async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, headers: { ...answer.headers(), 'cache-control': 'no-store' }, body: `document.documentElement.dataset.altered = 'yes';${await answer.text()}` });
+  });
+  await page.goto(`${house.url}/settings`);
+  await page.getByRole('button', { name: 'Try again' }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.altered), undefined);
+  assert.ok(house.errors.some((text) => text.includes('digest')), house.errors.join('\n'));
+  // As it was sent, it is taken.
+  house.errors.length = 0;
+  await page.unroute(/\/assets\/Settings-.*\.js$/);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+  await house.close();
+});

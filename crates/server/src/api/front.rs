@@ -9,9 +9,12 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use engine::ids::KeyId;
+use sha2::{Digest, Sha256};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
 
 /// The network side of a house.
@@ -150,13 +153,20 @@ pub fn from_own_page(headers: &HeaderMap) -> bool {
     origin(headers).is_some_and(|origin| origin != "null") || site(headers) == Some("same-origin")
 }
 
-/// Nothing from elsewhere, no inline script, no framing. Svelte makes its templates under the one policy named here.
-const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
-    connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
-    require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
+/// Nothing from elsewhere, nothing inline but the page's own import map, no framing. Svelte makes its templates under
+/// the one policy named here.
+static CONTENT_SECURITY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let map = crate::ui::import_map().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
+    let policy = format!(
+        "default-src 'none'; script-src 'self'{}; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+         connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self'; \
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html",
+        map.unwrap_or_default()
+    );
+    HeaderValue::try_from(policy).expect("plain letters")
+});
 
-const CAREFUL: [(HeaderName, &str); 6] = [
-    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY),
+const CAREFUL: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -174,6 +184,7 @@ pub async fn receive(State(house): State<Arc<House>>, request: Request, next: Ne
         Err(problem) => problem.into_response(),
     };
     let headers = response.headers_mut();
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(|| CONTENT_SECURITY.clone());
     for (name, value) in CAREFUL {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }

@@ -2,6 +2,10 @@
 
 use crate::home::Home;
 use crate::server::{Answer, Server, Visitor};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256, Sha384};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The files a page names, as paths.
 fn named(html: &str) -> Vec<String> {
@@ -72,4 +76,33 @@ fn sec_s91_e4_the_page_may_run_nothing_that_did_not_come_with_it() {
     assert!(!policy.contains("unsafe"), "{policy}");
     assert_eq!(page.header("x-content-type-options"), "nosniff");
     assert!(!page.text.contains("<script>"), "no script stands in the page itself");
+}
+
+/// The files a page names, each with the seal beside it.
+fn sealed(html: &str) -> BTreeMap<String, String> {
+    let tags = html.split(" integrity=\"").skip(1).filter_map(|rest| {
+        let (seal, rest) = rest.split_once('"')?;
+        Some((rest.split('"').nth(1)?.to_owned(), seal.to_owned()))
+    });
+    tags.collect()
+}
+
+#[test]
+fn sec_s91_every_file_of_the_page_is_named_with_what_must_be_in_it() {
+    let server = Server::start(Home::bare());
+    let page = server.get(&Visitor::default(), "/").is(200);
+    let (in_page, rest) = (sealed(&page.text), page.text.split_once("<script type=\"importmap\">").expect("a map").1);
+    assert_eq!(in_page.keys().cloned().collect::<BTreeSet<_>>(), named(&page.text).into_iter().collect());
+
+    let (text, _) = rest.split_once("</script>").expect("its end");
+    let map: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let later: BTreeMap<String, String> = serde_json::from_value(map["integrity"].clone()).expect("files and seals");
+    assert!(later.len() > in_page.len(), "{later:?}");
+    for (file, seal) in in_page.iter().chain(&later) {
+        let content = server.get(&Visitor::default(), file).is(200).text;
+        assert_eq!(*seal, format!("sha384-{}", STANDARD.encode(Sha384::digest(content))), "{file}");
+    }
+    let policy = page.header("content-security-policy");
+    let allowed = format!("script-src 'self' 'sha256-{}';", STANDARD.encode(Sha256::digest(text)));
+    assert!(policy.contains(&allowed), "{allowed} is not in {policy}");
 }
