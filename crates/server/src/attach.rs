@@ -3,7 +3,7 @@
 
 use crate::api::door::Door;
 use crate::api::front::Front;
-use crate::api::reliance::{OfKeys, OfRuns, Reliance};
+use crate::api::reliance::{Alarm, OfKeys, OfRuns, Reliance};
 use crate::api::{self, HolderView, House};
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
@@ -264,9 +264,11 @@ fn private(config: &Config) -> Private {
 /// A house whose database is only read.
 fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> House {
     let public = config.public_url.as_ref().map(|url| url.value.clone());
-    let front = Front::new(public, Reliance::new(OfKeys { keys: store.clone(), clock: clock.clone() }));
+    let alarm = Alarm::default();
+    let front = Front::new(public, Reliance::new(OfKeys { keys: store.clone(), clock: clock.clone() }, &alarm));
     House {
-        sights: Reliance::new(OfRuns(store.clone())),
+        sights: Reliance::new(OfRuns(store.clone()), &alarm),
+        alarm,
         keys: store.clone(),
         removal: store.clone(),
         post: store.clone(),

@@ -1,9 +1,13 @@
 //! Connections over the network: how many there may be, how long one may take to say what it wants, and how they end.
 //! What is asked over them is the router's.
 
+mod line;
+
+pub use line::{Frames, Line};
+
 use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -70,14 +74,20 @@ async fn next(
 async fn converse(stream: TcpStream, peer: SocketAddr, router: Router, stopped: CancellationToken) {
     // Events are small and wanted now.
     let _ = stream.set_nodelay(true);
+    let line = Line::new(stream);
+    let layer = TokioIo::new(line.clone());
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
+        // Only there are answers of unknown length sent in chunks.
+        if request.version() == Version::HTTP_11 {
+            request.extensions_mut().insert(line.clone());
+        }
         router.clone().call(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(stream), answer)
+        .serve_connection(layer, answer)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {

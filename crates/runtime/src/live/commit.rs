@@ -1,6 +1,7 @@
 //! Events that were committed together, written out once: as server-sent events one after another, so that most
 //! listeners are sent a piece of this very text.
 
+use bytes::Bytes;
 use engine::event::{Event, StoredEvent};
 use engine::ids::{NodeId, RunId};
 
@@ -11,7 +12,7 @@ pub struct Commit {
     pub last: u64,
     /// The run's life took a turn: there is a `run.*` event among them.
     pub turns: bool,
-    text: String,
+    text: Bytes,
     lines: Vec<Line>,
 }
 
@@ -35,28 +36,66 @@ pub struct Told<'a> {
 
 impl Commit {
     pub fn of(run: RunId, events: &[Event]) -> Commit {
-        let mut commit = Commit::empty(run, events.first().map_or(1, |event| event.seq));
+        let mut draft = Draft::new(run, events.first().map(|event| event.seq));
         for event in events {
-            commit.add(event.seq, event.node_id, event.kind(), |out| event.write_json(out));
+            draft.add(event.seq, event.node_id, event.kind(), |out| event.write_json(out));
         }
-        commit
+        draft.done()
     }
 
     pub fn of_stored(run: RunId, events: &[StoredEvent]) -> Commit {
-        let mut commit = Commit::empty(run, events.first().map_or(1, |event| event.seq));
+        let mut draft = Draft::new(run, events.first().map(|event| event.seq));
         for event in events {
-            commit.add(event.seq, event.node_id, &event.kind, |out| event.write_json(out));
+            draft.add(event.seq, event.node_id, &event.kind, |out| event.write_json(out));
         }
-        commit
+        draft.done()
     }
 
     /// No events: only that the log reaches this far.
     pub fn reaching(run: RunId, end: u64) -> Commit {
-        Commit::empty(run, end + 1)
+        Draft::new(run, Some(end + 1)).done()
     }
 
-    fn empty(run: RunId, first: u64) -> Commit {
-        Commit { run, first, last: first - 1, turns: false, text: String::new(), lines: Vec::new() }
+    /// The text of the events after `seq`, shared and not copied.
+    pub fn text_after(&self, seq: u64) -> Bytes {
+        match self.skipped(seq) {
+            0 => self.text.clone(),
+            skipped => {
+                let from = self.lines.get(skipped - 1).map_or(self.text.len(), |line| line.end as usize);
+                self.text.slice(from..)
+            }
+        }
+    }
+
+    pub fn events_after(&self, seq: u64) -> impl Iterator<Item = Told<'_>> {
+        self.lines.iter().zip(self.first..).skip(self.skipped(seq)).map(|(line, seq)| Told {
+            seq,
+            node: line.node,
+            about_documents: line.about_documents,
+            json: self.json(line),
+        })
+    }
+
+    fn json(&self, line: &Line) -> &str {
+        std::str::from_utf8(&self.text[line.json as usize..line.end as usize - 2]).expect("it was written as text")
+    }
+
+    fn skipped(&self, seq: u64) -> usize {
+        (seq + 1).saturating_sub(self.first) as usize
+    }
+}
+
+/// A commit while it is written.
+struct Draft {
+    commit: Commit,
+    text: String,
+}
+
+impl Draft {
+    fn new(run: RunId, first: Option<u64>) -> Draft {
+        let first = first.unwrap_or(1);
+        let commit = Commit { run, first, last: first - 1, turns: false, text: Bytes::new(), lines: Vec::new() };
+        Draft { commit, text: String::new() }
     }
 
     fn add(&mut self, seq: u64, node: Option<NodeId>, kind: &str, write: impl FnOnce(&mut String)) {
@@ -67,34 +106,12 @@ impl Commit {
         write(&mut self.text);
         self.text.push_str("\n\n");
         let about_documents = kind.contains("scratchpad") || kind.contains("artifact");
-        self.lines.push(Line { node, about_documents, json, end: self.text.len() as u32 });
-        self.turns |= kind.starts_with("run.");
-        self.last = seq;
+        self.commit.lines.push(Line { node, about_documents, json, end: self.text.len() as u32 });
+        self.commit.turns |= kind.starts_with("run.");
+        self.commit.last = seq;
     }
 
-    /// The whole text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Where in the text the events after `seq` begin.
-    pub fn after(&self, seq: u64) -> usize {
-        match self.skipped(seq) {
-            0 => 0,
-            skipped => self.lines.get(skipped - 1).map_or(self.text.len(), |line| line.end as usize),
-        }
-    }
-
-    pub fn events_after(&self, seq: u64) -> impl Iterator<Item = Told<'_>> {
-        self.lines.iter().zip(self.first..).skip(self.skipped(seq)).map(|(line, seq)| Told {
-            seq,
-            node: line.node,
-            about_documents: line.about_documents,
-            json: &self.text[line.json as usize..line.end as usize - 2],
-        })
-    }
-
-    fn skipped(&self, seq: u64) -> usize {
-        (seq + 1).saturating_sub(self.first) as usize
+    fn done(self) -> Commit {
+        Commit { text: self.text.into(), ..self.commit }
     }
 }

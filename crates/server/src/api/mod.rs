@@ -66,7 +66,7 @@ use door::Door;
 use effects::notify::{Courier, Private};
 use front::Front;
 use problems::Problem;
-use reliance::{Reliance, Sight};
+use reliance::{Alarm, Reliance, Sight};
 use route::Route;
 use runtime::keys::Keys;
 use runtime::live::Live;
@@ -94,6 +94,8 @@ pub struct House {
     pub views: Views,
     /// Who relies on seeing which run.
     pub sights: Arc<Reliance<Sight>>,
+    /// Rung when that, or a credential, ended.
+    pub alarm: Alarm,
     pub counters: Counters,
     pub post: Arc<dyn Post>,
     /// Absent where the database is only read.

@@ -7,6 +7,7 @@ use super::pulse::{Beat, Pulse};
 use super::stream::{RETRY_MS, aside, told_of};
 use super::tail::{Heard, Tail};
 use super::{Answer, House, door};
+use crate::connections::Frames;
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
@@ -120,6 +121,25 @@ pub struct Multiplex {
     ended: bool,
 }
 
+impl Frames for Multiplex {
+    /// `None` ends the stream; the reader comes back with the last id it saw.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            if self.ended {
+                return None;
+            }
+            let happened = self.something().await;
+            if let Err(error) = self.take(happened).await {
+                tracing::warn!(%error, "a stream ended: the database could not be read");
+                return None;
+            }
+        }
+    }
+}
+
 impl Multiplex {
     pub async fn open(
         house: Arc<House>,
@@ -158,6 +178,7 @@ impl Multiplex {
         Ok(Multiplex {
             reader: caller.id(),
             scope: caller.scope(),
+            pulse: Pulse::of(&house.alarm, caller),
             house,
             tails,
             cursor,
@@ -170,26 +191,8 @@ impl Multiplex {
             show_at: Instant::now(),
             // With the cursor, so that who is cut off before the first event misses nothing.
             ready: VecDeque::from([hello]),
-            pulse: Pulse::of(caller),
             ended: false,
         })
-    }
-
-    /// `None` ends the stream; the reader comes back with the last id it saw.
-    pub async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if let Some(frame) = self.ready.pop_front() {
-                return Some(frame);
-            }
-            if self.ended {
-                return None;
-            }
-            let happened = self.something().await;
-            if let Err(error) = self.take(happened).await {
-                tracing::warn!(%error, "a stream ended: the database could not be read");
-                return None;
-            }
-        }
     }
 
     async fn something(&mut self) -> Happened {
@@ -220,7 +223,7 @@ impl Multiplex {
     fn hear(&mut self, index: usize, heard: Heard) {
         match heard {
             Heard::Events(commit, after) => {
-                let mut frames = String::with_capacity(commit.text().len() + 64);
+                let mut frames = String::new();
                 for told in commit.events_after(after) {
                     self.cursor.seqs[index] = told.seq;
                     frames.push_str(&format!("id: {}\ndata: {}\n\n", self.cursor.text(), told.json));

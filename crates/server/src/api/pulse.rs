@@ -1,19 +1,30 @@
-//! The pulse of an open stream: one timer, however much is sent. It beats often enough that what the stream relies on is
-//! noticed to have ended, and now and then lets the other end know that somebody is there.
+//! The pulse of an open stream: looks around when something ended that streams rely on, and now and then lets the other
+//! end know that somebody is there.
 
 use super::caller::Caller;
-use super::reliance::Ending;
+use super::reliance::{Alarm, Ending};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::{Instant, Sleep, sleep_until};
 
-/// With the second it takes to find out, a stream ends within five seconds of what it relies on.
-const PERIOD: Duration = Duration::from_millis(2_500);
-/// Proxies and browsers take silence for death: a sign of life every ten seconds.
-const SILENT_BEATS: u32 = 4;
+/// Proxies and browsers take silence for death.
+const PERIOD: Duration = Duration::from_secs(10);
+/// Streams beat in company: a thousand woken one by one cost far more than by the hundred.
+const COMPANY: Duration = Duration::from_millis(250);
 
 pub struct Pulse {
-    beats: Interval,
-    silent: u32,
+    timer: Pin<Box<Sleep>>,
+    due: Instant,
+    alarm: Alarm,
+    rung: Pin<Box<OwnedNotified>>,
+    /// How often it had rung when it was last heeded.
+    heeded: u64,
+    /// Whom timer and alarm wake, once they were asked.
+    wakes: Option<Waker>,
     /// What the reader came in with; nothing over the owner's own socket.
     credential: Option<Ending>,
 }
@@ -28,23 +39,54 @@ pub enum Beat {
 }
 
 impl Pulse {
-    pub fn of(caller: &Caller) -> Pulse {
-        let mut beats = interval(PERIOD);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Pulse { beats, silent: 0, credential: caller.validity() }
+    pub fn of(alarm: &Alarm, caller: &Caller) -> Pulse {
+        let (rung, due) = (Box::pin(alarm.next()), next());
+        Pulse {
+            timer: Box::pin(sleep_until(due)),
+            due,
+            rung,
+            heeded: alarm.times(),
+            alarm: alarm.clone(),
+            wakes: None,
+            credential: caller.validity(),
+        }
     }
 
     /// Dropping the future loses nothing.
     pub async fn next(&mut self) -> Beat {
-        self.beats.tick().await;
-        if self.credential.as_ref().is_some_and(Ending::is_over) {
-            return Beat::Revoked;
+        let beat = poll_fn(|context| self.beat(context)).await;
+        match self.credential.as_ref().is_some_and(Ending::is_over) {
+            true => Beat::Revoked,
+            false => beat,
         }
-        self.silent += 1;
-        if self.silent <= SILENT_BEATS {
-            return Beat::Quiet;
-        }
-        self.silent = 0;
-        Beat::Loud
     }
+
+    /// A stream looks here for every event it sends. Timer and alarm lie elsewhere in memory: with a thousand readers that
+    /// is a cost, and for nothing while neither is due and both know whom to wake.
+    fn beat(&mut self, context: &mut Context<'_>) -> Poll<Beat> {
+        let knows = self.wakes.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if knows && self.heeded == self.alarm.times() && Instant::now() < self.due {
+            return Poll::Pending;
+        }
+        self.wakes = None;
+        if self.rung.as_mut().poll(context).is_ready() {
+            self.rung.set(self.alarm.next());
+            self.heeded = self.alarm.times();
+            return Poll::Ready(Beat::Quiet);
+        }
+        if self.timer.as_mut().poll(context).is_ready() {
+            self.due = next();
+            self.timer.as_mut().reset(self.due);
+            return Poll::Ready(Beat::Loud);
+        }
+        self.wakes = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// A period from now, or a little less.
+fn next() -> Instant {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let passed = BEGAN.elapsed() + PERIOD;
+    *BEGAN + COMPANY * (passed.as_millis() / COMPANY.as_millis()) as u32
 }

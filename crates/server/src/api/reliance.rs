@@ -8,9 +8,11 @@ use runtime::keys::Keys;
 use runtime::ports::{Clock, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, watch};
 
 /// A stream must end within five seconds of what it relies on.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
@@ -21,12 +23,39 @@ pub trait Look<T>: Send + Sync + 'static {
     async fn ended(&self, of: &[T]) -> Result<Vec<T>, StoreError>;
 }
 
+/// Rung when anything ended that streams rely on. That is rare, so one serves for all: whoever hears it looks around.
+#[derive(Clone, Default)]
+pub struct Alarm(Arc<Bell>);
+
+#[derive(Default)]
+struct Bell {
+    times: AtomicU64,
+    rung: Arc<Notify>,
+}
+
+impl Alarm {
+    fn ring(&self) {
+        self.0.times.fetch_add(1, SeqCst);
+        self.0.rung.notify_waiters();
+    }
+
+    pub fn times(&self) -> u64 {
+        self.0.times.load(SeqCst)
+    }
+
+    /// The next time it rings, from now on.
+    pub fn next(&self) -> OwnedNotified {
+        self.0.rung.clone().notified_owned()
+    }
+}
+
 pub struct Reliance<T> {
     look: Box<dyn Look<T>>,
+    alarm: Alarm,
     relied_on: Mutex<HashMap<T, watch::Sender<()>>>,
 }
 
-/// Somebody's own ear for the end of what they rely on.
+/// Somebody's own sight of the end of what they rely on; the alarm says when to look.
 pub struct Ending(watch::Receiver<()>);
 
 impl Ending {
@@ -36,8 +65,8 @@ impl Ending {
 }
 
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Reliance<T> {
-    pub fn new(look: impl Look<T>) -> Arc<Reliance<T>> {
-        Arc::new(Reliance { look: Box::new(look), relied_on: Mutex::default() })
+    pub fn new(look: impl Look<T>, alarm: &Alarm) -> Arc<Reliance<T>> {
+        Arc::new(Reliance { look: Box::new(look), alarm: alarm.clone(), relied_on: Mutex::default() })
     }
 
     pub fn end_of(self: &Arc<Self>, thing: T) -> Ending {
@@ -68,11 +97,18 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Reliance<T> {
                 tracing::warn!(%error, "what open streams rely on could not be looked at");
                 Vec::new()
             });
+            if ended.is_empty() {
+                continue;
+            }
             let ended: HashSet<T> = ended.into_iter().collect();
-            let mut relied_on = self.relied_on();
-            // Removing the sender tells those who listen.
-            relied_on.retain(|thing, _| !ended.contains(thing));
-            if relied_on.is_empty() {
+            let nothing_left = {
+                let mut relied_on = self.relied_on();
+                // Removing the sender is what those who look see.
+                relied_on.retain(|thing, _| !ended.contains(thing));
+                relied_on.is_empty()
+            };
+            self.alarm.ring();
+            if nothing_left {
                 return;
             }
         }

@@ -11,6 +11,8 @@ use super::route::Route;
 use super::shape::{count, one_of, text};
 use super::tail::{Heard, Tail};
 use super::{Answer, House};
+use crate::connections::{Frames, Line};
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -18,8 +20,7 @@ use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
 use engine::run::Status;
 use engine::workspace::Scope;
-use futures::{StreamExt, stream};
-use runtime::live::Commit;
+use futures::stream;
 use runtime::ports::StoreError;
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -78,15 +79,15 @@ async fn of_run(
     Id(id): Id<RunId>,
     Asked(query): Asked<StreamQuery>,
     headers: HeaderMap,
+    line: Option<Extension<Line>>,
 ) -> Answer<Response> {
     caller.run(&house, id).await?;
     // What a reconnecting client has seen beats what it asked for when it first came.
     let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_place(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
     let ready = VecDeque::from([format!("retry: {RETRY_MS}\n\n").into()]);
-    let (tail, pulse) = (Tail::new(&house, &caller, id, after), Pulse::of(&caller));
-    let log = Log { tail, pulse, house, until: query.until, ready, ended: false };
-    Ok(sent(stream::unfold(log, |mut log| async move { Some((log.next().await?, log)) })))
+    let (tail, pulse) = (Tail::new(&house, &caller, id, after), Pulse::of(&house.alarm, &caller));
+    Ok(sent(line, Log { tail, pulse, house, until: query.until, ready, ended: false }))
 }
 
 #[derive(Deserialize)]
@@ -99,11 +100,12 @@ async fn of_topics(
     caller: Caller,
     Asked(query): Asked<TopicsQuery>,
     headers: HeaderMap,
+    line: Option<Extension<Line>>,
 ) -> Answer<Response> {
     let topics = multiplex::parse(query.topics.as_deref().unwrap_or_default())
         .map_err(|why| Problem::invalid("bad_topics", why))?;
     let many = Multiplex::open(house, &caller, topics, last_event_id(&headers)).await?;
-    Ok(sent(stream::unfold(many, |mut many| async move { Some((many.next().await?, many)) })))
+    Ok(sent(line, many))
 }
 
 fn bad_place(text: &str) -> Problem {
@@ -117,14 +119,19 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
 }
 
-fn sent(frames: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response {
-    let frames = frames.map(Ok::<_, Infallible>);
+fn sent(line: Option<Extension<Line>>, frames: impl Frames) -> Response {
+    let body = match line {
+        Some(Extension(line)) => Body::from_stream(line.carry(frames)),
+        None => Body::from_stream(stream::unfold(frames, async |mut frames| {
+            Some((Ok::<_, Infallible>(frames.next().await?), frames))
+        })),
+    };
     let headers = [
         (header::CONTENT_TYPE.as_str(), "text/event-stream"),
         (header::CACHE_CONTROL.as_str(), "no-cache"),
         ("x-accel-buffering", "no"),
     ];
-    (headers, Body::from_stream(frames)).into_response()
+    (headers, body).into_response()
 }
 
 /// A frame that has no place in the log, and so no id.
@@ -141,15 +148,6 @@ pub fn told_of(beat: &Beat) -> (Option<Bytes>, bool) {
     }
 }
 
-/// The text of a commit, shared and not copied.
-struct Shared(Arc<Commit>);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        self.0.text().as_bytes()
-    }
-}
-
 struct Log {
     house: Arc<House>,
     tail: Tail,
@@ -159,7 +157,7 @@ struct Log {
     ended: bool,
 }
 
-impl Log {
+impl Frames for Log {
     /// `None` ends the stream; the reader comes back with the last id it saw.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
@@ -179,31 +177,38 @@ impl Log {
                 }
                 heard = self.tail.next() => heard,
             };
-            if let Err(error) = self.take(heard).await {
-                tracing::warn!(run = %self.tail.run, %error, "a stream ended: the log could not be read");
-                return None;
+            match self.take(heard).await {
+                Ok(Some(frame)) => return Some(frame),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(run = %self.tail.run, %error, "a stream ended: the log could not be read");
+                    return None;
+                }
             }
         }
     }
+}
 
-    async fn take(&mut self, heard: Result<Heard, StoreError>) -> Result<(), StoreError> {
-        match heard? {
+impl Log {
+    async fn take(&mut self, heard: Result<Heard, StoreError>) -> Result<Option<Bytes>, StoreError> {
+        Ok(match heard? {
             Heard::Events(commit, after) => {
-                let (from, turns) = (commit.after(after), commit.turns);
-                self.ready.push_back(Bytes::from_owner(Shared(commit)).slice(from..));
-                if turns {
+                if commit.turns {
                     self.look_for_end().await?;
                 }
+                Some(commit.text_after(after))
             }
-            Heard::CaughtUp => self.look_for_end().await?,
+            Heard::CaughtUp => {
+                self.look_for_end().await?;
+                None
+            }
             Heard::Gone => {
-                self.ready.push_back(aside("gone", "{}"));
                 self.ended = true;
+                Some(aside("gone", "{}"))
             }
-            Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
-            Heard::Behind => self.ready.push_back(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
-        }
-        Ok(())
+            Heard::Delta(json) => Some(aside("delta", json)),
+            Heard::Behind => Some(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
+        })
     }
 
     /// The run itself, when that is what the reader waits for and all of its log was sent.

@@ -43,6 +43,7 @@ async fn world() -> World {
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
+    let alarm = Alarm::default();
     let house = House {
         keys: store.clone(),
         removal: store.clone(),
@@ -50,9 +51,10 @@ async fn world() -> World {
         desk: Some(drive.desk()),
         catalogue,
         drives: Drives::All,
-        front: Front::new(None, Reliance::new(reliance::OfKeys { keys: store.clone(), clock: clock.clone() })),
+        front: Front::new(None, Reliance::new(reliance::OfKeys { keys: store.clone(), clock: clock.clone() }, &alarm)),
         clock,
-        sights: Reliance::new(reliance::OfRuns(store.clone())),
+        sights: Reliance::new(reliance::OfRuns(store.clone()), &alarm),
+        alarm,
         store,
         live,
         views: Views::default(),

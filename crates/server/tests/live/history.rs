@@ -23,7 +23,7 @@ fn wanted() -> u64 {
 }
 
 /// A run that somebody paused and whose limits were changed until its log had `length` events.
-fn long_run(home: &Home, length: u64) -> RunId {
+pub fn long_run(home: &Home, length: u64) -> RunId {
     let run = home.pleach(&["run", "Remember everything", "--detach", "--json"]).exits(0).run();
     let name = run["id"].as_str().expect("an id");
     home.pleach(&["pause", name]).exits(0);

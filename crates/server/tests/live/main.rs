@@ -10,6 +10,7 @@ mod crowd;
 mod database;
 mod gone;
 mod history;
+mod lines;
 mod notices;
 mod owner;
 mod peers;

@@ -1,13 +1,13 @@
 //! Names and origins.
 
-use super::super::reliance::OfKeys;
+use super::super::reliance::{Alarm, OfKeys};
 use super::*;
 use crate::drive::SystemClock;
 use runtime::memory::Memory;
 
 fn front(listening: &str, public: Option<&str>) -> Front {
     let clock = Arc::new(SystemClock);
-    let validity = Reliance::new(OfKeys { keys: Arc::new(Memory::new(clock.clone())), clock });
+    let validity = Reliance::new(OfKeys { keys: Arc::new(Memory::new(clock.clone())), clock }, &Alarm::default());
     let front = Front::new(public.map(|url| PublicUrl::parse(url).unwrap()), validity);
     front.listening.set(listening.parse().unwrap()).unwrap();
     front

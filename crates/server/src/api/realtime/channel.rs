@@ -79,7 +79,7 @@ impl Channel {
             join_ref: join.join_ref.clone(),
             about,
             tail: Tail::new(house, &caller, run, row.last_seq),
-            pulse: Pulse::of(&caller),
+            pulse: Pulse::of(&house.alarm, &caller),
         })
     }
 
@@ -89,7 +89,7 @@ impl Channel {
 
     pub async fn renew(&mut self, house: &House, caller: Caller) -> Answer<()> {
         caller.run(house, self.tail.run).await?;
-        self.pulse = Pulse::of(&caller);
+        self.pulse = Pulse::of(&house.alarm, &caller);
         self.tail.turn_to(house, &caller);
         Ok(())
     }

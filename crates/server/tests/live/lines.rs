@@ -1,0 +1,121 @@
+//! Streams as they look on the wire: chunks of one answer, whole for readers that are slow, and over when it says so.
+
+use crate::history::long_run;
+use crate::home::Home;
+use crate::owner::Owner;
+use simulation::scripted::scripts;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+struct Wire {
+    stream: BufReader<TcpStream>,
+    token: String,
+}
+
+impl Wire {
+    fn to(owner: &Owner) -> Wire {
+        let stream = TcpStream::connect(owner.url().trim_start_matches("http://")).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        Wire { stream: BufReader::new(stream), token: owner.token("local", "read") }
+    }
+
+    /// The head of the answer.
+    fn get(&mut self, path: &str, version: &str) -> String {
+        let token = &self.token;
+        write!(
+            self.stream.get_mut(),
+            "GET {path} {version}\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
+        )
+        .expect("asked");
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(self.stream.read_line(&mut head).expect("a line"), 0, "{head}");
+        }
+        assert!(head.contains(" 200 OK\r\n"), "{head}");
+        head
+    }
+
+    /// The next chunk; the last one is empty.
+    fn chunk(&mut self) -> String {
+        let mut size = String::new();
+        self.stream.read_line(&mut size).expect("a size");
+        let size = usize::from_str_radix(size.trim_end(), 16).unwrap_or_else(|_| panic!("{size:?} is no size"));
+        let mut bytes = vec![0; size + 2];
+        self.stream.read_exact(&mut bytes).expect("a chunk");
+        assert_eq!(bytes.split_off(size), b"\r\n", "a chunk ends where it said");
+        String::from_utf8(bytes).expect("text")
+    }
+}
+
+fn seqs(text: &str) -> Vec<u64> {
+    text.lines().filter_map(|line| line.strip_prefix("id: ")).map(|id| id.parse().expect("a seq")).collect()
+}
+
+#[test]
+fn t14_a_stream_that_ends_leaves_the_connection_for_the_next_question() {
+    let owner = Owner::of(Home::with(scripts::complete_in(1)));
+    let run = owner.start("homework", "End well");
+    let last = owner.settled(&run)["last_seq"].as_u64().expect("a seq");
+    let mut wire = Wire::to(&owner);
+    for after in [0, last - 2] {
+        let head = wire.get(&format!("/api/runs/{run}/stream?until=ended&after={after}"), "HTTP/1.1");
+        assert!(head.contains("transfer-encoding: chunked\r\n"), "{head}");
+        let chunks: Vec<String> = std::iter::from_fn(|| Some(wire.chunk()).filter(|text| !text.is_empty())).collect();
+        let text = chunks.concat();
+        assert_eq!(seqs(&text), (after + 1..=last).collect::<Vec<_>>());
+        assert!(chunks.last().is_some_and(|text| text.starts_with("event: settled\n")), "{text}");
+    }
+    let head = wire.get(&format!("/api/runs/{run}"), "HTTP/1.1");
+    assert!(head.contains("application/json"), "{head}");
+}
+
+#[test]
+fn t14_who_reads_slowly_is_sent_everything_and_who_leaves_is_forgotten() {
+    const LENGTH: u64 = 20_000;
+    let home = Home::bare();
+    let run = long_run(&home, LENGTH);
+    let owner = Owner::of(home);
+    let mut wire = Wire::to(&owner);
+    wire.get(&format!("/api/runs/{run}/stream"), "HTTP/1.1");
+    // More than fits between two programs.
+    std::thread::sleep(Duration::from_secs(1));
+    let (mut received, mut size) = (Vec::new(), 0);
+    while received.len() < LENGTH as usize {
+        let text = wire.chunk();
+        size += text.len();
+        received.extend(seqs(&text));
+    }
+    assert!(size > 8_000_000, "{size} bytes are taken at once");
+    assert!(received.into_iter().eq(1..=LENGTH), "each once, in order");
+
+    // When somebody else speaks, both hear it; when one has left, one is left.
+    let mut other = Wire::to(&owner);
+    other.get(&format!("/api/runs/{run}/stream?after={LENGTH}"), "HTTP/1.1");
+    other.chunk();
+    owner.post(&format!("/api/runs/{run}/messages"), serde_json::json!({"text": "hear, hear"}));
+    for wire in [&mut wire, &mut other] {
+        assert!(wire.chunk().contains("hear, hear"));
+    }
+    drop(other);
+    let listeners = || owner.ask(reqwest::Method::GET, "/metrics", None).1.as_str().expect("text").to_owned();
+    let began = Instant::now();
+    while !listeners().contains("pleach_streams 1\n") {
+        assert!(began.elapsed() < Duration::from_secs(10), "{}", listeners());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn t14_a_reader_that_knows_no_chunks_gets_none() {
+    let owner = Owner::of(Home::with(scripts::complete_in(1)));
+    let run = owner.start("homework", "Be old");
+    let last = owner.settled(&run)["last_seq"].as_u64().expect("a seq");
+    let mut wire = Wire::to(&owner);
+    let head = wire.get(&format!("/api/runs/{run}/stream?until=ended"), "HTTP/1.0");
+    assert!(!head.contains("transfer-encoding"), "{head}");
+    let mut text = String::new();
+    wire.stream.read_to_string(&mut text).expect("text");
+    assert_eq!(seqs(&text), (1..=last).collect::<Vec<_>>());
+    assert!(text.starts_with("retry: "), "{text}");
+}
