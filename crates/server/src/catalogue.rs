@@ -8,7 +8,7 @@ use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
 use effects::tools::{Outsiders, Registry};
-use engine::effect::{ToolList, ToolSpec};
+use engine::effect::{CallFailure, ToolList, ToolSpec};
 use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
 use runtime::live::Live;
@@ -94,6 +94,19 @@ impl Catalogue {
             None => gateway.only_model(&provider).await.map_err(said)?,
         };
         gateway.spec(&provider, &model).map_err(said)
+    }
+
+    /// Why a model could not be asked now, as far as its provider says without being paid.
+    pub async fn trouble_with(&self, spec: &ModelSpec) -> Option<String> {
+        let gateway = self.gateway().ok()?;
+        match tokio::time::timeout(LISTING, gateway.list_models(&spec.provider)).await {
+            Err(_) => Some(format!("provider {:?} does not answer", spec.provider)),
+            Ok(Err(error)) if matches!(error.failure, CallFailure::Unreachable | CallFailure::Auth) => {
+                Some(error.message)
+            }
+            // There are servers that answer everything but this.
+            Ok(_) => None,
+        }
     }
 
     /// The models that can be named at once: those chosen, and those each provider says it has.

@@ -15,6 +15,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::ports::Clock;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,12 +211,21 @@ async fn toolboxes(session: &Session) -> Vec<Check> {
     checks
 }
 
+/// Each model is known, and whoever has it answers.
 async fn models(session: &Session) -> Check {
-    match Catalogue::new(&session.config).models(&Default::default()).await {
-        Ok((models, warnings)) => {
-            let notes: String = warnings.iter().map(|warning| format!("; {warning}")).collect();
-            Check { name: "model".into(), ok: true, says: format!("{}{notes}", models.balanced.name()) }
-        }
-        Err(why) => Check { name: "model".into(), ok: false, says: why },
+    let check = |ok, says| Check { name: "model".into(), ok, says };
+    let catalogue = Catalogue::new(&session.config);
+    let (models, mut notes) = match catalogue.models(&Default::default()).await {
+        Ok(known) => known,
+        Err(why) => return check(false, why),
+    };
+    let mut asked = BTreeSet::new();
+    let mut troubles = Vec::new();
+    for spec in models.all().into_iter().filter(|spec| asked.insert(spec.provider.clone())) {
+        troubles.extend(catalogue.trouble_with(spec).await);
     }
+    let well = troubles.is_empty();
+    notes.splice(..0, troubles);
+    let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
+    check(well, format!("{}{notes}", models.balanced.name()))
 }

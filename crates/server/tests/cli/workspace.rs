@@ -186,6 +186,15 @@ fn t1_rebuilding_gives_identical_rows() {
 }
 
 #[test]
+fn e1_doctor_says_that_nobody_answers_for_the_model() {
+    let home = Home::bare().set("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").set("PLEACH_MODEL", "openai/scripted");
+    let said = home.pleach(&["doctor"]).exits(1).out;
+    let line = said.lines().find(|line| line.contains("model")).expect("a line");
+    assert!(line.starts_with("✗ model") && line.contains("could not be reached"), "{said}");
+    assert!(Home::with(branching(1)).pleach(&["doctor"]).exits(0).out.contains("✓ model      openai/scripted"));
+}
+
+#[test]
 fn e2_sec_s94_doctor_finds_a_log_that_was_tampered_with() {
     let home = Home::with(branching(2));
     home.run("Audit", &[]).exits(0);
