@@ -81,17 +81,13 @@ impl Line {
                     _ => Poll::Pending,
                 },
             });
-            let frame = frame.await?;
-            if let Some(frame) = &frame {
-                chunk(&mut gathered, frame);
-            }
-            if frame.is_none() || gathered.len() > MOST_AT_ONCE {
+            let Some(frame) = frame.await? else { break };
+            chunk(&mut gathered, &frame);
+            if gathered.len() > MOST_AT_ONCE {
                 poll_fn(|context| self.poll_write_all(context, &mut gathered)).await?;
             }
-            if frame.is_none() {
-                return Ok(());
-            }
         }
+        poll_fn(|context| self.poll_write_all(context, &mut gathered)).await
     }
 
     fn poll_write_all(&self, context: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Result<()>> {
