@@ -24,6 +24,7 @@ pub mod projection;
 pub mod prompt;
 pub mod prompts;
 pub mod request;
+pub mod role;
 pub mod run;
 pub mod schema;
 pub mod sections;

@@ -1,5 +1,4 @@
-//! What the doors of the server need from a store: credentials, who knows whom, and answers kept for requests that are
-//! sent twice.
+//! What the doors of the server need from a store: credentials, and answers kept for requests that are sent twice.
 //! The loop knows nothing of them. Of a secret only the digest is ever here.
 
 use crate::ports::StoreError;
@@ -127,11 +126,6 @@ pub trait Keys: Send + Sync + 'static {
     async fn key_used(&self, id: KeyId, at: Timestamp) -> Result<(), StoreError>;
     /// Those of `ids` that are not valid any more.
     async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError>;
-
-    /// Who may see and change a project.
-    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError>;
-    /// The actor and everybody they share a project with.
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError>;
 
     /// Take a request's name, or say what became of it.
     async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;

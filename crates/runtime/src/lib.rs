@@ -13,6 +13,7 @@ mod driver;
 pub mod keys;
 pub mod live;
 mod load;
+pub mod members;
 pub mod memory;
 pub mod ports;
 pub mod post;

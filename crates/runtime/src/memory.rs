@@ -5,6 +5,7 @@ mod agents;
 mod keys;
 mod lessons;
 mod library;
+mod members;
 mod removal;
 pub mod terms;
 pub mod workspace;
@@ -15,7 +16,8 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, RunId};
+use engine::ids::{self, ActorId, ArtifactId, DocumentId, InvitationId, NodeId, PlanId, ProjectId, RunId};
+use engine::role::Role;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
@@ -66,7 +68,9 @@ struct State {
     entries: BTreeMap<DocumentId, BTreeMap<String, Entry>>,
     workspace: Workspace,
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
-    members: BTreeSet<(ProjectId, ActorId)>,
+    members: BTreeMap<(ProjectId, ActorId), Role>,
+    creators: BTreeMap<ProjectId, ActorId>,
+    invitations: BTreeMap<InvitationId, members::Invited>,
     actors: BTreeMap<ActorId, ActorRecord>,
     agents: BTreeMap<ActorId, AgentRecord>,
     /// Oldest first.
@@ -195,7 +199,10 @@ impl State {
     fn write(&mut self, (seen, revisions): (Workspace, Vec<Revision>)) {
         for revision in revisions {
             match revision {
-                Revision::ProjectMade(project, owner) => drop(self.members.insert((project.entity.id, owner))),
+                Revision::ProjectMade(project, owner) => {
+                    self.members.insert((project.entity.id, owner), Role::Owner);
+                    self.creators.insert(project.entity.id, owner);
+                }
                 Revision::DocumentChanged { from, .. } => {
                     self.superseded.entry(from.entity.id).or_default().push(*from)
                 }

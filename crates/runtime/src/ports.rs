@@ -8,6 +8,7 @@ use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, NodeId, ProjectId, RunId, TaskId};
+use engine::role::Role;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
@@ -232,7 +233,7 @@ pub struct DocumentVersion {
 /// What people and tools read. Every query takes a `Scope`; outside it is `None` or absent.
 #[async_trait]
 pub trait Library: Send + Sync + 'static {
-    /// Newest first. A run is visible to its owner and to members of any of its projects.
+    /// Newest first. A run is visible to its owner, and to members of all of its projects where it has any.
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
     async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError>;
@@ -294,9 +295,13 @@ pub trait Library: Send + Sync + 'static {
     async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError>;
     /// By id or handle.
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError>;
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError>;
+    /// A member at once, without invitation; one who is a member keeps their role.
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError>;
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
+    /// Whether the scope may steer the run: its owner, and whoever is at least editor in all of its projects.
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError>;
+    /// Whether the scope may write to the project: whoever is at least editor there.
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError>;
     /// Whether a project may have another document or task. Those that are just being written are not counted.
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError>;
 }

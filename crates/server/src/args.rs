@@ -1,9 +1,11 @@
 //! The command line, word for word as people type it. Parsing only; what a command does is in `commands`.
 
 mod agents;
+mod projects;
 mod tokens;
 
 pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder};
+pub use projects::{InvitationCommand, ProjectCommand};
 pub use tokens::TokenCommand;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -90,9 +92,14 @@ pub enum Command {
     Doc(DocArgs),
     /// Full-text search over projects, documents and tasks
     Search(SearchArgs),
-    /// Projects and who may see them
+    /// Projects and who belongs to them
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// The projects you are invited to; accept or decline
+    Invitations {
+        #[command(subcommand)]
+        command: Option<InvitationCommand>,
+    },
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
@@ -374,22 +381,6 @@ pub struct SearchArgs {
     pub project: Option<ProjectId>,
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum ProjectCommand {
-    /// A new project, owned by the acting person
-    Create {
-        title: String,
-        #[arg(long, default_value = "")]
-        description: String,
-    },
-    /// The projects the acting person may see
-    Ls,
-    /// Let someone see and change a project
-    Grant { project: ProjectId, member: String },
-    /// Take that back; runs of theirs are refused at their next call
-    Revoke { project: ProjectId, member: String },
 }
 
 #[derive(Debug, Subcommand)]

@@ -270,6 +270,7 @@ fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock
         sights: Reliance::new(OfRuns(store.clone()), &alarm),
         alarm,
         keys: store.clone(),
+        members: store.clone(),
         removal: store.clone(),
         post: store.clone(),
         store,

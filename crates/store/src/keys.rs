@@ -4,7 +4,7 @@ use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id};
 use crate::{SqlStore, StoreError, records, rows};
 use async_trait::async_trait;
-use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::ids::{ActorId, KeyId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use runtime::keys::{
@@ -110,22 +110,6 @@ impl Keys for SqlStore {
         let found = self.backend.read(query.statement()).await?;
         let valid: Vec<KeyId> = found.iter().map(|row| row.parse(0)).collect::<Result<_, _>>()?;
         Ok(ids.iter().filter(|id| !valid.contains(id)).copied().collect())
-    }
-
-    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError> {
-        let mut query = Query::new(format!(
-            "{} WHERE id IN (SELECT m.actor_id FROM project_members m WHERE m.project_id = ",
-            records::ACTOR
-        ));
-        query.bind(id(project)).push(") ORDER BY id");
-        self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
-    }
-
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
-        let mut query = Query::new(format!("{} WHERE id = ", records::ACTOR));
-        query.bind(id(of)).push(" OR id IN (SELECT o.actor_id FROM project_members m JOIN project_members o ON o.project_id = m.project_id WHERE m.actor_id = ");
-        query.bind(id(of)).push(") ORDER BY id");
-        self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
     }
 
     async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {

@@ -14,6 +14,7 @@ mod lessons;
 mod library;
 mod log;
 mod maintenance;
+mod members;
 mod migrate;
 mod post;
 mod postgres;

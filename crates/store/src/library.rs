@@ -2,7 +2,8 @@
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
-use crate::scope::{narrow, seen, seen_of_run, seen_runs};
+use crate::members::MAKE_MEMBER;
+use crate::scope::{narrow, reached, seen, seen_of_run, seen_runs, steered_runs};
 use crate::sql::{Guard, Query, Row, Statement, Value, id};
 use crate::tables::ITERATIONS_OF;
 use crate::{SqlStore, StoreError, agents, records, rows, tree};
@@ -10,6 +11,7 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::role::Role;
 use engine::run::Status;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::memory::workspace::Touched;
@@ -371,10 +373,9 @@ impl Library for SqlStore {
         self.one(query, records::actor).await
     }
 
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
-        let sql = "INSERT INTO project_members (project_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
-        Ok(())
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+        let values = vec![id(project), id(actor), Value::from(role.name())];
+        self.backend.write(vec![Statement::new(MAKE_MEMBER, values)]).await.map(drop).map_err(unguarded)
     }
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
@@ -384,9 +385,15 @@ impl Library for SqlStore {
         Ok(written.iter().any(|rows| !rows.is_empty()))
     }
 
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        let sql = "SELECT project_id FROM project_members WHERE project_id = ?1 AND actor_id = ?2";
-        Ok(!self.backend.read(Statement::new(sql, vec![id(project), id(actor)])).await?.is_empty())
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
+        Ok(self.one(only(steered_runs(scope), "id", run), records::run).await?.is_some())
+    }
+
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
+        let mut query = Query::new("SELECT id FROM onto_projects WHERE id = ");
+        query.bind(id(project));
+        reached(&mut query, "id", scope, Role::Editor);
+        Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {

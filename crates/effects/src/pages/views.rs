@@ -28,7 +28,10 @@ impl Pages<'_> {
             Spot::Run(id) => self.run(id).await?,
             Spot::Tools => None,
         };
-        Ok(page.map(|page| page.offers(self.offers(spot))))
+        match page {
+            Some(page) => Ok(Some(page.offers(self.offers(spot).await?))),
+            None => Ok(None),
+        }
     }
 
     pub(super) async fn seen(&self, spot: Spot) -> Result<bool, StoreError> {
@@ -63,7 +66,7 @@ impl Pages<'_> {
         page = page
             .data("projects", project_list(&projects))
             .section("Your projects", &listed(lines, "You have no projects."));
-        let offers = self.offers(Spot::Whoami);
+        let offers = self.offers(Spot::Whoami).await?;
         let lines = offers.iter().map(|offer| {
             format!("- `{}({})`: {} POST {}\n", offer.name, offer.params, offer.description, offer.path())
         });

@@ -17,12 +17,14 @@ mod schema;
 mod search;
 mod tasks;
 mod web;
+mod writing;
 
 pub use files::Files;
 pub use lent::{Unlent, lent};
 pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
+pub use writing::VIEWER_ONLY;
 
 use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
@@ -180,7 +182,10 @@ impl Registry {
         let done = match self.granted(call) {
             Ok(action) => {
                 let reach = Reach::new(library, run, call, effect);
-                action.carry_out(&reach).await
+                match action.carry_out(&reach).await {
+                    Ok(done) => writing::permitted(&reach, &done.mutations).await.map(|()| done),
+                    refused => refused,
+                }
             }
             Err(refused) => Err(refused),
         };

@@ -5,6 +5,7 @@ use effects::tools::{Registry, Unlent, lent};
 use engine::effect::{Class, EffectId, Outside, ToolCall};
 use engine::ids::ActorId;
 use engine::lessons;
+use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
 use runtime::agents::{AgentRecord, Agents};
@@ -76,11 +77,11 @@ async fn h8_it_sees_what_it_its_owner_and_the_run_may_all_see_and_the_runs_own_w
     let agent = scout(&world, world.owner, &[]).await;
     let look = |world: &World| asked(world, agent, "list_projects", json!({}));
     assert_eq!(judged(&world, &look(&world)).await, Ok(Scope::Within(world.owner, vec![world.home])));
-    world.memory.grant(world.second, agent).await.expect("granted");
+    world.memory.grant(world.second, agent, Role::Editor).await.expect("granted");
     let both = Scope::Within(world.owner, vec![world.second, world.home]);
     assert_eq!(judged(&world, &look(&world)).await, Ok(both));
     // A project of somebody else's is not its owner's to lend
-    world.memory.grant(world.foreign, agent).await.expect("granted");
+    world.memory.grant(world.foreign, agent, Role::Editor).await.expect("granted");
     let Ok(Scope::Within(_, seen)) = judged(&world, &look(&world)).await else { panic!("a scope") };
     assert!(!seen.contains(&world.foreign));
     // A run that was given projects lends no others, and those only to who may see them

@@ -1,6 +1,7 @@
 //! P8 and H8: what a run may see and touch, judged at the moment of the call.
 
 use crate::world::World;
+use engine::role::Role;
 use engine::workspace::Scope;
 use runtime::ports::Library;
 use serde_json::json;
@@ -90,6 +91,6 @@ async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() 
     assert!(error.contains("not found in scope"), "{error}");
     let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
     assert_eq!(error, format!("project {} not found; projects that may be used here: ", world.home));
-    world.memory.grant(world.home, world.owner).await.expect("granted");
+    world.memory.grant(world.home, world.owner, Role::Owner).await.expect("granted");
     world.done("create_document", json!({"title": "T", "content": ""})).await;
 }

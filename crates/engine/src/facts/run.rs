@@ -61,6 +61,9 @@ pub struct Queued {
     /// Whom its planners may give work to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
+    /// Its documents go to a project of its own, though it works in one: its owner may only read that one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_workspace: bool,
 }
 
 /// A subagent as it was when its errand was given; what it may do is judged when it does it.

@@ -156,7 +156,7 @@ impl Shared {
     /// Where a write without a project goes: the run's one project, else its own workspace project.
     pub fn home_project(&self) -> ProjectId {
         match self.brief.project_ids.as_slice() {
-            [only] => *only,
+            [only] if !self.brief.own_workspace => *only,
             _ => self.brief.workspace_project_id,
         }
     }

@@ -6,7 +6,7 @@ use crate::keys::{
 };
 use crate::ports::StoreError;
 use async_trait::async_trait;
-use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::ids::{ActorId, KeyId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use std::collections::BTreeMap;
@@ -79,22 +79,6 @@ impl Keys for Memory {
         let state = self.state();
         let valid = |id: &KeyId| state.ring.keys.get(id).is_some_and(|(key, _)| key.is_valid(now));
         Ok(ids.iter().filter(|id| !valid(id)).copied().collect())
-    }
-
-    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError> {
-        let state = self.state();
-        let member = |actor: &&ActorRecord| state.members.contains(&(project, actor.id));
-        Ok(state.actors.values().filter(member).cloned().collect())
-    }
-
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
-        let state = self.state();
-        let shared: Vec<ProjectId> =
-            state.members.iter().filter(|(_, actor)| *actor == of).map(|(project, _)| *project).collect();
-        let known = |actor: &&ActorRecord| {
-            actor.id == of || shared.iter().any(|project| state.members.contains(&(*project, actor.id)))
-        };
-        Ok(state.actors.values().filter(known).cloned().collect())
     }
 
     async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {

@@ -10,37 +10,46 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::role::Role;
 use engine::workspace::{ActorRecord, Change, DOC_ROLE, Document, Edge, Entry, Project, Scope, Task};
 use uuid::Uuid;
 
 impl State {
-    fn is_member(&self, project: ProjectId, actor: ActorId) -> bool {
-        self.members.contains(&(project, actor))
+    fn is_member(&self, project: ProjectId, actor: ActorId, least: Role) -> bool {
+        self.members.get(&(project, actor)).is_some_and(|role| *role >= least)
+    }
+
+    /// At least this role in the project: for everybody whom the scope stands for.
+    fn reaches(&self, scope: &Scope, project: ProjectId, least: Role) -> bool {
+        let member = |actor: &ActorId| self.is_member(project, *actor, least);
+        match scope {
+            Scope::Platform => true,
+            Scope::Actor(actor) => member(actor),
+            Scope::Within(actor, projects) => projects.contains(&project) && member(actor),
+            Scope::OnBehalf { agent, owner } => member(agent) && member(owner),
+        }
     }
 
     fn sees(&self, scope: &Scope, project: ProjectId) -> bool {
+        self.reaches(scope, project, Role::Viewer)
+    }
+
+    /// Its owner, or at least this role in all of its projects. A run without projects is its owner's alone.
+    fn reaches_run(&self, scope: &Scope, run: &RunRow, least: Role) -> bool {
+        let shared =
+            |fits: &dyn Fn(&ProjectId) -> bool| !run.project_ids.is_empty() && run.project_ids.iter().all(fits);
+        let theirs =
+            |actor: &ActorId| run.owner == *actor || shared(&|project| self.is_member(*project, *actor, least));
         match scope {
             Scope::Platform => true,
-            Scope::Actor(actor) => self.is_member(project, *actor),
-            Scope::Within(actor, projects) => projects.contains(&project) && self.is_member(project, *actor),
-            Scope::OnBehalf { agent, owner } => self.is_member(project, *agent) && self.is_member(project, *owner),
+            Scope::Actor(actor) => theirs(actor),
+            Scope::Within(actor, projects) => shared(&|project| projects.contains(project)) && theirs(actor),
+            Scope::OnBehalf { agent, owner } => theirs(owner) && (run.agent_id == Some(*agent) || theirs(agent)),
         }
     }
 
     fn sees_run(&self, scope: &Scope, run: &RunRow) -> bool {
-        let theirs = |actor: &ActorId| {
-            run.owner == *actor || run.project_ids.iter().any(|project| self.is_member(*project, *actor))
-        };
-        match scope {
-            Scope::Platform => true,
-            Scope::Actor(actor) => theirs(actor),
-            Scope::Within(actor, projects) => {
-                let inside =
-                    run.project_ids.iter().chain([&run.workspace_project_id]).any(|project| projects.contains(project));
-                inside && theirs(actor)
-            }
-            Scope::OnBehalf { agent, owner } => theirs(owner) && (run.agent_id == Some(*agent) || theirs(agent)),
-        }
+        self.reaches_run(scope, run, Role::Viewer)
     }
 
     fn seen_run(&self, scope: &Scope, run: RunId) -> Option<&Stored> {
@@ -331,17 +340,22 @@ impl Library for Memory {
         Ok(self.state().actors.values().find(named).cloned())
     }
 
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
-        self.state().members.insert((project, actor));
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+        self.state().members.entry((project, actor)).or_insert(role);
         Ok(())
     }
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        Ok(self.state().members.remove(&(project, actor)))
+        Ok(self.state().members.remove(&(project, actor)).is_some())
     }
 
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        Ok(self.state().is_member(project, actor))
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
+        let state = self.state();
+        Ok(state.runs.get(&run).is_some_and(|stored| state.reaches_run(scope, &stored.row, Role::Editor)))
+    }
+
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
+        Ok(self.state().reaches(scope, project, Role::Editor))
     }
 
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {

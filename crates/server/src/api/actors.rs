@@ -35,11 +35,16 @@ pub fn routes() -> Vec<Route> {
         ),
     );
     vec![
-        Route::get("/api/actors", Read, "Yourself and those you share a project with; everybody for an admin", list)
-            .asks("cursor", super::shape::id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::actor()))
-            .personal(),
+        Route::get(
+            "/api/actors",
+            Read,
+            "Yourself, your subagents, and people you share a project or an invitation with; everybody for an admin",
+            list,
+        )
+        .asks("cursor", super::shape::id())
+        .asks("limit", whole(1, MAX_PAGE as i64))
+        .gives(200, page(records::actor()))
+        .personal(),
         Route::post("/api/actors", Admin, "A new person", create)
             .takes(form([("handle", text())], [("name", nullable(text()))]))
             .gives(201, records::actor()),
@@ -61,7 +66,7 @@ async fn list(
 ) -> Answer<Json<Page<ActorRecord>>> {
     let mut known = match caller.is_admin() {
         true => house.store.actors().await?,
-        false => house.keys.acquaintances(caller.id()).await?,
+        false => house.members.acquaintances(caller.id(), house.clock.now()).await?,
     };
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     known.retain(|actor| query.cursor.is_none_or(|cursor| actor.id > cursor));

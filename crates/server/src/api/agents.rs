@@ -2,17 +2,19 @@
 
 use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
+use super::door::{Door, slow};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, list as list_of, named, nullable, one_of, page, record, text, time, whole};
 use super::version::{Edited, stale, write};
-use super::{Answer, House, Page, actors, projects, records, runs};
-use axum::Json;
+use super::{Answer, House, Page, access, actors, records, runs};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::{Extension, Json};
 use effects::tools::{Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
+use engine::role::Role;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation};
@@ -36,7 +38,7 @@ pub fn routes() -> Vec<Route> {
             ("model", nullable(text())),
         ]
     };
-    vec![
+    let all = vec![
         Route::get("/api/agents", Read, "Your subagents", list).gives(200, page(shape())),
         Route::post("/api/agents", Run, "A new subagent, yours", create)
             .takes(form([("handle", text())], changes()))
@@ -57,7 +59,9 @@ pub fn routes() -> Vec<Route> {
             .gives(200, pad_shape()),
         Route::post("/api/agents/{handle}/scratchpad/clear", Run, "Empty it; what was there stays a version", clear)
             .gives(200, pad_shape()),
-    ]
+    ];
+    // They are the person's, not any project's.
+    all.into_iter().map(Route::personal).collect()
 }
 
 fn shape() -> Shape {
@@ -224,11 +228,12 @@ fn grantable(actions: Vec<String>) -> Answer<Vec<String>> {
 
 async fn create(
     State(house): State<Arc<House>>,
+    Extension(door): Extension<Door>,
     caller: Caller,
     Sent(new): Sent<NewAgent>,
 ) -> Answer<(StatusCode, Json<AgentView>)> {
     house.desk()?;
-    let handle = actors::free_handle(&house, new.handle.clone().unwrap_or_default()).await?;
+    let handle = free_handle(&house, &caller, door, new.handle.clone().unwrap_or_default()).await?;
     let projects = seen(&house, &caller, new.projects.as_deref().unwrap_or_default()).await?;
     let now = house.clock.now();
     let fresh = AgentRecord {
@@ -246,17 +251,33 @@ async fn create(
     let agent = new.applied(fresh)?;
     house.store.create_agent(agent.clone()).await?;
     for project in projects {
-        house.store.grant(project, agent.id).await?;
+        bring(&house, &caller, project, agent.id).await?;
     }
     Ok((StatusCode::CREATED, Json(view(&house, agent).await?)))
+}
+
+/// That a handle is taken says that somebody has it, so nobody tries many.
+async fn free_handle(house: &House, caller: &Caller, door: Door, handle: String) -> Answer<String> {
+    match actors::free_handle(house, handle).await {
+        Err(problem) if problem.status == StatusCode::CONFLICT && door == Door::Open => {
+            slow(&house.front.handles, &caller.id().to_string()).and(Err(problem))
+        }
+        free => free,
+    }
 }
 
 /// Nobody gives what they do not have.
 async fn seen(house: &House, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<ProjectId>> {
     for project in ids {
-        projects::visible(house, caller, *project).await?;
+        access::read_project(house, caller, *project).await?;
     }
     Ok(ids.to_vec())
+}
+
+/// What it does there is limited by the actions it was granted; its role is an editor's, or the owner's own if that is less.
+async fn bring(house: &House, caller: &Caller, project: ProjectId, agent: ActorId) -> Answer<()> {
+    let own = access::role_in(house, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
+    Ok(house.store.grant(project, agent, Role::Editor.min(own)).await?)
 }
 
 async fn show(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<AgentView>> {
@@ -296,7 +317,7 @@ async fn edit(
             house.store.revoke(gone.id, changed.id).await?;
         }
         for project in projects {
-            house.store.grant(project, changed.id).await?;
+            bring(&house, &caller, project, changed.id).await?;
         }
     }
     view(&house, AgentRecord { version: version + 1, ..changed }).await.map(Json)

@@ -3,7 +3,7 @@
 use super::problems::Problem;
 use super::reliance::{Ending, Reliance};
 use super::route::Access;
-use super::{House, MAX_BODY, door};
+use super::{House, MAX_BODY, access, door};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
@@ -102,7 +102,7 @@ impl Caller {
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
     pub async fn run(&self, house: &House, id: RunId) -> Result<RunRow, Problem> {
-        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
+        access::see_run(house, self, id).await
     }
 }
 

@@ -8,7 +8,7 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, named, nullable, open, page, record, text, time, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs, version};
+use super::{Answer, House, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -106,6 +106,13 @@ fn version_shape() -> Shape {
 
 async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
     house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
+}
+
+/// One that this caller may change.
+async fn changeable(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
+    let document = visible(house, caller, id).await?;
+    access::may_write(house, caller, document.project_id).await?;
+    own(document)
 }
 
 /// Only its run writes it; it can be read, linked to and copied.
@@ -232,7 +239,7 @@ async fn edit(
     expected: Expected,
     Sent(patch): Sent<DocumentPatch>,
 ) -> Answer<Versioned<Document>> {
-    let document = own(visible(&house, &caller, id).await?)?;
+    let document = changeable(&house, &caller, id).await?;
     expected.check(&document)?;
     let mutation = Mutation::UpdateDocument {
         id,
@@ -247,7 +254,7 @@ async fn edit(
 
 async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
     house.desk()?;
-    own(visible(&house, &caller, id).await?)?;
+    changeable(&house, &caller, id).await?;
     match house.removal.remove_document(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("document")),

@@ -31,6 +31,8 @@ pub struct Front {
     pub guesses: Pace,
     /// New runs, by actor.
     pub starts: Pace,
+    /// Handles tried, by actor: to invite somebody, or for a new subagent.
+    pub handles: Pace,
 }
 
 impl Front {
@@ -42,6 +44,7 @@ impl Front {
             logins: Pace::new(20, 0.2),
             guesses: Pace::new(1_000, 20.0),
             starts: Pace::new(300, 5.0),
+            handles: Pace::new(30, 0.1),
         }
     }
 

@@ -46,6 +46,8 @@ fn operation(route: &Route, all: &[Route]) -> Value {
         "summary": route.summary,
         "tags": [tag(route.path)],
         "x-access": route.access.name(),
+        "x-personal": route.personal,
+        "x-for-agents": route.for_agents,
         "security": security(route.access),
         "responses": responses(route, all),
     });

@@ -3,6 +3,7 @@
 pub mod standing;
 
 use super::shape::*;
+use engine::role::Role as MemberRole;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::tree::status::NodeStatus;
 use engine::workspace::TaskState;
@@ -244,6 +245,29 @@ pub fn actor() -> Shape {
     )
 }
 
+/// Somebody in a project, or invited to it.
+pub fn member() -> Shape {
+    named(
+        "Member",
+        record(
+            [
+                ("id", id()),
+                ("kind", one_of(["person", "subagent"])),
+                ("handle", text()),
+                ("name", text()),
+                ("created_at", time()),
+                ("role", member_role()),
+                ("invited", flag()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn member_role() -> Shape {
+    named("MemberRole", one_of(MemberRole::ALL.map(MemberRole::name)))
+}
+
 pub fn project() -> Shape {
     named(
         "Project",
@@ -256,6 +280,7 @@ pub fn project() -> Shape {
                 ("version", count()),
                 ("created_at", time()),
                 ("updated_at", time()),
+                ("role", nullable(member_role())),
             ],
             [],
         ),

@@ -61,9 +61,9 @@ pub struct Route {
     /// Costs more than an answer: see `door::Guard`.
     paced: bool,
     /// About the person who asks, not about any project of theirs.
-    personal: bool,
+    pub personal: bool,
     /// See `door::Guard`.
-    for_agents: bool,
+    pub for_agents: bool,
     /// Says no in a page of its own, too.
     pub refuses_in_pages: bool,
     refuses: BTreeSet<u16>,

@@ -7,7 +7,7 @@ use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{id, list as list_of, page, text, whole};
-use super::{Answer, House, Page, agents, records};
+use super::{Answer, House, Page, agents, door, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -102,6 +102,7 @@ async fn list(
 ) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let agent = match &query.agent {
+        Some(_) if !caller.bounds().is_empty() => return Err(door::bound()),
         Some(name) => Some(agents::owned(&house, &caller, name).await?.id),
         None => None,
     };

@@ -46,6 +46,7 @@ async fn world() -> World {
     let alarm = Alarm::default();
     let house = House {
         keys: store.clone(),
+        members: store.clone(),
         removal: store.clone(),
         post: store.clone(),
         desk: Some(drive.desk()),
@@ -148,6 +149,10 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
         "404 project_not_found"
     );
     let _: Value = link.post(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await.unwrap();
+    assert_eq!(seen(&eve).await, 0, "invited is no member");
+    let invitation = eve.get::<Page<Value>>("/api/invitations").await.unwrap().items.remove(0);
+    let accept = format!("/api/invitations/{}/accept", invitation["id"].as_str().unwrap());
+    let _: Value = eve.post(&accept, &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 1);
     link.send(axum::http::Method::DELETE, &format!("/api/projects/{id}/members/eve"), &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 0);

@@ -8,6 +8,7 @@ mod follow;
 mod inbox;
 mod lessons;
 mod look;
+mod members;
 mod nodes;
 mod serve;
 mod start;
@@ -85,6 +86,7 @@ impl Session {
             Command::Doc(args) => look::document(self, args).await,
             Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
             Command::Project(command) => entities::project(self, command).await,
+            Command::Invitations { command } => members::invitations(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
             Command::Agents(command) => agents::agents(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,

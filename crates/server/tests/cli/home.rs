@@ -92,6 +92,16 @@ impl Home {
         said(self.command(arguments).output().expect("the binary runs"))
     }
 
+    /// Makes somebody a member of a project: invited by one of its owners, and accepted.
+    #[track_caller]
+    pub fn join(&self, project: &str, by: &str, handle: &str, role: &str) {
+        self.pleach(&["project", "grant", project, handle, "--role", role, "--actor", by]).exits(0);
+        let open = self.pleach(&["invitations", "--actor", handle, "--json"]).exits(0).lines();
+        let invitation = open.iter().find(|invitation| invitation["project_id"] == project).expect("an invitation");
+        let id = invitation["id"].as_str().expect("its id");
+        self.pleach(&["invitations", "accept", id, "--actor", handle]).exits(0);
+    }
+
     /// `pleach run OBJECTIVE --wait --json …`
     pub fn run(&self, objective: &str, more: &[&str]) -> Said {
         self.pleach(&waited("homework", objective, more))

@@ -4,6 +4,10 @@
 #[path = "../cli/home.rs"]
 mod home;
 
+#[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
+#[path = "../cli/database.rs"]
+mod database;
+
 mod access;
 mod agents;
 mod bounds;
@@ -11,6 +15,7 @@ mod client;
 mod connections;
 mod limits;
 mod matrix;
+mod members;
 mod once;
 mod page;
 mod pages;

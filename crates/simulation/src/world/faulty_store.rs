@@ -10,6 +10,7 @@ use engine::blob::Hash;
 use engine::event::StoredEvent;
 use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, NodeId, ProjectId, RunId, TaskId};
 use engine::lessons::LessonStatus;
+use engine::role::Role;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
@@ -325,16 +326,22 @@ impl Library for FaultyStore {
         self.inner.actor(name).await
     }
 
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
-        self.inner.grant(project, actor).await
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+        self.inner.grant(project, actor, role).await
     }
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
         self.inner.revoke(project, actor).await
     }
 
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        self.inner.may_access(project, actor).await
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
+        self.readable().await?;
+        self.inner.may_steer(scope, run).await
+    }
+
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
+        self.readable().await?;
+        self.inner.may_write(scope, project).await
     }
 
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {

@@ -6,6 +6,8 @@ mod keys;
 mod lessons;
 mod log;
 mod maintenance;
+mod members;
+mod migrations;
 mod played;
 mod post;
 mod postgres;

@@ -10,6 +10,7 @@ use engine::run::{Command, Kind, Lane, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
 use runtime::keys::Keys;
+use runtime::members::Members;
 use runtime::memory::Memory;
 use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
 use runtime::removal::Removal;
@@ -57,6 +58,7 @@ pub enum Place {
 pub struct World {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
+    pub members: Arc<dyn Members>,
     pub removal: Arc<dyn Removal>,
     pub sql: Option<Arc<SqlStore>>,
     pub place: Place,
@@ -133,13 +135,13 @@ pub async fn execute(url: &str, sql: &str) {
 
 impl World {
     async fn around(
-        store: Arc<impl Store + Keys + Removal>,
+        store: Arc<impl Store + Keys + Members + Removal>,
         sql: Option<Arc<SqlStore>>,
         place: Place,
         clock: Option<Arc<TestClock>>,
     ) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
-        World { keys: store.clone(), removal: store.clone(), store, sql, place, clock, me }
+        World { keys: store.clone(), members: store.clone(), removal: store.clone(), store, sql, place, clock, me }
     }
 
     /// Time goes by, for the clock that judges leases.
