@@ -122,3 +122,22 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
     let action = Registry::builtin().find(&spec.name).copied().expect("in the registry");
     assert_eq!((action.without(&[]).0, action.description), (spec.arguments, spec.description.as_str()));
 }
+
+#[tokio::test]
+async fn x1_a_subagent_that_only_reads_a_project_writes_in_the_runs_own_workspace_and_not_there() {
+    let world = World::global().await;
+    let agent = scout(&world, world.owner, &["create_document"]).await;
+    world.memory.grant(world.second, agent, Role::Viewer).await.expect("granted");
+    let written = |project| {
+        let call = asked(&world, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));
+        let world = &world;
+        async move {
+            let Ok(run) = lent(&*world.memory, &world.registry, &world.run, &call, agent).await else { panic!("lent") };
+            let effect = EffectId("i1.t0".into());
+            world.registry.call(&*world.memory, &run, &call, &effect).await.expect("readable").result
+        }
+    };
+    let refused = written(world.second).await.expect_err("a viewer");
+    assert!(refused.starts_with("viewer_only: project \"Second\""), "{refused}");
+    written(world.home).await.expect("the run's own workspace");
+}

@@ -141,7 +141,7 @@ async fn x2_membership_begins_when_the_invited_person_accepts(world: World) {
     assert!(!world.members.accept(eve.id, first, world.now()).await.unwrap(), "another's");
     assert!(world.members.accept(bob.id, first, world.now()).await.unwrap());
     assert!(!world.members.accept(bob.id, first, world.now()).await.unwrap(), "settled");
-    assert_eq!(listed(&world, oak).await, [("local".into(), Role::Owner, false), ("bob".into(), Role::Editor, false)]);
+    assert_eq!(listed(&world, oak).await, [("bob".into(), Role::Editor, false), ("local".into(), Role::Owner, false)]);
     assert!(world.store.may_write(&theirs, oak).await.unwrap());
     assert!(world.store.notifications(&theirs, 10).await.unwrap().is_empty());
     assert_eq!(world.members.roles(bob.id, &[oak, fresh()]).await.unwrap(), [(oak, Role::Editor)]);
