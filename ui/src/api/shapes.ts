@@ -393,7 +393,7 @@ export interface Project {
   description: string;
   id: string;
   props: Record<string, unknown>;
-  role: MemberRole | null;
+  role?: MemberRole;
   title: string;
   updated_at: string;
   version: number;

@@ -72,6 +72,7 @@ fn described(text: String) -> Answer<String> {
 struct ProjectView {
     #[serde(flatten)]
     project: Project,
+    #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
 }
 

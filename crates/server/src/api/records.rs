@@ -280,9 +280,8 @@ pub fn project() -> Shape {
                 ("version", count()),
                 ("created_at", time()),
                 ("updated_at", time()),
-                ("role", nullable(member_role())),
             ],
-            [],
+            [("role", member_role())],
         ),
     )
 }
