@@ -197,7 +197,7 @@ fn x1_a_viewer_reads_a_project_and_writes_nothing_in_it() {
     }
     let found = server.get(&bob, &format!("/api/documents?project_id={project}")).is(200).json();
     assert_eq!(found["items"].as_array().unwrap().len(), 2, "{found}");
-    assert!(!server.get(&bob, &format!("/api/search?q=bob")).is(200).text.contains("Bob"));
+    assert!(!server.get(&bob, "/api/search?q=bob").is(200).text.contains("Bob"));
     assert_eq!(server.get(&bob, &format!("/api/projects/{project}")).is(200).json()["role"], "viewer");
     // An editor does
     two.invite(&project, "bob", "editor").is(200);
