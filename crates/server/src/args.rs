@@ -2,9 +2,11 @@
 
 mod agents;
 mod tokens;
+mod trust;
 
 pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder};
 pub use tokens::TokenCommand;
+pub use trust::{TrustArgs, TrustCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
@@ -117,6 +119,8 @@ pub enum Command {
     Mcp,
     /// Check configuration, database, providers and servers of tools
     Doctor,
+    /// Trust the configuration files of this directory, after seeing what they would do
+    Trust(TrustArgs),
     /// The configuration in force
     #[command(subcommand)]
     Config(ConfigCommand),

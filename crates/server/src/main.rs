@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    mcp::secrecy::hide_from_other_processes();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == mcp::warden::WORD) {
         return ExitCode::from(mcp::warden::watch(words));

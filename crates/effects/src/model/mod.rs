@@ -20,6 +20,7 @@ mod wire;
 
 pub use config::{
     ConfigError, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, REHEARSAL, Resolved, SchemaMode,
+    Sources,
 };
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;

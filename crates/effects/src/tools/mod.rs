@@ -3,9 +3,11 @@
 //! A tool reads through `Library` with the run's scope, evaluated when it is called, and *returns* the
 //! changes it wants; they commit with its outcome. It never writes, and no input makes it panic.
 
+mod approval;
 mod arguments;
 mod documents;
 mod files;
+mod hosts;
 mod lent;
 mod links;
 mod memory;
@@ -19,6 +21,7 @@ mod tasks;
 mod web;
 
 pub use files::Files;
+pub use hosts::Hosts;
 pub use lent::{Unlent, lent};
 pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;

@@ -2,6 +2,7 @@
 //! ends the group when we are gone, so that nothing is left behind however this process ends.
 
 use super::config::{ServerConfig, Transport};
+use crate::secrecy::inherited;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -14,8 +15,6 @@ use tokio::task::JoinHandle;
 /// What it said last on its error output, for people who ask why it does not work.
 const KEPT_LINES: usize = 8;
 const LONGEST_LINE: usize = 300;
-/// What a program needs to find itself and its files; everything else is given by name.
-const PASSED_ON: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
 /// How long it may take to end when its input is closed.
 const TO_END: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -32,10 +31,8 @@ impl Process {
         let Transport::Stdio { command, args, env } = &config.transport else { return Err("it is no process".into()) };
         let own = std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
         let mut warden = Command::new(own);
-        warden.arg(crate::warden::WORD).arg(command).args(args).env_clear().envs(env);
-        for name in PASSED_ON.iter().filter(|name| !env.contains_key(**name)) {
-            warden.envs(std::env::var_os(name).map(|value| (*name, value)));
-        }
+        warden.arg(crate::warden::WORD).arg(command).args(args);
+        warden.env_clear().envs(inherited()).envs(env);
         warden.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = warden.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())

@@ -3,7 +3,7 @@
 use super::call::{Calls, Elicited};
 use super::child::Process;
 use super::config::{ServerConfig, Transport};
-use effects::tools::{Offer, Offers};
+use effects::tools::{Approval, Offer, Offers};
 use engine::effect::Class;
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
@@ -105,7 +105,7 @@ impl Link {
         };
         let wanted = |tool: &Tool| config.tools.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
         let mut tools: Vec<Offer> =
-            tools.into_iter().filter(wanted).map(|tool| offered(&config.prefix(), tool)).take(MOST_TOOLS).collect();
+            tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MOST_TOOLS).collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Offers { protocol: self.protocol.clone(), tools })
     }
@@ -161,19 +161,28 @@ fn http_transport(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-fn offered(prefix: &str, tool: Tool) -> Offer {
+/// A tool as our configuration takes it. That it only reads is believed of nobody but whoever wrote the configuration: a
+/// hint gives no right. A server that is asked without a person's word is believed that a call may be repeated; one whose
+/// calls people allow one by one is not, since what they allowed was one call.
+fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     let hints = tool.annotations.unwrap_or_default();
-    // Hints of somebody else's: what they do not claim is not assumed.
-    let class = match (hints.read_only_hint, hints.idempotent_hint) {
+    // What is not claimed is not assumed.
+    let hint = match (hints.read_only_hint, hints.idempotent_hint) {
         (Some(true), _) => Class::ReadOnly,
         (_, Some(true)) => Class::Idempotent,
         _ => Class::Once,
     };
+    let class = match (config.read_only.iter().any(|name| *name == tool.name), hint, config.approval) {
+        (true, ..) => Class::ReadOnly,
+        (false, Class::ReadOnly | Class::Idempotent, Approval::Never) => Class::Idempotent,
+        (false, ..) => Class::Once,
+    };
     Offer {
-        name: format!("{prefix}{}", tool.name),
+        name: format!("{}{}", config.prefix(), tool.name),
         description: tool.description.or(tool.title.map(Into::into)).unwrap_or_default().into_owned(),
         schema: Value::Object((*tool.input_schema).clone()),
         class,
+        hint: Some(hint),
     }
 }
 

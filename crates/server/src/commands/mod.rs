@@ -13,6 +13,7 @@ mod serve;
 mod start;
 mod tokens;
 mod tools;
+mod trust;
 mod upkeep;
 mod webhooks;
 
@@ -26,7 +27,7 @@ use crate::config::{Config, Environment};
 use crate::drive::Load;
 use crate::failure::Failure;
 use crate::link::{Link, LinkError};
-use crate::render::style::{Style, json_line};
+use crate::render::style::{Style, json_line, line};
 use engine::batch::RunRow;
 use engine::ids::RunId;
 use runtime::ports::LOCAL_HANDLE;
@@ -52,7 +53,14 @@ pub async fn execute(cli: Cli) -> Result<u8, Failure> {
     if let Command::Demo(args) = &cli.command {
         return demo::play(args);
     }
-    let config = Config::load(&cli.global, &Environment::of_process())?;
+    let environment = Environment::of_process();
+    match cli.command {
+        Command::Trust(args) => return trust::trust(&environment, args, cli.global.json),
+        Command::Run(_) | Command::Up if !cli.global.json => trust::offer(&environment)?,
+        _ => {}
+    }
+    let config = Config::load(&cli.global, &environment)?;
+    config.ignored.iter().for_each(|ignored| note(&line(&ignored.line())));
     if let Some(server) = config.server.as_ref().filter(|_| cli.global.actor.is_some()) {
         return Err(Failure::usage(format!(
             "--actor is for this machine's own database; on {} ({}) you are whoever PLEACH_TOKEN belongs to",
@@ -95,6 +103,7 @@ impl Session {
             Command::Tools => tools::list(self).await,
             Command::Mcp => tools::converse(self).await,
             Command::Doctor => upkeep::doctor(self).await,
+            Command::Trust(args) => trust::trust(&Environment::of_process(), args, self.json),
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
             Command::Demo(args) => demo::play(&args),

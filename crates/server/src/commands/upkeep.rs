@@ -4,11 +4,12 @@ use super::{Session, print};
 use crate::args::Cli;
 use crate::attach;
 use crate::catalogue::Catalogue;
-use crate::config::Database;
 use crate::config::origins::Setting;
+use crate::config::{Database, Line};
 use crate::data_dir::{DataDir, Hold};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
+use crate::render::style::line;
 use crate::toolboxes::{State, offers};
 use clap::CommandFactory;
 use engine::ids::RunId;
@@ -30,14 +31,14 @@ pub fn completions(shell: clap_complete::Shell) -> u8 {
 }
 
 pub fn show_config(session: &Session) -> u8 {
-    for line in session.config.lines() {
+    for Line { key, value, origin } in session.config.lines() {
+        let origin = origin.to_string();
         match session.json {
-            true => {
-                session.print_json(&json!({"key": line.key, "value": line.value, "origin": line.origin.to_string()}))
-            }
+            true => session.print_json(&json!({"key": key, "value": value, "origin": origin})),
             false => {
-                let value = line.value.as_deref().unwrap_or("(not set)");
-                print(&format!("{:<34} {value:<50} ({})", line.key, line.origin));
+                // Files that somebody else wrote are shown here too.
+                let value = line(value.as_deref().unwrap_or("(not set)"));
+                print(&format!("{:<34} {value:<50} ({})", line(&key), line(&origin)));
             }
         }
     }
@@ -118,6 +119,11 @@ pub async fn doctor(session: &Session) -> Result<u8, Failure> {
     if let Some(address) = &session.config.server {
         checks.push(server(session, address).await);
     }
+    checks.extend(session.config.ignored.iter().map(|ignored| Check {
+        name: "trust".into(),
+        ok: false,
+        says: line(&ignored.line()),
+    }));
     checks.extend(toolboxes(session).await);
     for check in &checks {
         match session.json {

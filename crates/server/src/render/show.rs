@@ -182,7 +182,11 @@ fn questions(run: &RunRow) -> Vec<String> {
 }
 
 fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String> {
-    let mut lines = vec![format!("  ? {}  {}", question.text, question.id)];
+    let mut lines = question.marked("  ? ");
+    match lines.as_mut_slice() {
+        [only] => only.push_str(&format!("  {}", question.id)),
+        _ => lines.push(format!("    {}", question.id)),
+    }
     if !question.options.is_empty() {
         lines.push(format!("    options: {}", question.options.join(" | ")));
     }

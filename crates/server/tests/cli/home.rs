@@ -69,6 +69,11 @@ impl Home {
         self
     }
 
+    /// Trust the configuration files of this directory as they are now.
+    pub fn trust(&self) {
+        self.pleach(&["trust", "--yes"]).exits(0);
+    }
+
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

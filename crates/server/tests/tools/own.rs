@@ -62,6 +62,7 @@ fn s52_files_are_read_and_written_inside_their_directory_only() {
     std::fs::write(root.join("in.txt"), "hello").expect("written");
     std::fs::write(home.folder.path().join("pleach.toml"), "files_dir = \"shelf\"\nfiles_write = true")
         .expect("written");
+    home.trust();
     let run = home.run("Look again", &[]).exits(0).run();
     let said = summaries(&home, &run).join("\n");
     assert!(said.contains("wrote notes/oak.md") && said.contains("in.txt, 5 bytes"), "{said}");

@@ -10,7 +10,7 @@ fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
     let office = Office::calling(json!([]));
     let listed = office.home.pleach(&["tools", "--json"]).exits(0).lines();
     let class = |name: &str| listed.iter().find(|tool| tool["name"] == name).map(|tool| tool["class"].clone());
-    assert_eq!(class("post__count_letters"), Some(json!("read-only")));
+    assert_eq!(class("post__count_letters"), Some(json!("idempotent")), "that it only reads is its own word");
     assert_eq!(class("post__choose_stamp"), Some(json!("idempotent")));
     assert_eq!(class("post__send_letter"), Some(json!("once")), "what claims nothing is not repeated");
     assert_eq!(class("create_document"), Some(json!("idempotent")), "the built-in ones are there too");
@@ -19,6 +19,11 @@ fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
     let doctor = office.home.pleach(&["doctor"]).exits(0).out;
     assert!(doctor.contains("✓ tools.post") && doctor.contains("7 tools"), "{doctor}");
     office.all_gone();
+    // The word of whoever configures it counts
+    office.configure(&format!("{}\nread_only = [\"count_letters\"]", office.section()));
+    let listed = office.home.pleach(&["tools", "--json"]).exits(0).lines();
+    let count = listed.iter().find(|tool| tool["name"] == "post__count_letters").expect("it is there");
+    assert_eq!((&count["class"], &count["read"]), (&json!("read-only"), &json!(true)));
 }
 
 #[test]
