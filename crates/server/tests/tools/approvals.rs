@@ -121,16 +121,17 @@ fn x13_a_run_with_a_directory_of_files_cannot_write_what_the_next_command_would_
     // Then each is refused with what and why, and what is none of that is written
     let events = home.events(run["id"].as_str().expect("an id"));
     let said: Vec<String> = results(&events).iter().map(|result| result["summary"].to_string()).collect();
-    for (at, path, why) in [
-        (0, ".mcp.json", "hidden"),
-        (1, "pleach.toml", "Pleach's own"),
-        (2, ".git/hooks/post-commit", "hidden"),
-        (3, "data/pleach.db", "Pleach's own"),
-        (4, ".config/pleach/config.toml", "hidden"),
+    for (path, why) in [
+        (".mcp.json", "hidden"),
+        ("pleach.toml", "Pleach's own"),
+        (".git/hooks/post-commit", "hidden"),
+        ("data/pleach.db", "Pleach's own"),
+        (".config/pleach/config.toml", "hidden"),
     ] {
-        assert!(said[at].contains(path) && said[at].contains(why), "{path}: {said:#?}");
+        let named = format!("\\\"{path}\\\"");
+        assert!(said.iter().any(|said| said.contains(&named) && said.contains(why)), "{path}: {said:#?}");
     }
-    assert!(said[5].contains("wrote notes/fine.txt"), "{said:#?}");
+    assert!(said.iter().any(|said| said.contains("wrote notes/fine.txt")), "{said:#?}");
     for never in [".mcp.json", "pleach.toml", ".git"] {
         assert!(!home.folder.path().join(never).exists(), "{never} was written");
     }

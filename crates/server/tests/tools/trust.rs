@@ -103,11 +103,7 @@ fn x5_a_cloned_repository_runs_and_sends_nothing_before_it_is_trusted() {
         assert_eq!(catcher.heard(), "", "{command:?} sent something");
         assert!(!home.folder.path().join("elsewhere").exists());
     }
-    assert_eq!(
-        home.pleach(&["ls", "--json"]).exits(0).run()["status"],
-        "completed",
-        "the run used the person's own model"
-    );
+    assert!(!home.asked("homework_planner").is_empty(), "the run used the person's own model");
     // And what is harmless applies, and what is ignored is shown as that
     let shown = home.pleach(&["config", "show"]).exits(0).out;
     let has = |key: &str, words: &[&str]| {
