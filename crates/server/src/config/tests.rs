@@ -111,3 +111,20 @@ fn a_variable_for_all_roles_beats_a_file_for_one() {
         resolve(Global::default(), &[("PLEACH_MODEL", "openai/a")], "model_fast = \"openai/b\"", "").model.names();
     assert_eq!((names.fast.as_deref(), names.balanced.as_deref()), (Some("openai/a"), Some("openai/a")));
 }
+
+#[test]
+fn x12_hosts_are_a_list_in_a_file_and_words_in_a_variable() {
+    let shown = |config: Config| config.fetch_hosts.map(|hosts| hosts.value.to_string());
+    let written = "fetch_hosts = [\"a.org\", \"*.b.org\"]";
+    assert_eq!(shown(resolve(Global::default(), &[], written, "")).as_deref(), Some("a.org, *.b.org"));
+    let variable = [("PLEACH_FETCH_HOSTS", "c.org")];
+    assert_eq!(shown(resolve(Global::default(), &variable, written, "")).as_deref(), Some("c.org"));
+    assert_eq!(shown(resolve(Global::default(), &[], "fetch_hosts = []", "")).as_deref(), Some("none"), "none is none");
+    assert_eq!(shown(resolve(Global::default(), &[], "", "")), None, "any, where nothing is said");
+    for bad in ["fetch_hosts = [\"http://a.org\"]", "fetch_approve = \"sometimes\""] {
+        assert!(
+            Config::resolve(&Global::default(), &environment(&[]), file("f", bad), file("g", "")).is_err(),
+            "{bad}"
+        );
+    }
+}
