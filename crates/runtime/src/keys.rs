@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
+use std::fmt;
 
 /// SHA-256.
 pub type Digest = [u8; 32];
@@ -87,6 +88,24 @@ impl Key {
     }
 }
 
+/// Whose kept answers these are. Two tokens of one person are two credentials: neither is shown what the other was
+/// answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Credential {
+    Key(KeyId),
+    /// Somebody who acts over the owner's own socket, without a key.
+    Socket(ActorId),
+}
+
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Credential::Key(id) => write!(f, "key:{id}"),
+            Credential::Socket(actor) => write!(f, "socket:{actor}"),
+        }
+    }
+}
+
 /// An answer as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAnswer {
@@ -134,7 +153,7 @@ pub trait Keys: Send + Sync + 'static {
     async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError>;
 
     /// Take a request's name, or say what became of it.
-    async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;
+    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;
     /// Keep its answer; with `None` the name is free again.
-    async fn finish(&self, by: ActorId, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError>;
+    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError>;
 }

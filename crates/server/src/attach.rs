@@ -19,7 +19,7 @@ use axum::http::StatusCode;
 use effects::notify::{Courier, Private};
 use effects::trace::{Exporter, Tracer};
 use runtime::live::Live;
-use runtime::ports::{Clock, Performer, StoreError};
+use runtime::ports::{Clock, LOCAL_HANDLE, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -238,6 +238,9 @@ async fn hold_database(
     let house = house(config, store, catalogue, clock, live);
     let (desk, drives) = (Some(drive.desk()), load.drives());
     let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
+    if let Some(local) = house.store.actor(LOCAL_HANDLE).await.map_err(|error| unusable(config, &error))? {
+        house.front.name_cookie(local.id);
+    }
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
     let served = match &mut hold {

@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "agents", sql: include_str!("../migrations/0006_agents.sql") },
     Migration { version: 7, name: "projects", sql: include_str!("../migrations/0007_projects.sql") },
     Migration { version: 8, name: "lessons", sql: include_str!("../migrations/0008_lessons.sql") },
+    Migration { version: 10, name: "credentials", sql: include_str!("../migrations/0010_credentials.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \

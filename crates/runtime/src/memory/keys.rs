@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::keys::{
-    Begun, Digest, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+    Begun, Credential, Digest, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
 use crate::ports::StoreError;
 use async_trait::async_trait;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Ring {
     keys: BTreeMap<KeyId, (Key, Digest)>,
-    answers: BTreeMap<(ActorId, String), Request>,
+    answers: BTreeMap<(Credential, String), Request>,
 }
 
 struct Request {
@@ -97,7 +97,7 @@ impl Keys for Memory {
         Ok(state.actors.values().filter(known).cloned().collect())
     }
 
-    async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
+    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
         let mut state = self.state();
         state.ring.answers.retain(|_, request| !request.forgotten(now));
         match state.ring.answers.get(&(by, name.to_owned())) {
@@ -112,7 +112,7 @@ impl Keys for Memory {
         }
     }
 
-    async fn finish(&self, by: ActorId, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
         let mut state = self.state();
         let key = (by, name.to_owned());
         match answer {

@@ -49,7 +49,7 @@ pub use agents::{AgentView, NewAgent};
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
 pub use lessons::{LessonAction, Settlement};
-pub use login::CodeView;
+pub use login::{CodeView, NewCode};
 pub use metrics::Counters;
 pub use nodes::NodeView;
 pub use snapshot::Views;

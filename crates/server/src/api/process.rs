@@ -3,7 +3,7 @@
 use super::problems::Problem;
 use super::route::{Access, Route};
 use super::shape::{count, named, nullable, one_of, open, record, text};
-use super::{Answer, HolderView, House, openapi};
+use super::{Answer, HolderView, House, openapi, table};
 use crate::ui;
 use axum::Json;
 use axum::extract::State;
@@ -47,8 +47,10 @@ async fn ready(State(house): State<Arc<House>>) -> Answer<&'static str> {
     }
 }
 
-async fn document() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], openapi::published())
+async fn document(State(house): State<Arc<House>>) -> Response {
+    let front = &house.front;
+    let document = front.document.get_or_init(|| openapi::document(&table(), front.cookie()).to_string());
+    ([(header::CONTENT_TYPE, "application/json")], document.clone()).into_response()
 }
 
 async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {

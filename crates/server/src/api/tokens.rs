@@ -6,7 +6,9 @@ use super::problems::Problem;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{Shape, form, id, list, named, nullable, one_of, page, record, text, time, up_to, whole, words};
+use super::shape::{
+    Shape, form, id, list, named, nullable, one_of, page, record, secret, text, time, up_to, whole, words,
+};
 use super::{Answer, House, Page, brief, runs};
 use axum::Json;
 use axum::extract::State;
@@ -44,7 +46,7 @@ pub fn routes() -> Vec<Route> {
             .personal(),
         Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
             .takes(taken)
-            .gives(201, record([("token", text()), ("record", token())], []))
+            .gives(201, record([("token", secret()), ("record", token())], []))
             .refuses([404])
             .personal(),
         Route::delete("/api/tokens/{id}", Run, "End a token, and the sessions opened with it", revoke)
@@ -53,7 +55,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-fn scope() -> Shape {
+pub fn scope() -> Shape {
     one_of(Grant::ALL.iter().map(|grant| grant.name()))
 }
 
@@ -231,14 +233,18 @@ fn persons_only(caller: &Caller) -> Answer<()> {
     }
 }
 
+/// The scope of this name.
+pub fn grant(word: &str) -> Answer<Grant> {
+    Grant::parse(word).ok_or_else(|| {
+        Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
+    })
+}
+
 fn granted(scopes: Option<Vec<String>>) -> Answer<Grant> {
     let Some(words) = scopes else { return Ok(Grant::Run) };
     let mut highest = None;
     for word in &words {
-        let grant = Grant::parse(word).ok_or_else(|| {
-            Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
-        })?;
-        highest = highest.max(Some(grant));
+        highest = highest.max(Some(grant(word)?));
     }
     highest.ok_or_else(|| Problem::invalid("unknown_scope", "scopes is empty; scopes are read, run and admin"))
 }
