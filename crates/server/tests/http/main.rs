@@ -9,7 +9,9 @@ mod agents;
 mod bounds;
 mod client;
 mod connections;
+mod crowd;
 mod limits;
+mod login;
 mod matrix;
 mod once;
 mod page;
@@ -17,9 +19,11 @@ mod pages;
 mod peers;
 mod people;
 mod problems;
+mod raw;
 #[allow(dead_code, reason = "shared with the tests of what is live, which use more of it")]
 #[path = "../live/receiver.rs"]
 mod receiver;
+mod refusals;
 mod runs;
 mod secrets;
 mod server;
