@@ -17,6 +17,7 @@ pub mod ids;
 pub mod json;
 pub mod ledger;
 pub mod lessons;
+pub mod lines;
 pub mod metrics;
 pub mod model;
 pub mod money;

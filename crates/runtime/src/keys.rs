@@ -2,7 +2,7 @@
 //! sent twice.
 //! The loop knows nothing of them. Of a secret only the digest is ever here.
 
-use crate::ports::StoreError;
+use crate::ports::{Slice, StoreError};
 use async_trait::async_trait;
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
@@ -121,7 +121,9 @@ pub trait Keys: Send + Sync + 'static {
     /// The credential with this digest and whose it is. It may have ended.
     async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError>;
     /// Newest first; everybody's, or one actor's.
-    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError>;
+    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError>;
+    /// The credential with this id. It may have ended.
+    async fn key_named(&self, id: KeyId) -> Result<Option<Key>, StoreError>;
     /// With the sessions opened with it. True when it was this call that ended it, so that of two who try one succeeds.
     async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<bool, StoreError>;
     async fn key_used(&self, id: KeyId, at: Timestamp) -> Result<(), StoreError>;
@@ -130,8 +132,8 @@ pub trait Keys: Send + Sync + 'static {
 
     /// Who may see and change a project.
     async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError>;
-    /// The actor and everybody they share a project with.
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError>;
+    /// The actor and everybody they share a project with, oldest first.
+    async fn acquaintances(&self, of: ActorId, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError>;
 
     /// Take a request's name, or say what became of it.
     async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;

@@ -7,7 +7,7 @@ use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, 
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
@@ -119,6 +119,29 @@ pub trait Log: Send + Sync + 'static {
     async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
     /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
     async fn wakeup(&self, at_most: Duration);
+}
+
+/// A part of a list. Every list that can grow is asked for in parts, and the database counts them off.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice<C> {
+    /// Only what comes behind this one, in the order of the list.
+    pub after: Option<C>,
+    pub limit: usize,
+}
+
+impl<C> Slice<C> {
+    /// The beginning of a list.
+    pub fn first(limit: usize) -> Slice<C> {
+        Slice { after: None, limit }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EdgeFilter {
+    pub src: Option<uuid::Uuid>,
+    pub dst: Option<uuid::Uuid>,
+    /// Only those this run made.
+    pub run_id: Option<RunId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -235,7 +258,8 @@ pub trait Library: Send + Sync + 'static {
     /// Newest first. A run is visible to its owner and to members of any of its projects.
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError>;
+    /// In order, after the iteration with this number.
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError>;
     /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError>;
     async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError>;
@@ -249,8 +273,20 @@ pub trait Library: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<StoredEvent>, StoreError>;
     /// Every version of every plan, oldest first, or only one node's.
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError>;
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError>;
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError>;
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError>;
     /// A task's steps, in order.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError>;
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
@@ -266,7 +302,15 @@ pub trait Library: Send + Sync + 'static {
     /// Newest first; `content` is left empty in lists.
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError>;
     async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError>;
-    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError>;
+    /// Whether the document is there and in scope, without its text.
+    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError>;
+    /// Newest first, older than the version given.
+    async fn versions(
+        &self,
+        scope: &Scope,
+        id: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError>;
     /// Entries of a scratchpad, newest first, before a position.
     async fn entries(
         &self,
@@ -277,21 +321,17 @@ pub trait Library: Send + Sync + 'static {
     ) -> Result<Vec<Entry>, StoreError>;
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError>;
     async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError>;
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<uuid::Uuid>,
-        dst: Option<uuid::Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError>;
-    async fn edge(&self, scope: &Scope, id: engine::ids::EdgeId) -> Result<Option<Edge>, StoreError>;
+    /// Oldest first.
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError>;
+    async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError>;
     /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
     /// A person's own change, outside any run.
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;
     async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError>;
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError>;
+    /// Oldest first.
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError>;
     /// By id or handle.
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError>;
     async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError>;

@@ -10,6 +10,8 @@ use engine::workspace::ActorRecord;
 use runtime::keys::{
     Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
+use runtime::memory::page;
+use runtime::ports::Slice;
 
 const KEY: &str = "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent, projects FROM tokens";
 const KEEP: &str = "INSERT INTO tokens (id, actor_id, kind, name, access, prefix, digest, created_at, expires_at, used_at, revoked_at, parent, projects) \
@@ -81,13 +83,21 @@ impl Keys for SqlStore {
         Ok(found.first().map(records::actor).transpose()?.map(|actor| (key, actor)))
     }
 
-    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError> {
+    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE 1 = 1"));
         if let Some(actor) = of {
             query.push(" AND actor_id = ").bind(id(actor));
         }
-        query.push(" ORDER BY id DESC");
+        if let Some(after) = slice.after {
+            query.push(" AND id < ").bind(id(after));
+        }
+        query.push(" ORDER BY id DESC LIMIT ").bind(page(slice.limit));
         self.backend.read(query.statement()).await?.iter().map(key).collect()
+    }
+
+    async fn key_named(&self, named: KeyId) -> Result<Option<Key>, StoreError> {
+        let mut query = Query::new(format!("{KEY} WHERE id = "));
+        self.backend.read(query.bind(id(named)).statement()).await?.first().map(key).transpose()
     }
 
     async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
@@ -121,10 +131,14 @@ impl Keys for SqlStore {
         self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
     }
 
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
-        let mut query = Query::new(format!("{} WHERE id = ", records::ACTOR));
+    async fn acquaintances(&self, of: ActorId, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE (id = ", records::ACTOR));
         query.bind(id(of)).push(" OR id IN (SELECT o.actor_id FROM project_members m JOIN project_members o ON o.project_id = m.project_id WHERE m.actor_id = ");
-        query.bind(id(of)).push(") ORDER BY id");
+        query.bind(id(of)).push("))");
+        if let Some(after) = slice.after {
+            query.push(" AND id > ").bind(id(after));
+        }
+        query.push(" ORDER BY id LIMIT ").bind(page(slice.limit));
         self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
     }
 

@@ -109,8 +109,7 @@ pub static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// `?1` the run.
-pub static ITERATIONS_OF: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations WHERE run_id = ?1 ORDER BY iteration"));
+pub static ITERATIONS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations"));
 
 /// `?1` the run, `?2` a seq.
 pub static HASH_AT: LazyLock<String> = LazyLock::new(|| {

@@ -89,7 +89,9 @@ impl Reading<'_, '_> {
             let Some(chunk) = chunk else { break };
             raw += chunk.len();
             let mut events = Vec::new();
-            parser.push(&chunk, |event| events.push(event));
+            let parsed = parser.push(&chunk, |event| events.push(event));
+            parsed
+                .map_err(|sse::TooLong| Trouble::Broke("an event of the stream had no end and was cut off".into()))?;
             if self.take(&events)? {
                 limit = idle;
             }

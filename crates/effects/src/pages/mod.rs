@@ -12,6 +12,7 @@ mod views;
 
 pub use address::{Address, Spot};
 pub use errand::{is_errand_tool, perform};
+pub(crate) use page::quoted;
 pub use page::{Offer, Page};
 
 use crate::tools::Registry;
@@ -246,7 +247,7 @@ fn nowhere() -> Page {
 }
 
 fn unfit(spot: Spot, name: &str, why: &str) -> Page {
-    let said = format!("{name} was not carried out: {why}");
+    let said = engine::lines::one_line(&format!("{name} was not carried out: {why}"));
     Page::new(422, spot.action(name), "Not carried out").fact("error", said.as_str()).words(said)
 }
 
@@ -268,7 +269,7 @@ fn done(spot: Spot, name: &str, summary: &str, result: Value) -> Page {
     page.words(summary).words(match &place {
         Some(place) => format!("See {place}."),
         None if result.is_null() => String::new(),
-        None => format!("{QUOTED}\n\n```json\n{result}\n```"),
+        None => format!("{QUOTED}\n\n```json\n{}\n```", line(result)),
     })
 }
 

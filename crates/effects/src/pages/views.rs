@@ -176,7 +176,7 @@ impl Pages<'_> {
     async fn run(&self, id: RunId) -> Result<Option<Page>, StoreError> {
         let scope = &self.reader.scope;
         let Some(run) = self.store.run(scope, id).await? else { return Ok(None) };
-        let title: String = run.objective.lines().next().unwrap_or_default().chars().take(120).collect();
+        let title: String = engine::lines::lines(&run.objective).next().unwrap_or_default().chars().take(120).collect();
         let mut page = Page::new(200, Spot::Run(id), title)
             .fact("kind", run.kind.name())
             .fact("id", id.to_string())
@@ -199,7 +199,9 @@ impl Pages<'_> {
             page = page.section("Steps", &listed(lines.collect(), "It has not begun."));
         }
         let open = run.questions.as_array().into_iter().flatten().filter(|question| question["answer"].is_null());
-        let open: Vec<String> = open.map(|question| format!("- {} {}\n", question["id"], question["text"])).collect();
+        let open: Vec<String> = open
+            .map(|question| format!("- {} {}\n", line(question["id"].clone()), line(question["text"].clone())))
+            .collect();
         if !open.is_empty() {
             page = page.section("Open questions", &open.concat());
         }

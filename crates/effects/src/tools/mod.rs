@@ -23,6 +23,7 @@ pub use lent::{Unlent, lent};
 pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
+pub(crate) use web::read_page;
 
 use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
@@ -215,7 +216,7 @@ impl Registry {
 /// At most 200 characters without line breaks, for the journal.
 fn one_line(text: &str) -> String {
     const SUMMARY_MAX: usize = 200;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = engine::lines::one_line(text);
     match line.char_indices().nth(SUMMARY_MAX) {
         None => line,
         Some(_) => line.chars().take(SUMMARY_MAX - 1).chain(['…']).collect(),

@@ -10,6 +10,7 @@ use engine::effect::{
     Asking, Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
 };
 use engine::ids::ProjectId;
+use engine::json::{MAX_DEPTH, is_deeper};
 use runtime::ports::Library;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -216,9 +217,10 @@ fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
 /// A result from outside: capped, and marked as what it is wherever it is shown.
 pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     let size = content.to_string().len();
-    if size > LONGEST_RESULT {
+    if size > LONGEST_RESULT || is_deeper(&content, MAX_DEPTH) {
         let text = content["text"].as_str().map_or_else(|| content.to_string(), str::to_owned);
-        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": format!("{size} bytes, shown up to {LONGEST_RESULT} characters") });
+        let shown = format!("{size} bytes, shown as a text of up to {LONGEST_RESULT} characters");
+        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": shown });
     }
     content["source"] = json!(server);
     content["untrusted"] = json!(true);

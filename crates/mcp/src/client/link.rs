@@ -3,6 +3,8 @@
 use super::call::{Calls, Elicited};
 use super::child::Process;
 use super::config::{ServerConfig, Transport};
+use super::http::BoundedClient;
+use super::messages;
 use effects::tools::{Offer, Offers};
 use engine::effect::Class;
 use rmcp::ClientHandler;
@@ -62,7 +64,7 @@ impl Link {
         let us = Us::default();
         let known = us.clone();
         let (mut process, stdout, stdin) = Process::start(config)?;
-        match agree(serve_client_with_lifecycle(us, (stdout, stdin), way)).await {
+        match agree(serve_client_with_lifecycle(us, (messages::bounded(stdout), stdin), way)).await {
             Ok(service) => Ok(Link::over(service, known, Some(process))),
             Err(why) => {
                 process.end().await;
@@ -144,7 +146,7 @@ async fn agree<E: std::fmt::Display>(
 fn http_transport(
     url: &str,
     headers: &std::collections::BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
     let mut custom = HashMap::new();
     for (name, value) in headers {
         let name = name.parse().map_err(|_| format!("the header {name} is none"))?;
@@ -158,7 +160,7 @@ fn http_transport(
         reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(Duration::from_secs(10));
     let client = client.build().map_err(|error| format!("no client for it can be made: {error}"))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
 }
 
 fn offered(prefix: &str, tool: Tool) -> Offer {

@@ -5,7 +5,9 @@ mod answer;
 mod call;
 mod child;
 mod config;
+mod http;
 mod link;
+pub mod messages;
 mod reading;
 
 pub use config::{ConfigError, ServerConfig, Transport};

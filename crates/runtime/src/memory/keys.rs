@@ -1,10 +1,10 @@
 //! Credentials and kept answers in memory.
 
-use super::Memory;
+use super::{Memory, page};
 use crate::keys::{
     Begun, Digest, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
-use crate::ports::StoreError;
+use crate::ports::{Slice, StoreError};
 use async_trait::async_trait;
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
@@ -51,10 +51,16 @@ impl Keys for Memory {
         Ok(found.and_then(|key| Some((key.clone(), state.actors.get(&key.actor_id)?.clone()))))
     }
 
-    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError> {
+    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
         let state = self.state();
         let keys = state.ring.keys.values().rev().map(|(key, _)| key);
-        Ok(keys.filter(|key| of.is_none_or(|actor| actor == key.actor_id)).cloned().collect())
+        let theirs = keys.filter(|key| of.is_none_or(|actor| actor == key.actor_id));
+        let behind = theirs.filter(|key| slice.after.is_none_or(|after| key.id < after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
+    }
+
+    async fn key_named(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        Ok(self.state().ring.keys.values().map(|(key, _)| key).find(|key| key.id == id).cloned())
     }
 
     async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<bool, StoreError> {
@@ -87,14 +93,15 @@ impl Keys for Memory {
         Ok(state.actors.values().filter(member).cloned().collect())
     }
 
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
+    async fn acquaintances(&self, of: ActorId, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
         let state = self.state();
         let shared: Vec<ProjectId> =
             state.members.iter().filter(|(_, actor)| *actor == of).map(|(project, _)| *project).collect();
         let known = |actor: &&ActorRecord| {
             actor.id == of || shared.iter().any(|project| state.members.contains(&(*project, actor.id)))
         };
-        Ok(state.actors.values().filter(known).cloned().collect())
+        let behind = |actor: &&ActorRecord| slice.after.is_none_or(|after| actor.id > after);
+        Ok(state.actors.values().filter(known).filter(behind).take(page(slice.limit)).cloned().collect())
     }
 
     async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {

@@ -3,14 +3,25 @@
 use super::workspace::{Conflict, Kept, Origin};
 use super::{Memory, State, Stored, page, terms};
 use crate::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, PROJECT_ITEMS, RunFilter,
-    SearchFilter, StoreError, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, EdgeFilter, Hit, HitKind, Library, NodeFilter, PROJECT_ITEMS,
+    RunFilter, SearchFilter, Slice, StoreError, TaskFilter,
 };
 use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
+use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, DOC_ROLE, Document, Edge, Entry, Project, Scope, Task};
+/// What comes behind a row in the order of their making; nothing behind one that is not there.
+fn behind<'a, K: Copy + Ord + 'a, T: 'a>(
+    rows: impl Iterator<Item = (&'a (Timestamp, K), &'a T)> + Clone,
+    after: Option<K>,
+) -> impl Iterator<Item = &'a T> {
+    let last = after.map(|after| rows.clone().map(|(key, _)| *key).find(|(_, id)| *id == after));
+    let is_behind = move |key: &(Timestamp, K)| last.is_none_or(|last| last.is_some_and(|last| *key > last));
+    rows.filter(move |(key, _)| is_behind(key)).map(|(_, row)| row)
+}
+
 use uuid::Uuid;
 
 impl State {
@@ -120,10 +131,11 @@ impl Library for Memory {
         Ok(self.state().seen_run(scope, id).map(|stored| stored.row.clone()))
     }
 
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
         let state = self.state();
         let iterations = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.iterations.values());
-        Ok(iterations.cloned().collect())
+        let behind = iterations.filter(|row| slice.after.is_none_or(|after| row.iteration > after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
     }
 
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
@@ -153,16 +165,30 @@ impl Library for Memory {
         Ok(own.take(page(limit)).cloned().collect())
     }
 
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError> {
         let state = self.state();
-        let plans = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.plans.values());
-        Ok(plans.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
+        let plans = state.seen_run(scope, run).into_iter().flat_map(|stored| &stored.plans);
+        let rows = behind(plans, slice.after).filter(|row| node.is_none_or(|node| node == row.node_id));
+        Ok(rows.take(page(slice.limit)).cloned().collect())
     }
 
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError> {
         let state = self.state();
-        let artifacts = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.artifacts.values());
-        Ok(artifacts.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
+        let artifacts = state.seen_run(scope, run).into_iter().flat_map(|stored| &stored.artifacts);
+        let rows = behind(artifacts, slice.after).filter(|row| node.is_none_or(|node| node == row.node_id));
+        Ok(rows.take(page(slice.limit)).cloned().collect())
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
@@ -223,14 +249,25 @@ impl Library for Memory {
         Ok(kept.map(|kept| state.whole(&kept.entity)))
     }
 
-    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError> {
+        let state = self.state();
+        Ok(state.workspace.documents.get(&id).is_some_and(|kept| state.sees(scope, kept.entity.project_id)))
+    }
+
+    async fn versions(
+        &self,
+        scope: &Scope,
+        id: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError> {
         let state = self.state();
         let Some(kept) = state.workspace.documents.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id))
         else {
             return Ok(Vec::new());
         };
         let superseded = state.superseded.get(&id).into_iter().flatten().rev();
-        Ok([kept].into_iter().chain(superseded).map(version).collect())
+        let older = |kept: &&Kept<Document>| slice.after.is_none_or(|after| kept.entity.version < after);
+        Ok([kept].into_iter().chain(superseded).filter(older).take(page(slice.limit)).map(version).collect())
     }
 
     async fn entries(
@@ -270,21 +307,18 @@ impl Library for Memory {
         Ok(kept.map(|kept| kept.entity.clone()))
     }
 
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<Uuid>,
-        dst: Option<Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
         let state = self.state();
+        let EdgeFilter { src, dst, run_id } = filter;
         let wanted = |kept: &&Kept<Edge>| {
             src.is_none_or(|src| src == kept.entity.src)
                 && dst.is_none_or(|dst| dst == kept.entity.dst)
-                && run.is_none_or(|run| kept.made.run_id == Some(run))
+                && run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && slice.after.is_none_or(|after| kept.entity.id > after)
                 && state.sees(scope, kept.entity.project_id)
         };
-        Ok(state.workspace.edges.values().filter(wanted).map(|kept| kept.entity.clone()).collect())
+        let edges = state.workspace.edges.values().filter(wanted).take(page(slice.limit));
+        Ok(edges.map(|kept| kept.entity.clone()).collect())
     }
 
     async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
@@ -322,8 +356,10 @@ impl Library for Memory {
         }
     }
 
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
-        Ok(self.state().actors.values().cloned().collect())
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
+        let state = self.state();
+        let behind = state.actors.values().filter(|actor| slice.after.is_none_or(|after| actor.id > after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
     }
 
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {

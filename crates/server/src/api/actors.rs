@@ -59,13 +59,12 @@ async fn list(
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<ActorRecord>>> {
-    let mut known = match caller.is_admin() {
-        true => house.store.actors().await?,
-        false => house.keys.acquaintances(caller.id()).await?,
-    };
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    known.retain(|actor| query.cursor.is_none_or(|cursor| actor.id > cursor));
-    known.truncate(limit + 1);
+    let slice = Slice { after: query.cursor, limit: limit + 1 };
+    let known = match caller.is_admin() {
+        true => house.store.actors(slice).await?,
+        false => house.keys.acquaintances(caller.id(), slice).await?,
+    };
     Ok(Json(Page::cut(known, limit, |actor| actor.id.to_string())))
 }
 

@@ -146,6 +146,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
             ));
         }
         let body: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        if engine::json::is_too_deep(body) {
+            let detail = format!("the body is nested deeper than {} levels", engine::json::MAX_DEPTH);
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_request", detail));
+        }
         serde_json::from_slice(body).map(Sent).map_err(|error| {
             Problem::new(StatusCode::BAD_REQUEST, "bad_request", format!("the body cannot be used: {error}"))
         })

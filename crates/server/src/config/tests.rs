@@ -111,3 +111,55 @@ fn a_variable_for_all_roles_beats_a_file_for_one() {
         resolve(Global::default(), &[("PLEACH_MODEL", "openai/a")], "model_fast = \"openai/b\"", "").model.names();
     assert_eq!((names.fast.as_deref(), names.balanced.as_deref()), (Some("openai/a"), Some("openai/a")));
 }
+
+/// A file of settings, and the servers of a `.mcp.json`, as somebody else may have written them.
+fn read_files(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = file::parse(Path::new("pleach.toml"), &text);
+    let servers = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+    for (name, section) in servers["mcpServers"].as_object().into_iter().flatten() {
+        let _ = mcp::client::ServerConfig::read(name, section.clone(), &|_| Some("${A}".into()));
+    }
+}
+
+const FILES: simulation::fuzz::Target = simulation::fuzz::Target {
+    name: "config",
+    seeds: &[
+        "workers = 3\nmodel = \"a/b\"\n[providers.x]\nkind = \"openai\"\nbase_url = 'http://h'\n[providers.x.timeouts]\ntotal_seconds = 5\n",
+        "[mcp.post]\ncommand = \"python3\"\nargs = [\"a\", \"${B:-c}\"]\nenv = { A = \"${B}\" }\ntimeout_s = 5\n",
+        r#"{"mcpServers": {"a": {"command": "npx", "args": ["${KEY}"], "env": {"A": "${NO:-b}"}}, "b": {"url": "https://h/${X}"}}}"#,
+    ],
+    words: &[
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        "\"",
+        "'",
+        "${",
+        "}",
+        ":-",
+        "\n",
+        "[[",
+        "\"\"\"",
+        ".",
+        "mcp.",
+        "providers",
+        "1e9",
+        "\\u",
+    ],
+    parse: read_files,
+};
+
+#[test]
+fn fuzz_files_of_settings() {
+    simulation::fuzz::assert_sound(&FILES);
+}
+
+#[test]
+fn x5_twice_the_file_costs_at_most_two_and_a_half_times() {
+    for unit in ["a = 1\n", "[a", "[[a]]\n", "{\"mcpServers\":", "x", "a.b.", "\"\"\""] {
+        simulation::fuzz::assert_linear("config", unit, 100_000, read_files);
+    }
+}

@@ -213,3 +213,28 @@ fn b4_a_silent_server_is_given_up_with_the_time_it_took() {
     assert!(summary.contains("was silent") && summary.contains(" s") && summary.contains("tried 3 times"), "{summary}");
     office.all_gone();
 }
+
+#[test]
+fn r8_a_result_that_is_too_large_or_too_deep_is_an_outcome_and_its_call_is_made_once() {
+    // Given a server that answers with more than is taken: once to a call that may not be repeated, twice to ones that may
+    let (large, deep) = (json!({"to": "ann", "reply": 17_000_000}), json!({"letters": 1, "depth": 400}));
+    let calls = json!([
+        call("post__send_letter", large),
+        call("post__shout", json!({"letters": 17_000_000})),
+        call("post__shout", deep),
+    ]);
+    let counted = json!([call("post__count_letters", json!({}))]);
+    let office = Office::with(Home::with(in_turn(vec![calls, counted])), "");
+    office.configure(&office.section().replace("timeout_s = 5", "timeout_s = 60"));
+    // When a run calls it
+    let run = office.home.run("Ask for too much", &[]).exits(0).run();
+    // Then each call was made once and its result says why it is none; nobody is asked, and the connection still serves
+    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let said: Vec<&str> = results(&events).iter().filter_map(|result| result["summary"].as_str()).collect();
+    assert_eq!(said.iter().filter(|said| said.contains("16000000 is the most")).count(), 2, "{said:?}");
+    assert_eq!(said.iter().filter(|said| said.contains("deeper than 64")).count(), 1, "{said:?}");
+    assert!(said.contains(&"3 letters"), "{said:?}");
+    assert_eq!(office.letters(), ["ann", "shouted", "shouted"]);
+    assert_eq!(of_type(&events, "effect.unknown").len(), 0);
+    assert_eq!(office.processes().len(), 4, "the server was started once for its tools and once for the run");
+}

@@ -8,19 +8,18 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, LessonId, NodeId, PlanId, ProjectId, RunId, TaskId};
 use engine::lessons::LessonStatus;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
-    SearchFilter, Store, StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, EdgeFilter, Hit, Lease, Library, Log, NodeFilter,
+    RunFilter, SearchFilter, Slice, Store, StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 pub struct FaultyStore {
     pub inner: Arc<dyn Store>,
@@ -189,9 +188,9 @@ impl Library for FaultyStore {
         self.inner.run(scope, id).await
     }
 
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
         self.readable().await?;
-        self.inner.iterations(scope, run).await
+        self.inner.iterations(scope, run, slice).await
     }
 
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
@@ -216,14 +215,26 @@ impl Library for FaultyStore {
         self.inner.node(scope, run, node).await
     }
 
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError> {
         self.readable().await?;
-        self.inner.plans(scope, run, node).await
+        self.inner.plans(scope, run, node, slice).await
     }
 
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError> {
         self.readable().await?;
-        self.inner.artifacts(scope, run, node).await
+        self.inner.artifacts(scope, run, node, slice).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
@@ -261,9 +272,19 @@ impl Library for FaultyStore {
         self.inner.document(scope, id).await
     }
 
-    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError> {
         self.readable().await?;
-        self.inner.versions(scope, id).await
+        self.inner.sees_document(scope, id).await
+    }
+
+    async fn versions(
+        &self,
+        scope: &Scope,
+        id: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError> {
+        self.readable().await?;
+        self.inner.versions(scope, id, slice).await
     }
 
     async fn entries(
@@ -287,15 +308,9 @@ impl Library for FaultyStore {
         self.inner.task(scope, id).await
     }
 
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<Uuid>,
-        dst: Option<Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
         self.readable().await?;
-        self.inner.edges(scope, src, dst, run).await
+        self.inner.edges(scope, filter, slice).await
     }
 
     async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
@@ -317,8 +332,8 @@ impl Library for FaultyStore {
         self.inner.create_actor(actor).await
     }
 
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
-        self.inner.actors().await
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
+        self.inner.actors(slice).await
     }
 
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {

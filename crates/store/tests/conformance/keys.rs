@@ -6,6 +6,7 @@ use engine::time::Timestamp;
 use runtime::keys::{
     Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
+use runtime::ports::Slice;
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_credential_is_found_by_its_digest_with_whose_it_is,
@@ -47,8 +48,11 @@ async fn a_credential_is_found_by_its_digest_with_whose_it_is(world: World) {
     assert_eq!((found, whose.handle.as_str()), (mine.clone(), "local"));
     assert_eq!(world.keys.key([9; 32]).await.unwrap(), None);
     world.keys.key_used(mine.id, later(3)).await.unwrap();
-    assert_eq!(world.keys.keys(Some(world.me)).await.unwrap(), [Key { used_at: Some(later(3)), ..mine }]);
-    assert_eq!(world.keys.keys(Some(ids::derive(NOW, &[b"nobody"]).into())).await.unwrap(), []);
+    assert_eq!(
+        world.keys.keys(Some(world.me), Slice::first(10)).await.unwrap(),
+        [Key { used_at: Some(later(3)), ..mine }]
+    );
+    assert_eq!(world.keys.keys(Some(ids::derive(NOW, &[b"nobody"]).into()), Slice::first(10)).await.unwrap(), []);
 }
 
 async fn of_many_who_end_a_credential_one_succeeds(world: World) {
@@ -95,7 +99,8 @@ async fn sessions_and_codes_are_forgotten_after_their_end_and_tokens_are_not(wor
     let (new, digest) = key(&world, KeyKind::Session, 9);
     let much_later = later(REMEMBERED_SECONDS + 11);
     world.keys.keep_key(Key { created_at: much_later, expires_at: None, ..new }, digest).await.unwrap();
-    let mut left: Vec<String> = world.keys.keys(None).await.unwrap().into_iter().map(|key| key.name).collect();
+    let mut left: Vec<String> =
+        world.keys.keys(None, Slice::first(10)).await.unwrap().into_iter().map(|key| key.name).collect();
     left.sort();
     assert_eq!(left, ["key 0", "key 9"]);
 }

@@ -6,7 +6,7 @@ use engine::ids::{ActorId, DocumentId, ProjectId};
 use engine::run::{Command, Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope, TaskState};
-use runtime::ports::{DocumentFilter, HitKind, RunFilter, SearchFilter, StoreError, TaskFilter};
+use runtime::ports::{DocumentFilter, HitKind, RunFilter, SearchFilter, Slice, StoreError, TaskFilter};
 use serde_json::json;
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -49,7 +49,7 @@ async fn what_is_out_of_scope_does_not_exist(world: World) {
     assert!(world.store.project(&theirs, project).await.unwrap().is_none());
     assert!(world.store.projects(&theirs, None, 10).await.unwrap().is_empty());
     assert!(world.store.document(&theirs, doc).await.unwrap().is_none());
-    assert!(world.store.versions(&theirs, doc).await.unwrap().is_empty());
+    assert!(world.store.versions(&theirs, doc, Slice::first(10)).await.unwrap().is_empty());
     assert!(world.store.entries(&theirs, doc, None, 10).await.unwrap().is_empty());
     assert!(world.store.task(&theirs, todo).await.unwrap().is_none());
     assert!(world.store.documents(&theirs, DocumentFilter::default()).await.unwrap().is_empty());
@@ -99,7 +99,7 @@ async fn a_run_is_seen_by_its_owner_and_by_members_of_its_projects(world: World)
     assert_eq!(world.store.runs(&world.mine(), RunFilter::default()).await.unwrap().len(), 2);
     let narrow = Scope::Within(world.me, vec![project]);
     assert_eq!(world.store.runs(&narrow, RunFilter::default()).await.unwrap().len(), 1);
-    assert!(world.store.iterations(&Scope::Actor(fresh()), run_id(&run)).await.unwrap().is_empty());
+    assert!(world.store.iterations(&Scope::Actor(fresh()), run_id(&run), Slice::first(10)).await.unwrap().is_empty());
 }
 
 async fn runs_are_listed_newest_first_and_filtered(world: World) {
@@ -312,7 +312,7 @@ async fn actors_are_found_by_id_and_handle_and_handles_are_unique(world: World) 
     let id = stranger(&world).await;
     let found = world.store.actor(&id.to_string()).await.unwrap().unwrap();
     assert_eq!(world.store.actor(&found.handle).await.unwrap().unwrap().id, id);
-    assert_eq!(world.store.actors().await.unwrap().len(), 2);
+    assert_eq!(world.store.actors(Slice::first(10)).await.unwrap().len(), 2);
     world.store.create_actor(found.clone()).await.unwrap();
     let imposter = ActorRecord { id: fresh(), ..found };
     assert!(matches!(world.store.create_actor(imposter).await, Err(StoreError::Unusable(_))));

@@ -1,11 +1,11 @@
 //! Removing things, and who knows whom: what goes, what goes with it, and what stays.
 
-use crate::world::{World, document, document_as, fresh, now, rewrite, run_id, task};
+use crate::world::{World, document, document_as, fresh, link, now, rewrite, run_id, task};
 use engine::actor::ActorKind;
-use engine::ids::{ActorId, DocumentId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, DocumentId, RunId, TaskId};
 use engine::run::Command;
-use engine::workspace::{ActorRecord, Mutation, Scope};
-use runtime::ports::{RunFilter, SearchFilter};
+use engine::workspace::{ActorRecord, Scope};
+use runtime::ports::{EdgeFilter, RunFilter, SearchFilter, Slice};
 use runtime::removal::Removed;
 use serde_json::json;
 
@@ -17,10 +17,6 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     lists_and_searches_go_on_after_a_cursor,
 ]);
 
-fn link(project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid) -> Mutation {
-    Mutation::Link { id: fresh(), project_id, src, dst, rel: "cites".into(), props: json!({}) }
-}
-
 async fn a_document_or_task_goes_with_its_versions_and_edges(world: World) {
     let project = world.project("Oak").await;
     let ((doc, make), (todo, make_task)) = (document(project, "Prices", "oak"), task(project, "Call", "oak"));
@@ -31,8 +27,15 @@ async fn a_document_or_task_goes_with_its_versions_and_edges(world: World) {
     assert_eq!(world.removal.remove_document(doc).await.unwrap(), Removed::Done);
     assert_eq!(world.removal.remove_document(doc).await.unwrap(), Removed::Gone);
     assert!(world.store.document(&Scope::Platform, doc).await.unwrap().is_none());
-    assert!(world.store.versions(&Scope::Platform, doc).await.unwrap().is_empty());
-    assert!(world.store.edges(&Scope::Platform, Some(doc.0), None, None).await.unwrap().is_empty());
+    assert!(world.store.versions(&Scope::Platform, doc, Slice::first(10)).await.unwrap().is_empty());
+    assert!(
+        world
+            .store
+            .edges(&Scope::Platform, EdgeFilter { src: Some(doc.0), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(world.store.search(&world.mine(), "birch", SearchFilter::default()).await.unwrap().is_empty());
     assert_eq!(world.removal.remove_task(todo).await.unwrap(), Removed::Done);
     assert_eq!(world.removal.remove_task(fresh::<TaskId>()).await.unwrap(), Removed::Gone);
@@ -53,7 +56,14 @@ async fn a_project_goes_with_everything_in_it_once_no_run_needs_it(world: World)
     assert_eq!(world.removal.remove_project(project).await.unwrap(), Removed::Done);
     assert_eq!(world.removal.remove_project(project).await.unwrap(), Removed::Gone);
     assert!(world.store.document(&Scope::Platform, doc).await.unwrap().is_none());
-    assert!(world.store.edges(&Scope::Platform, None, Some(doc.0), None).await.unwrap().is_empty());
+    assert!(
+        world
+            .store
+            .edges(&Scope::Platform, EdgeFilter { dst: Some(doc.0), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(world.keys.members(project).await.unwrap().is_empty());
     assert!(world.store.document(&world.mine(), kept).await.unwrap().is_some());
 }
@@ -96,8 +106,8 @@ async fn people_know_those_they_share_a_project_with(world: World) {
         handles
     };
     assert_eq!(handles(world.keys.members(project).await.unwrap()), ["ann", "local"]);
-    assert_eq!(handles(world.keys.acquaintances(ann.id).await.unwrap()), ["ann", "local"]);
-    assert_eq!(handles(world.keys.acquaintances(bob.id).await.unwrap()), ["bob"]);
+    assert_eq!(handles(world.keys.acquaintances(ann.id, Slice::first(10)).await.unwrap()), ["ann", "local"]);
+    assert_eq!(handles(world.keys.acquaintances(bob.id, Slice::first(10)).await.unwrap()), ["bob"]);
 }
 
 async fn lists_and_searches_go_on_after_a_cursor(world: World) {

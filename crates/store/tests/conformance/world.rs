@@ -299,6 +299,10 @@ pub fn rewrite(id: DocumentId, expected_version: Option<i64>, content: &str) -> 
     Mutation::UpdateDocument { id, expected_version, title: None, content: Some(content.into()), props: None }
 }
 
+pub fn link(project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid) -> Mutation {
+    Mutation::Link { id: fresh(), project_id, src, dst, rel: "cites".into(), props: json!({}) }
+}
+
 pub fn task(project_id: ProjectId, title: &str, description: &str) -> (TaskId, Mutation) {
     let id = fresh();
     let state = engine::workspace::TaskState::Todo;

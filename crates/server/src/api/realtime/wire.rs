@@ -60,6 +60,41 @@ pub fn frame(version: Version, join_ref: &Value, reference: &Value, topic: &str,
 mod tests {
     use super::*;
     use serde_json::json;
+    use simulation::fuzz::{Target, assert_linear, assert_sound};
+
+    fn read(bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        for version in [Version::V1, Version::V2] {
+            if let Some(read) = Incoming::parse(version, &text) {
+                let Incoming { join_ref, reference, topic, event, payload } = read.clone();
+                let again = frame(version, &join_ref, &reference, &topic, &event, &payload.to_string());
+                assert_eq!(Incoming::parse(version, &again), Some(read));
+            }
+        }
+    }
+
+    const FRAMES: Target = Target {
+        name: "realtime",
+        seeds: &[
+            r#"["1","2","realtime:tree-agent:run:x","phx_join",{"config":{"private":true},"access_token":"t"}]"#,
+            r#"{"topic":"phoenix","event":"heartbeat","payload":{},"ref":"5","join_ref":null}"#,
+            r#"[null,"5","phoenix","heartbeat",{}]"#,
+        ],
+        words: &["[", "]", "{", "}", "\"", "\\", ",", ":", "null", "\"topic\":", "\"phx_leave\"", "\\ud800", "1e999"],
+        parse: read,
+    };
+
+    #[test]
+    fn fuzz_realtime_frames() {
+        assert_sound(&FRAMES);
+    }
+
+    #[test]
+    fn x6_twice_the_frame_costs_at_most_two_and_a_half_times() {
+        for unit in ["[", "{\"a\":", "\"\\\"", "[1],", " "] {
+            assert_linear("realtime", unit, 300_000, read);
+        }
+    }
 
     #[test]
     fn both_forms_are_read_and_written() {

@@ -1,5 +1,11 @@
 //! `fetch_url`: reading a page of the web, where that is switched on. Wherever an address leads, by redirection or by its
-//! name, it is judged before anything is sent; what comes back is cut, made text, and nobody's instruction.
+//! name, it is judged before anything is sent; what comes back is cut, made text, and nobody's instruction. Pages are made
+//! text away from the threads that serve everybody, a few at a time.
+
+mod charset;
+mod entities;
+mod html;
+mod tags;
 
 use super::outside::{Offer, Offers, Toolbox, output};
 use crate::guard::{Guarded, Private, check};
@@ -11,7 +17,9 @@ use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 const SERVER: &str = "web";
 const TOOL: &str = "fetch_url";
@@ -21,10 +29,14 @@ const REDIRECTIONS: usize = 5;
 /// For one page with all its redirections.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(10);
+/// Pages that are made text at once, and how long one may take with its wait. A page of the longest takes some 50 ms.
+const READ_AT_ONCE: usize = 2;
+const TO_READ: Duration = Duration::from_secs(10);
 
 pub struct Web {
     private: Private,
     client: Result<Client, String>,
+    reading: Arc<Semaphore>,
 }
 
 impl Web {
@@ -42,7 +54,8 @@ impl Web {
             .dns_resolver(Guarded(private))
             .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
             .build();
-        Web { private, client: client.map_err(|error| error.to_string()) }
+        let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
+        Web { private, client: client.map_err(|error| error.to_string()), reading }
     }
 
     async fn fetch(&self, address: &str) -> Result<(Value, String), String> {
@@ -51,7 +64,7 @@ impl Web {
         for _ in 0..=REDIRECTIONS {
             let response = client.get(url.clone()).send().await.map_err(|error| unreached(&url, &error))?;
             if !response.status().is_redirection() {
-                return read(url, response).await;
+                return self.read(url, response).await;
             }
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let location = location.ok_or_else(|| format!("{url} leads elsewhere without saying where"))?;
@@ -60,6 +73,34 @@ impl Web {
                 check(next.as_str(), self.private).map_err(|why| format!("blocked_address: {url} leads on: {why}"))?;
         }
         Err(format!("{address} leads elsewhere more than {REDIRECTIONS} times"))
+    }
+
+    async fn read(&self, url: Url, response: Response) -> Result<(Value, String), String> {
+        let status = response.status();
+        let Fetched { url, content_type, body } = fetched(url, response).await?;
+        let kind = kind(&content_type);
+        let (bytes, at) = (body.len(), url.clone());
+        let reading = async {
+            let turn = self.reading.clone().acquire_owned().await.map_err(|error| error.to_string())?;
+            // The turn ends with the work, also where nobody waits for it any more.
+            let work = move || (readable(&body, &content_type, &at), turn).0;
+            tokio::task::spawn_blocking(work).await.map_err(|error| format!("the page could not be read: {error}"))
+        };
+        let page = tokio::time::timeout(TO_READ, reading)
+            .await
+            .map_err(|_| format!("{url} could not be made text within {} s", TO_READ.as_secs()))??;
+        let shown: String = page.text.chars().take(LONGEST_TEXT).collect();
+        let mut content = json!({"url": url.as_str(), "status": status.as_u16(), "type": kind, "text": shown});
+        if !page.title.is_empty() {
+            content["title"] = json!(page.title);
+        }
+        if page.is_cut || shown.len() < page.text.len() {
+            content["cut"] = json!(format!("a page of {bytes} bytes; its first {LONGEST_TEXT} characters are shown"));
+        }
+        match status.is_success() {
+            true => Ok((content, format!("{url}: {} characters", shown.chars().count()))),
+            false => Err(format!("{url} answered {status}: {}", shown.chars().take(500).collect::<String>())),
+        }
     }
 }
 
@@ -71,10 +112,18 @@ fn unreached(url: &Url, error: &reqwest::Error) -> String {
     format!("{kind}{url} cannot be read: {why}")
 }
 
-async fn read(url: Url, response: Response) -> Result<(Value, String), String> {
-    let status = response.status();
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_lowercase();
+/// A page as it came.
+struct Fetched {
+    url: Url,
+    /// The whole header, with its parameters.
+    content_type: String,
+    body: Vec<u8>,
+}
+
+async fn fetched(url: Url, response: Response) -> Result<Fetched, String> {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
+    let content_type = content_type.to_owned();
+    let kind = kind(&content_type);
     if !is_text(&kind) {
         return Err(format!("{url} is {kind}, which is not a text"));
     }
@@ -86,63 +135,32 @@ async fn read(url: Url, response: Response) -> Result<(Value, String), String> {
             return Err(format!("{url} has more than {LONGEST_PAGE} bytes"));
         }
     }
-    let text = String::from_utf8_lossy(&body);
-    let text = if kind.contains("html") { plain(&text) } else { text.into_owned() };
-    let whole = text.chars().count();
-    let shown: String = text.chars().take(LONGEST_TEXT).collect();
-    let mut content = json!({"url": url.as_str(), "status": status.as_u16(), "type": kind, "text": shown});
-    if whole > LONGEST_TEXT {
-        content["cut"] = json!(format!("{whole} characters, shown up to {LONGEST_TEXT}"));
+    Ok(Fetched { url, content_type, body })
+}
+
+/// `text/html` of `text/html; charset=utf-8`.
+fn kind(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The page as text. Costs time, and so never runs where others wait for it.
+fn readable(body: &[u8], content_type: &str, url: &Url) -> html::Reading {
+    let text = charset::decoded(body, content_type);
+    // A character may take four bytes.
+    if kind(content_type).contains("html") {
+        return html::read(&text, url, LONGEST_TEXT * 4);
     }
-    if status.is_success() {
-        Ok((content, format!("{url}: {whole} characters")))
-    } else {
-        Err(format!("{url} answered {status}: {}", shown.chars().take(500).collect::<String>()))
-    }
+    html::Reading { text: text.into_owned(), ..html::Reading::default() }
+}
+
+/// A page as it came from nowhere in particular.
+pub(crate) fn read_page(body: &[u8], content_type: &str) -> html::Reading {
+    Url::parse("https://example.org/a/b")
+        .map_or_else(|_| html::Reading::default(), |url| readable(body, content_type, &url))
 }
 
 fn is_text(kind: &str) -> bool {
     kind.starts_with("text/") || ["json", "xml", "javascript", "yaml"].iter().any(|part| kind.contains(part))
-}
-
-/// What a reader sees of HTML, roughly: no markup, no scripts, paragraphs on lines of their own.
-fn plain(html: &str) -> String {
-    let mut out = String::new();
-    let mut rest = html;
-    while let Some((before, after)) = rest.split_once('<') {
-        out.push_str(&entities(before));
-        let name: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '/' || *c == '!').collect();
-        let name = name.to_lowercase();
-        rest = match name.as_str() {
-            "script" | "style" | "noscript" | "template" | "svg" => behind(after, &format!("</{name}")),
-            _ if name.starts_with('!') && after.starts_with("!--") => {
-                after.split_once("-->").map_or("", |(_, rest)| rest)
-            }
-            _ => after.split_once('>').map_or("", |(_, rest)| rest),
-        };
-        if matches!(
-            name.trim_start_matches('/'),
-            "p" | "div" | "br" | "li" | "tr" | "h1" | "h2" | "h3" | "h4" | "title" | "section" | "article" | "pre"
-        ) {
-            out.push('\n');
-        }
-    }
-    out.push_str(&entities(rest));
-    let lines = out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
-/// Behind the end of an element whose inside is not for reading.
-fn behind<'a>(text: &'a str, end: &str) -> &'a str {
-    let found = text.to_ascii_lowercase().find(end);
-    found.and_then(|at| text[at..].split_once('>')).map_or("", |(_, rest)| rest)
-}
-
-fn entities(text: &str) -> String {
-    let known = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&nbsp;", " ")];
-    // The ampersand last, so that nothing is read twice.
-    let text = known.iter().fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign));
-    text.replace("&amp;", "&")
 }
 
 #[async_trait]
@@ -208,14 +226,6 @@ mod tests {
 
     fn to(location: &str) -> String {
         format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-    }
-
-    #[test]
-    fn markup_is_taken_away_and_scripts_with_what_is_in_them() {
-        let html = "<html><head><title>Oaks &amp; elms</title><style>p{}</style></head><body><p>One <b>bold</b> &lt;tree&gt;</p>\
-                    <script>steal('</p>')</script><!-- <p>hidden</p> --><div>Two</div><SCRIPT>x</SCRIPT>";
-        assert_eq!(plain(html), "Oaks & elms\nOne bold <tree>\nTwo");
-        assert_eq!(plain("<script>never closed"), "");
     }
 
     #[tokio::test]
