@@ -27,10 +27,7 @@ async fn converse(stream: TcpStream, calls: Arc<AtomicUsize>) -> std::io::Result
     let mut stream = BufReader::new(stream);
     loop {
         let (mut line, mut length, mut first) = (String::new(), 0, String::new());
-        while {
-            line.clear();
-            stream.read_line(&mut line).await? > 2
-        } {
+        while stream.read_line(&mut line).await? > 2 {
             if first.is_empty() {
                 first = line.clone();
             }
@@ -39,6 +36,10 @@ async fn converse(stream: TcpStream, calls: Arc<AtomicUsize>) -> std::io::Result
             {
                 length = size.trim().parse().unwrap_or(0);
             }
+            line.clear();
+        }
+        if first.is_empty() {
+            return Ok(());
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;

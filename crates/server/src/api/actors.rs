@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::ActorId;
 use engine::workspace::ActorRecord;
+use runtime::ports::Slice;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;

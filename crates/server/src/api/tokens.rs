@@ -16,6 +16,7 @@ use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::keys::{Grant, Key, KeyKind};
+use runtime::ports::Slice;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
