@@ -114,6 +114,7 @@ async fn called(server: &McpServer, offer: &Offer) -> Result<Value, String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r8_over_http_a_result_that_is_too_large_is_an_outcome_and_the_next_call_is_answered() {
     // Given a server over HTTP
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let (url, calls) = office().await;
     let config = ServerConfig::read("far", json!({"url": url, "timeout_s": 60}), &|_| None).expect("a configuration");
     let server = McpServer::new(config);

@@ -236,5 +236,5 @@ fn r8_a_result_that_is_too_large_or_too_deep_is_an_outcome_and_its_call_is_made_
     assert!(said.contains(&"3 letters"), "{said:?}");
     assert_eq!(office.letters(), ["ann", "shouted", "shouted"]);
     assert_eq!(of_type(&events, "effect.unknown").len(), 0);
-    assert_eq!(office.processes().len(), 4, "the server was started once for its tools and once for the run");
+    assert_eq!(office.processes().len(), 2, "one server, with the process it starts, served all of it");
 }

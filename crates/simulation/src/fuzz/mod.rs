@@ -156,23 +156,29 @@ fn splice(input: &mut Vec<u8>, at: usize, more: &[u8]) {
     }
 }
 
-/// Twice the input costs at most two and a half times as much. Each is the least of several times, and a busy machine gets
-/// several chances: a parser that is not linear fails all of them.
+/// Twice the input costs at most two and a half times as much. Each is read as often as the clock needs to tell, and a busy
+/// machine gets several chances: a parser that is not linear fails all of them.
 #[track_caller]
 pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])) {
     const ROUNDS: usize = 4;
+    /// Processor time is told in ticks of a few milliseconds.
+    const TELLING: Duration = Duration::from_millis(40);
+    const TICKS: Duration = Duration::from_millis(9);
     let of_size = |bytes: usize| unit.repeat(bytes / unit.len().max(1)).into_bytes();
     let (once, twice) = (of_size(bytes), of_size(bytes * 2));
-    let least = |input: &[u8]| (0..3).map(|_| cost(|| parse(input))).min().unwrap_or_default();
+    let begun = now();
+    parse(&once);
+    let times = (TELLING.as_nanos() / begun.elapsed().as_nanos().max(1)).clamp(1, 200);
+    let spent = |input: &[u8]| cost(|| (0..times).for_each(|_| parse(input)));
     let mut seen = Vec::new();
     for _ in 0..ROUNDS {
-        let (small, large) = (least(&once), least(&twice));
-        if large <= small.mul_f64(2.5) + Duration::from_millis(2) {
+        let (small, large) = (spent(&once), spent(&twice));
+        if large <= small.mul_f64(2.5) + TICKS {
             return;
         }
         seen.push((small, large));
     }
-    panic!("{name}: {unit:?} for {bytes} bytes and for twice as many took {seen:?}");
+    panic!("{name}: {unit:?} for {bytes} bytes and for twice as many took {seen:?}, {times} times over");
 }
 
 #[cfg(test)]
