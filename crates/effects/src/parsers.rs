@@ -6,8 +6,11 @@ use crate::model;
 use crate::pages::{Address, quoted};
 use crate::tools::read_page;
 
+/// Reads bytes, and panics where it breaks its promise.
+pub type Parser = fn(&[u8]);
+
 /// Every one of them, by name.
-pub const ALL: [(&str, fn(&[u8])); 6] =
+pub const ALL: [(&str, Parser); 6] =
     [("html", html), ("text", text), ("address", address), ("json", json), ("sse", model::read_stream), ("page", page)];
 
 const MOST_SHOWN: usize = 250_000;

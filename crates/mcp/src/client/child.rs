@@ -115,7 +115,7 @@ mod tests {
         let said = format!("{}\n{}\nlast words", "x".repeat(5_000_000), vec!["line"; 1_000].join("\n"));
         let heard = Arc::new(Mutex::new(VecDeque::new()));
         listen(said.as_bytes(), "post".into(), heard.clone()).await;
-        let heard = heard.lock().unwrap();
+        let heard = heard.lock().unwrap().clone();
         assert_eq!((heard.len(), heard.back().map(String::as_str)), (KEPT_LINES, Some("last words")));
         let endless = Arc::new(Mutex::new(VecDeque::new()));
         listen("x".repeat(5_000_000).as_bytes(), "post".into(), endless.clone()).await;

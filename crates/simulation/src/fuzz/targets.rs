@@ -119,7 +119,7 @@ const PAGE_WORDS: [&str; 16] = [
 
 /// Every parser of `effects` and `engine`. Those of `mcp` and `server` are tried by tests of their own.
 pub fn all() -> Vec<Target> {
-    let known = |(name, parse): (&'static str, fn(&[u8]))| {
+    let known = |(name, parse): (&'static str, effects::parsers::Parser)| {
         let (seeds, words): (&'static [&'static str], &'static [&'static str]) = match name {
             "html" | "text" => (&HTML, &HTML_WORDS),
             "address" => (&ADDRESSES, &ADDRESS_WORDS),
