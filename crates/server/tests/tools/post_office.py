@@ -35,7 +35,7 @@ def tool(name, properties, hints=None, required=()):
 
 TOOLS = [
     tool("count_letters", {}, {"readOnlyHint": True}),
-    tool("send_letter", {"to": {"type": "string"}, "slow": {"type": "boolean"}, "reply": {"type": "integer"}}, required=["to"]),
+    tool("send_letter", {"to": {"type": "string"}, "slow": {"type": "boolean"}, "words": {"type": "integer"}}, required=["to"]),
     tool("choose_stamp", {}, {"idempotentHint": True}),
     tool("sleep", {}, {"readOnlyHint": True}),
     tool("shout", {"letters": {"type": "integer"}, "depth": {"type": "integer"}}, {"readOnlyHint": True}),
@@ -54,7 +54,7 @@ def call(name, arguments):
             file.write(arguments["to"] + "\n")
         if arguments.get("slow"):
             time.sleep(600)
-        return text("sent to " + arguments["to"] + "!" * arguments.get("reply", 0))
+        return text("sent to " + arguments["to"] + "!" * arguments.get("words", 0))
     if name == "count_letters":
         count = len(open(letters).readlines()) if os.path.exists(letters) else 0
         return text(f"{count} letters", structuredContent={"count": count})

@@ -217,7 +217,7 @@ fn b4_a_silent_server_is_given_up_with_the_time_it_took() {
 #[test]
 fn r8_a_result_that_is_too_large_or_too_deep_is_an_outcome_and_its_call_is_made_once() {
     // Given a server that answers with more than is taken: once to a call that may not be repeated, twice to ones that may
-    let (large, deep) = (json!({"to": "ann", "reply": 17_000_000}), json!({"letters": 1, "depth": 400}));
+    let (large, deep) = (json!({"to": "ann", "words": 17_000_000}), json!({"letters": 1, "depth": 400}));
     let calls = json!([
         call("post__send_letter", large),
         call("post__shout", json!({"letters": 17_000_000})),
