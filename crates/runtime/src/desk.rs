@@ -138,7 +138,7 @@ impl Desk {
             return self.record_as(id, command, actor, None).await;
         }
         let store = &self.office.store;
-        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id)).await?.pop();
+        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
         if absence.is_none() {
             // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
             tokio::time::sleep(TAKING_UP).await;
@@ -162,9 +162,11 @@ impl Desk {
         actor: Actor,
         absence: Option<&Claimed>,
     ) -> Result<RunRow, CommandError> {
+        // By the clock that all processes share: the run's driver may be elsewhere.
+        let time = self.office.store.time().await?;
         for _ in 0..TRIES {
             let mut run = load(self.office.store.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
-            let now = self.office.clock.now().max(run.shared.updated_at);
+            let now = time.max(run.shared.updated_at);
             if let Some(claimed) = absence {
                 run.find_abandoned(claimed.last_seen, now);
             }

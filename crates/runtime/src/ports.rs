@@ -13,7 +13,8 @@ use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
 use std::time::Duration;
 
-/// Wall time. The only clock the loop knows; sleeping is tokio's, so that a simulation can jump both.
+/// Wall time. It may jump in either direction, so nothing is measured with it: a run's working time and its waits follow
+/// `run_clock`. Sleeping is tokio's, so that a simulation can move both.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
@@ -37,6 +38,8 @@ pub struct Lease {
 pub struct Claimed {
     pub lease: Lease,
     pub last_seen: Option<Timestamp>,
+    /// When it was claimed, by the clock that `last_seen` is by: the database's.
+    pub at: Timestamp,
 }
 
 /// One fenced transaction.
@@ -89,7 +92,10 @@ pub trait Log: Send + Sync + 'static {
     async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
 
     /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
-    /// their `wake_at`; oldest first, or only `only`.
+    /// their `wake_at`; or only `only`. Owners take turns: whoever has the fewest runs held comes first, and of one owner's
+    /// runs the oldest.
+    /// Runs in `driving` are left out, lapsed or not: the caller has a living driver for each, and a process never takes
+    /// over from itself.
     /// Of one subagent's tasks only one is held at a time; the others wait for their turn.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
     async fn claim(
@@ -98,7 +104,10 @@ pub trait Log: Send + Sync + 'static {
         limit: usize,
         ttl: Duration,
         only: Option<RunId>,
+        driving: &[RunId],
     ) -> Result<Vec<Claimed>, StoreError>;
+    /// The database's clock: the only one that all processes share.
+    async fn time(&self) -> Result<Timestamp, StoreError>;
     /// Prolong; returns the leases that are lost. Also the heartbeat that says when a driver was last alive.
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError>;
     /// Give runs back at once.

@@ -126,7 +126,9 @@ impl Worker {
             }
         };
         for (limit, only) in claims {
-            match self.desk.store().claim(&self.config.id, limit, self.config.lease, only).await {
+            // A lease lapses when the database is away for long; its driver lives on, with answers that are paid for.
+            let driving: Vec<RunId> = self.held.keys().copied().collect();
+            match self.desk.store().claim(&self.config.id, limit, self.config.lease, only, &driving).await {
                 Ok(claimed) => claimed.into_iter().for_each(|claimed| self.hire(claimed)),
                 Err(error) => tracing::warn!(%error, "claiming postponed"),
             }
@@ -140,7 +142,6 @@ impl Worker {
         }
         let (sender, notes) = mpsc::unbounded_channel();
         let mailbox = sender.downgrade();
-        // Takes the place of an earlier driver's, whose lease had lapsed: it is told so by its mailbox closing.
         self.desk.office.drivers().insert(id, sender);
         // A child: a lost lease stops one driver, the process stops all.
         let stopping = self.stopping.child_token();

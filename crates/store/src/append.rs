@@ -18,8 +18,8 @@ use runtime::ports::{Append, AppendError};
 /// because a commit's fate was unknown.
 const TRIES: usize = 4;
 
-const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9) \
+const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent, owner) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9, ?10) \
     ON CONFLICT DO NOTHING";
 
 /// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
@@ -161,6 +161,7 @@ fn head(append: &Append, stage: Stage) -> Statement {
                 Value::from(held_for),
                 Value::from(epoch),
                 optional_id(run.agent_id),
+                id(run.owner),
             ],
         );
     }
@@ -197,7 +198,7 @@ mod tests {
     use crate::backend::Backend;
     use crate::sql::Row;
     use crate::sqlite::Sqlite;
-    use crate::{Engine, WallClock};
+    use crate::{Engine, FileClock};
     use async_trait::async_trait;
     use engine::actor::Actor;
     use engine::batch::Batch;
@@ -256,7 +257,7 @@ mod tests {
 
     async fn appended_once(fault: u8) {
         let switch = Arc::new(AtomicU8::new(FINE));
-        let backend = Flaky(Sqlite::inline(None, Arc::new(WallClock)).unwrap(), switch.clone());
+        let backend = Flaky(Sqlite::inline(None, Arc::new(FileClock::default())).unwrap(), switch.clone());
         let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory", PROJECT_ITEMS).await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();

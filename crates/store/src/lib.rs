@@ -7,6 +7,7 @@ mod agents;
 mod append;
 mod backend;
 mod changes;
+mod claims;
 mod codec;
 mod keys;
 mod known;
@@ -39,6 +40,7 @@ use runtime::ports::{Clock, LOCAL_HANDLE, Library, PROJECT_ITEMS, local_person};
 use sql::Statement;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
@@ -69,12 +71,15 @@ impl Default for Options {
     }
 }
 
-struct WallClock;
+/// The clock of a SQLite file: wall time that never goes back while the process lives, so that what is due stays due.
+#[derive(Default)]
+struct FileClock(AtomicI64);
 
-impl Clock for WallClock {
+impl Clock for FileClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        Timestamp(self.0.fetch_max(now, Ordering::Relaxed).max(now))
     }
 }
 
@@ -87,13 +92,13 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreErr
         return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
     }
     let path = sqlite::path_of(url);
-    let backend = sqlite::Sqlite::open(&path, Arc::new(WallClock))?;
+    let backend = sqlite::Sqlite::open(&path, Arc::new(FileClock::default()))?;
     SqlStore::ready(Box::new(backend), Engine::Sqlite, &path.display().to_string(), options.project_items).await
 }
 
 /// Look, never touch: `None` when there is no database at that path yet.
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
-    let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(WallClock))? else { return Ok(None) };
+    let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(FileClock::default()))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
     Ok(Some(Arc::new(SqlStore::over(Box::new(backend), PROJECT_ITEMS))))
 }
@@ -128,10 +133,17 @@ impl SqlStore {
         Ok(Arc::new(store))
     }
 
-    /// Whoever holds the file is alone: nobody else's lease can be alive.
+    /// Whoever holds the file is alone: nobody else's lease can be alive. And the clock may have been set back since the file
+    /// was held last: a run that waits for nobody is due now, whatever was written then.
     async fn lapse_all(&self) -> Result<(), StoreError> {
-        let sql = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
-        self.backend.write(vec![Statement::new(sql, vec![])]).await.map_err(log::unguarded)?;
+        let lapsed = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
+        let due = format!(
+            "UPDATE jobs SET due = now_ms() WHERE state = 'live' AND lease_owner IS NULL AND due > now_ms() AND run_id IN \
+             (SELECT id FROM ({}) r WHERE r.status IN ('queued', 'running'))",
+            *tables::ALL_RUNS
+        );
+        let statements = vec![Statement::new(lapsed, vec![]), Statement::new(due, vec![])];
+        self.backend.write(statements).await.map_err(log::unguarded)?;
         Ok(())
     }
 

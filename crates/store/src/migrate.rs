@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "agents", sql: include_str!("../migrations/0006_agents.sql") },
     Migration { version: 7, name: "projects", sql: include_str!("../migrations/0007_projects.sql") },
     Migration { version: 8, name: "lessons", sql: include_str!("../migrations/0008_lessons.sql") },
+    Migration { version: 12, name: "claims_by_owner", sql: include_str!("../migrations/0012_claims_by_owner.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \

@@ -55,10 +55,11 @@ pub const BORN: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
 /// What follows from its log.
 pub const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
-    workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head";
+    workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait";
 
 /// The part of it that changes while the run goes on as it is.
-pub const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head";
+pub const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head, \
+    provider_wait";
 
 /// A statement for each kind's tables, made once.
 pub struct PerKind(LazyLock<Vec<String>>);

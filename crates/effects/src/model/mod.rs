@@ -13,7 +13,7 @@ mod habits;
 mod openai;
 mod prices;
 mod secrets;
-mod sse;
+pub mod sse;
 mod trouble;
 mod usage;
 mod wire;

@@ -4,14 +4,14 @@
 //! UTF-8 become replacement characters, since one bad byte should not lose a paid answer.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub struct Event {
     /// The `event:` field; empty when the server does not use it.
     pub name: String,
     pub data: String,
 }
 
 #[derive(Default)]
-pub(super) struct Parser {
+pub struct Parser {
     line: Vec<u8>,
     after_cr: bool,
     begun: bool,

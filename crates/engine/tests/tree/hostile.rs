@@ -178,3 +178,27 @@ fn a_crash_at_any_point_changes_nothing_in_the_end_but_attempts() {
         assert_eq!(count(&play, "tree.artifact_created"), 4, "cut at {cut}");
     }
 }
+
+#[test]
+fn r9_a_tree_that_a_budget_ends_before_anything_was_made_is_stopped_by_that_budget() {
+    // Given a root whose plan uses up what its steps would have needed
+    let mut small = brief("No money left");
+    small.budgets.max_cost_usd = None;
+    small.budgets.max_tokens = Some(60_000);
+    let mut play = scripted(small, |role, title, _| {
+        (role == Role::TreePlanner && title == "No money left").then(|| Ok(plan(&[&["a", "b"], &["c"]])))
+    });
+    play.usage = engine::effect::Usage { input: 33_000, cached: 0, output: 1_000, estimated: false };
+    // When the steps find no room, and the root sums up nothing
+    play.go();
+    check(&play);
+    // Then the limit is what ended the run, and not an error of the tree
+    assert_eq!(count(&play, "tree.node_aggregated"), 1, "the root was asked for its sum, from the reserve");
+    assert_eq!(play.run.shared.status(), Status::Stopped, "{:?}", play.run.shared.stop_detail);
+    assert_eq!(play.run.shared.stop_reason, Some(StopReason::BudgetTokens));
+    // And raising it takes the steps up again
+    play.usage = engine::effect::Usage { input: 1_000, cached: 0, output: 100, estimated: false };
+    let raised = engine::budget::BudgetPatch { max_tokens: Some(Some(400_000)), ..Default::default() };
+    go_on(&mut play, raised);
+    assert_eq!(play.run.shared.status(), Status::Completed, "{:?}", play.run.shared.stop_detail);
+}

@@ -48,6 +48,7 @@ pub fn run() -> Shape {
                 ("agent_id", id()),
                 ("max_steps", count()),
                 ("agents", list(text())),
+                ("provider_wait", record([("provider", text()), ("until", time())], [("error", text())])),
             ],
         ),
     )

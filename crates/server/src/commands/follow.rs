@@ -228,7 +228,7 @@ impl<'a> Viewer<'a> {
                 event = events.next() => match event {
                     Some(event) => {
                         let event = event?;
-                        match event.event.as_str() {
+                        match event.name.as_str() {
                             "settled" => return row(&event.data).map(|row| Ended::Settled(Box::new(row))),
                             STORED => self.see(link, &event.data).await?,
                             // Answers as they grow, and other news that is not of the log.

@@ -36,7 +36,22 @@ fn away() -> StoreError {
 impl FaultyStore {
     async fn readable(&self) -> Result<(), StoreError> {
         self.process.pass().await;
+        self.reached()?;
         if self.nature.is_unreadable() { Err(away()) } else { Ok(()) }
+    }
+
+    fn reached(&self) -> Result<(), StoreError> {
+        if self.nature.is_store_away(self.witness.now_ms()) { Err(away()) } else { Ok(()) }
+    }
+
+    /// What befalls a request about leases; it never gets further when the database is away.
+    async fn lease_turn(&self) -> Result<Turn, StoreError> {
+        self.process.pass().await;
+        self.reached()?;
+        match self.nature.fate_of_lease() {
+            Turn::Refused => Err(away()),
+            turn => Ok(turn),
+        }
     }
 
     /// The commit itself, and what its sender gets to know.
@@ -78,6 +93,7 @@ impl Log for FaultyStore {
             tokio::time::sleep(time).await;
             self.process.pass().await;
         }
+        self.reached()?;
         let result = self.attempt(append, turn, asked_ms).await;
         self.process.pass().await;
         result
@@ -99,34 +115,28 @@ impl Log for FaultyStore {
         limit: usize,
         ttl: Duration,
         only: Option<RunId>,
+        driving: &[RunId],
     ) -> Result<Vec<Claimed>, StoreError> {
-        self.process.pass().await;
-        let turn = self.nature.fate_of_lease();
-        if turn == Turn::Refused {
-            return Err(away());
-        }
-        let claimed = self.inner.claim(worker, limit, ttl, only).await?;
+        let turn = self.lease_turn().await?;
+        let claimed = self.inner.claim(worker, limit, ttl, only, driving).await?;
         claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
         if turn == Turn::ReplyLost { Err(away()) } else { Ok(claimed) }
     }
 
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        self.readable().await?;
+        self.inner.time().await
+    }
+
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
-        self.process.pass().await;
-        let turn = self.nature.fate_of_lease();
-        if turn == Turn::Refused {
-            return Err(away());
-        }
+        let turn = self.lease_turn().await?;
         let lost = self.inner.renew(leases, ttl).await?;
         self.witness.renewed(leases, &lost, ttl);
         if turn == Turn::ReplyLost { Err(away()) } else { Ok(lost) }
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
-        self.process.pass().await;
-        let turn = self.nature.fate_of_lease();
-        if turn == Turn::Refused {
-            return Err(away());
-        }
+        let turn = self.lease_turn().await?;
         self.inner.release(leases).await?;
         self.witness.released(leases);
         if turn == Turn::ReplyLost { Err(away()) } else { Ok(()) }

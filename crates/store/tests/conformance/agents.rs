@@ -218,17 +218,17 @@ async fn one_task_of_an_agent_is_held_at_a_time_and_the_next_waits_its_turn(worl
     let second = queued(&world, &scout).await;
     let elsewhere = queued(&world, &other).await;
     // When a worker takes what there is
-    let claimed = world.store.claim("one", 10, LONG, None).await.unwrap();
+    let claimed = world.store.claim("one", 10, LONG, None, &[]).await.unwrap();
     // Then one task of each agent is held, the oldest
     let mut held: Vec<_> = claimed.iter().map(|claimed| claimed.lease.run_id).collect();
     held.sort();
     assert_eq!(held, [run_id(&first), run_id(&elsewhere)]);
-    assert!(world.store.claim("two", 10, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 10, LONG, None, &[]).await.unwrap().is_empty());
     // And the next has its turn when the first is over
     let lease = claimed.into_iter().find(|claimed| claimed.lease.run_id == run_id(&first)).unwrap().lease;
     let end = world.commanded(&mut first, Command::Cancel);
     world.store.append(fenced(end, &lease)).await.unwrap();
-    let next = world.store.claim("two", 10, LONG, None).await.unwrap();
+    let next = world.store.claim("two", 10, LONG, None, &[]).await.unwrap();
     assert_eq!(next.len(), 1);
     assert_eq!(next[0].lease.run_id, run_id(&second));
 }
@@ -238,7 +238,7 @@ async fn whoever_asks_for_one_task_waits_only_while_its_agent_is_busy(world: Wor
     let first = queued(&world, &scout).await;
     let second = queued(&world, &scout).await;
     let lease = world.claim_one("one", &second).await;
-    assert!(world.store.claim("two", 1, LONG, Some(run_id(&first))).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 1, LONG, Some(run_id(&first)), &[]).await.unwrap().is_empty());
     world.store.release(&[lease]).await.unwrap();
     world.claim_one("two", &first).await;
 }
@@ -261,7 +261,7 @@ async fn many_claims_at_once_never_hold_two_tasks_of_one_agent(world: World) {
     }
     let workers = (0..6).map(|n| {
         let store = world.store.clone();
-        tokio::spawn(async move { store.claim(&format!("worker {n}"), 3, LONG, None).await.unwrap().len() })
+        tokio::spawn(async move { store.claim(&format!("worker {n}"), 3, LONG, None, &[]).await.unwrap().len() })
     });
     let mut held = 0;
     for worker in workers.collect::<Vec<_>>() {

@@ -48,10 +48,10 @@ async fn the_next_holder_takes_over_at_once() {
     let (run, append) = born();
     let store = opened(&path).await;
     store.append(append).await.unwrap();
-    let claimed = store.claim("first", 1, LONG, None).await.unwrap();
+    let claimed = store.claim("first", 1, LONG, None, &[]).await.unwrap();
     drop(store);
     let store = opened(&path).await;
-    let again = store.claim("second", 1, LONG, None).await.unwrap();
+    let again = store.claim("second", 1, LONG, None, &[]).await.unwrap();
     assert_eq!((again[0].lease.run_id, again[0].lease.epoch), (run.shared.id, claimed[0].lease.epoch + 1));
     assert!(again[0].last_seen.is_some());
 }

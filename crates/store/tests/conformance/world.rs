@@ -224,7 +224,7 @@ impl World {
     }
 
     pub async fn claim_one(&self, worker: &str, run: &Run) -> Lease {
-        let claimed = self.store.claim(worker, 1, LONG, Some(run.shared.id)).await.expect("claim");
+        let claimed = self.store.claim(worker, 1, LONG, Some(run.shared.id), &[]).await.expect("claim");
         claimed.into_iter().next().expect("one run to claim").lease
     }
 }
