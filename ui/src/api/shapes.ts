@@ -395,6 +395,7 @@ export interface Report {
   findings: string[];
   iterations?: number;
   left_out?: number;
+  messages_not_shown?: string[];
   metrics: Metrics;
   models: string[];
   nodes?: Record<string, number>;
@@ -435,6 +436,7 @@ export interface Run {
   owner: string;
   plan: Plan | null;
   project_ids: string[];
+  provider_wait?: { error?: string; provider: string; until: string; };
   questions: Question[];
   report: Report | null;
   root_node_id?: string;

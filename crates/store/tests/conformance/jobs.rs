@@ -4,6 +4,7 @@ use crate::played::{played, replied};
 use crate::world::{LONG, SHORT, World, brief, fenced, run_id};
 use engine::effect::{Job, Outcome};
 use engine::facts::run::Queued;
+use engine::ids::{ActorId, RunId};
 use engine::run::{Command, Kind, Run, Status};
 use runtime::ports::{AppendError, Performer};
 use runtime::{Duty, Worker, WorkerConfig};
@@ -29,6 +30,9 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     heads_show_commands_given_elsewhere,
     claiming_tells_when_the_last_driver_was_seen,
     many_claims_at_once_never_share_a_run,
+    r1_a_lapsed_run_is_not_given_to_whoever_still_drives_it,
+    r10_owners_take_turns_whoever_has_more_runs_waiting,
+    r10_what_one_owner_leaves_of_a_share_goes_to_the_others,
     b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before,
     b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim,
     b9_an_answer_makes_a_waiting_run_due_at_once,
@@ -207,6 +211,65 @@ async fn many_claims_at_once_never_share_a_run(world: World) {
     runs.sort();
     runs.dedup();
     assert_eq!((claimed, runs.len()), (20, 20));
+}
+
+async fn r1_a_lapsed_run_is_not_given_to_whoever_still_drives_it(world: World) {
+    // Given a run whose lease has lapsed, while its driver lives on
+    let run = world.queued(&[]).await;
+    let lease = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0).lease;
+    world.pass(SHORT * 2).await;
+    // When the same process looks for work, it is left out, asked for or not
+    for only in [None, Some(run_id(&run))] {
+        assert!(world.store.claim("one", 5, LONG, only, &[run_id(&run)]).await.unwrap().is_empty());
+    }
+    // Then its driver may prolong the lease it has
+    assert!(world.store.renew(std::slice::from_ref(&lease), SHORT).await.unwrap().is_empty());
+    // And once it has lapsed again, anybody else may take it
+    world.pass(SHORT * 2).await;
+    let taken = world.store.claim("two", 5, LONG, None, &[]).await.unwrap();
+    assert_eq!((taken.len(), taken[0].lease.epoch), (1, lease.epoch + 1));
+}
+
+/// Runs of one owner, oldest first.
+async fn queued_by(world: &World, owner: ActorId, runs: usize) -> Vec<RunId> {
+    let mut ids = Vec::new();
+    for _ in 0..runs {
+        let run = world.queued_as(brief(owner, &[])).await;
+        ids.push(run_id(&run));
+        world.pass(Duration::from_millis(5)).await;
+    }
+    ids
+}
+
+async fn claimed(world: &World, limit: usize) -> Vec<RunId> {
+    let claimed = world.store.claim("one", limit, LONG, None, &[]).await.unwrap();
+    claimed.into_iter().map(|claimed| claimed.lease.run_id).collect()
+}
+
+async fn r10_owners_take_turns_whoever_has_more_runs_waiting(world: World) {
+    // Given one person's many runs, and another's only one behind them
+    let (ann, bob) = (crate::world::fresh(), crate::world::fresh());
+    let many = queued_by(&world, ann, 12).await;
+    let one = queued_by(&world, bob, 1).await;
+    // When runs are claimed one at a time
+    assert_eq!(claimed(&world, 1).await, many[..1], "the oldest of those who have none");
+    // Then the other's run is next, and not the thirteenth
+    assert_eq!(claimed(&world, 1).await, one);
+    // And two who have as many share what there is
+    let two = queued_by(&world, bob, 6).await;
+    let next = claimed(&world, 6).await;
+    assert_eq!(next.iter().filter(|run| two.contains(run)).count(), 3, "{next:?}");
+    assert_eq!(claimed(&world, 20).await.len(), 12 + 7 - 8, "nothing is left behind");
+}
+
+async fn r10_what_one_owner_leaves_of_a_share_goes_to_the_others(world: World) {
+    let (ann, bob, eve) = (crate::world::fresh(), crate::world::fresh(), crate::world::fresh());
+    queued_by(&world, ann, 5).await;
+    queued_by(&world, bob, 1).await;
+    queued_by(&world, eve, 1).await;
+    // A third of six each would be two; two of them have only one
+    assert_eq!(claimed(&world, 6).await.len(), 6);
+    assert_eq!(claimed(&world, 6).await.len(), 1);
 }
 
 async fn waiting_ends_at_the_latest_when_it_said(world: World) {

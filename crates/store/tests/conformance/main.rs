@@ -1,6 +1,7 @@
 //! What every store promises, and what only the SQL ones do. One text, run on each of them.
 
 mod agents;
+mod clock;
 mod jobs;
 mod keys;
 mod lessons;

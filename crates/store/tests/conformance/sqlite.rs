@@ -152,7 +152,8 @@ async fn claiming_never_scans_the_jobs() {
     drop(opened(&path).await);
     let connection = rusqlite::Connection::open(&path).unwrap();
     for range in [
-        "lease_owner IS NULL ORDER BY due, run_id",
+        "lease_owner IS NULL AND owner = 'ann' ORDER BY due, run_id",
+        "lease_owner IS NULL AND owner > 'ann' ORDER BY owner",
         "lease_owner IS NOT NULL AND lease_until <= 5 ORDER BY lease_until",
     ] {
         let sql = format!("EXPLAIN QUERY PLAN SELECT run_id, due FROM jobs WHERE state = 'live' AND {range} LIMIT 5");

@@ -150,6 +150,13 @@ impl World {
         }
     }
 
+    /// Somebody sets that clock, where it is ours to set.
+    pub fn set_clock(&self, by_ms: i64) {
+        if let Some(clock) = &self.clock {
+            clock.0.fetch_add(by_ms, Ordering::SeqCst);
+        }
+    }
+
     /// What the clock says that judges leases.
     pub fn now(&self) -> Timestamp {
         self.wall().now()
@@ -192,6 +199,13 @@ impl World {
     pub async fn queued(&self, projects: &[ProjectId]) -> Run {
         let (run, append) = self.born(projects, None);
         self.store.append(append).await.expect("a new run");
+        run
+    }
+
+    /// The same, with a brief of its own.
+    pub async fn queued_as(&self, brief: Queued) -> Run {
+        let mut run = Run::create(fresh(), brief, self.actor(), now()).expect("a run");
+        self.store.append(drafted(&mut run, None)).await.expect("a new run");
         run
     }
 
