@@ -196,21 +196,24 @@ fn r6_an_answer_of_twenty_thousand_calls_is_followed_to_its_end() {
 
 #[test]
 fn r9_a_tree_without_money_for_its_steps_stops_by_its_budget() {
-    // Given a planner whose plan costs what its steps would have needed
+    // Given steps that look around, at a price that leaves no room for another round
+    let pad = || json!({ "append_markdown": "x", "tail_preview": "x" });
+    let priced = |answer: Value| Reply::json(answer).tokens(13_000, 0, 500);
     let script = Script::default()
-        .answer("tree_planner", |_| {
+        .answer("tree_planner", move |_| {
             let step = |id: &str| json!({ "id": id, "title": format!("Step {id}"), "reason": "why not", "success_criteria": [], "deliverable": "document", "leaf": true });
             let plan = json!({ "summary": "two", "bands": [{ "index": 0, "goal": "both", "steps": [step("a"), step("b")] }] });
-            let pad = json!({ "append_markdown": "planned", "tail_preview": "planned" });
-            Reply::json(json!({ "mode": "plan", "mode_reason": "parts", "leaf_decision": null, "plan": plan, "question": null, "scratchpad": pad }))
-                .tokens(33_000, 0, 1_000)
+            priced(json!({ "mode": "plan", "mode_reason": "parts", "leaf_decision": null, "plan": plan, "question": null, "scratchpad": pad() }))
         })
-        .answer("tree_aggregator", |_| {
-            let pad = json!({ "append_markdown": "nothing", "tail_preview": "nothing" });
+        .answer("tree_executor", move |_| {
+            let call = json!({ "tool": "search_documents", "arguments": { "query": "oak" }, "purpose": "look" });
+            priced(json!({ "tool_calls": [call], "artifacts": [], "result": null, "question": null, "scratchpad": pad() }))
+        })
+        .answer("tree_aggregator", move |_| {
             let result = json!({ "kind": "document", "summary": "nothing", "success_assessment": { "met": true, "notes": null },
                 "primary_artifact_label": null, "parent_hint": { "hint_type": "read_documents", "artifact_labels": [] } });
-            Reply::json(json!({ "synthesis": { "summary": "nothing", "key_findings": [], "gaps": [] }, "artifacts": [], "result": result,
-                "next": { "should_replan": false, "reason": null }, "scratchpad": pad }))
+            priced(json!({ "synthesis": { "summary": "nothing", "key_findings": [], "gaps": [] }, "artifacts": [], "result": result,
+                "next": { "should_replan": false, "reason": null }, "scratchpad": pad() }))
         });
     let home = Home::with(script);
     // When it runs out of tokens with nothing made

@@ -42,7 +42,12 @@ impl Performer for Jolted {
         if let (true, Some(_)) = (first, self.retry_after_ms) {
             let message = "slow down".into();
             let retry_after_ms = self.retry_after_ms;
-            return Outcome::Model(Err(CallError { failure: CallFailure::RateLimited, message, retry_after_ms, maybe_paid: false }));
+            return Outcome::Model(Err(CallError {
+                failure: CallFailure::RateLimited,
+                message,
+                retry_after_ms,
+                maybe_paid: false,
+            }));
         }
         let result = json!({"kind": "document", "summary": "done", "parent_hint": {"artifact_labels": []}});
         replied(json!({"mode": "execute", "result": result}))
