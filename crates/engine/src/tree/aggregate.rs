@@ -3,7 +3,6 @@
 use super::answer::{AggregatorAnswer, ArtifactAnswer, Synthesis};
 use super::envelope::{ArtifactType, SuccessAssessment, foreign_names};
 use super::place::Place;
-use super::plan::Plan;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
@@ -81,9 +80,8 @@ impl State {
 
     /// The work of one of its children was cut short, or a step was not even begun.
     fn is_cut_below(&self, number: u32) -> bool {
-        let cut =
-            |plan: &Plan| plan.skipped().next().is_some() || plan.children().any(|(_, child)| self.at(child).cut_short);
-        self.at(number).plan.as_ref().is_some_and(cut)
+        let Some(plan) = &self.at(number).plan else { return false };
+        plan.skipped().next().is_some() || plan.children().any(|(_, child)| self.at(child).cut_short)
     }
 
     fn may_replan(&self, shared: &Shared, number: u32) -> bool {
