@@ -178,7 +178,7 @@ impl Desk {
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
-        Err(StoreError::Unavailable(format!("run {id} is changing too fast to take the command; try again")).into())
+        Err(StoreError::Busy(format!("run {id} is changing too fast to take the command; try again")).into())
     }
 
     async fn append(&self, mut run: Run) -> Result<RunRow, AppendError> {

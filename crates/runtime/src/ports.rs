@@ -71,6 +71,9 @@ pub enum StoreError {
     /// Try again later: the database is away or busy.
     #[error("the database is not reachable: {0}")]
     Unavailable(String),
+    /// Try again soon: the database answers, and was too busy or others were faster.
+    #[error("the database is busy: {0}")]
+    Busy(String),
     /// No space left; nothing was written.
     #[error("the disk is full: {0}")]
     Full(String),

@@ -116,7 +116,10 @@ pub enum Command {
     /// Serve runs to a program that speaks MCP on standard input and output
     Mcp,
     /// Check configuration, database, providers and servers of tools
-    Doctor,
+    Doctor(DoctorArgs),
+    /// Move to another database
+    #[command(subcommand)]
+    Database(DatabaseCommand),
     /// The configuration in force
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -435,6 +438,32 @@ pub enum WebhookCommand {
     Test { id: uuid::Uuid },
     /// What came of the last deliveries
     Deliveries { id: uuid::Uuid },
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print where every log ends, to be kept outside the database
+    #[arg(long, conflicts_with = "against")]
+    pub anchor: bool,
+    /// Compare the logs with what --anchor printed before
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<std::path::PathBuf>,
+    /// Leave out what takes long on a large database: texts, and rows that follow from the logs
+    #[arg(long)]
+    pub quick: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DatabaseCommand {
+    /// Copy a whole SQLite database into an empty PostgreSQL, and check the copy
+    Copy {
+        /// sqlite://PATH; the configured database when it is left out
+        #[arg(long, value_name = "URL")]
+        from: Option<String>,
+        /// postgres://USER@HOST/DATABASE
+        #[arg(long, value_name = "URL")]
+        to: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -25,6 +25,8 @@ pub const ACTOR_HEADER: &str = "x-pleach-actor";
 
 /// A server that takes longer to pick up is as good as none.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Streams beat every ten seconds and requests end sooner: one that says nothing for this long is stopped or gone.
+const SILENT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub struct Link {
@@ -95,7 +97,7 @@ impl Link {
         };
         let path = ShortPath::new(socket).map_err(|error| failed(&error))?;
         let client =
-            reqwest::Client::builder().unix_socket(path.path()).no_proxy().build().map_err(|error| failed(&error))?;
+            reqwest::Client::builder().unix_socket(path.path()).no_proxy().read_timeout(SILENT).build().map_err(|error| failed(&error))?;
         Ok(Link { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
     }
 
@@ -108,7 +110,7 @@ impl Link {
             bearer.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, bearer);
         }
-        let client = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT);
+        let client = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT).read_timeout(SILENT);
         let client = client.build().map_err(|error| unusable(&error.to_string()))?;
         let server = server.trim_end_matches('/').to_owned();
         Ok(Link { transport: Transport::Network { client, server }, actor: String::new() })
@@ -119,9 +121,13 @@ impl Link {
         !matches!(self.transport, Transport::InProcess(_) | Transport::OnBehalf { .. })
     }
 
-    fn gone(&self, error: &(dyn std::error::Error + 'static)) -> LinkError {
-        let why = std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error);
+    fn gone(&self, error: &reqwest::Error) -> LinkError {
+        let own: &(dyn std::error::Error + 'static) = error;
+        let why = std::iter::successors(Some(own), |error| error.source()).last().unwrap_or(own);
         LinkError::Gone(match &self.transport {
+            Transport::Socket { .. } if error.is_timeout() => {
+                format!("the process that holds the database did not answer for {} s; it may be stopped", SILENT.as_secs())
+            }
             Transport::Network { server, .. } => format!("the server {server} does not answer: {why}"),
             _ => format!("the process that holds the database went away: {why}"),
         })

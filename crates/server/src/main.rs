@@ -11,6 +11,7 @@ mod data_dir;
 mod drive;
 mod face;
 mod failure;
+mod file_lock;
 mod link;
 mod render;
 mod sending;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     };
     let result = runtime.block_on(commands::execute(cli));
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    data_dir::note_logs();
     ended(result)
 }
 

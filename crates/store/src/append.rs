@@ -49,6 +49,7 @@ impl SqlStore {
         let batch = &append.batch;
         let mut touched = Touched::before(&batch.changes);
         let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
+        let mut unknown = false;
         for _ in 0..TRIES {
             let mut statements = self.truth(append);
             match self.revised(append, &touched).await {
@@ -63,6 +64,8 @@ impl SqlStore {
                     self.known.remember(batch.run_id, &batch.blobs);
                     return Ok(());
                 }
+                // A commit that was not confirmed may arrive after it was looked for.
+                Err(WriteError::Refused(Guard::Head)) if unknown && self.landed(append).await? => return Ok(()),
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
                     return Err(self.refusal(append).await?.unwrap_or(moved));
@@ -72,7 +75,10 @@ impl SqlStore {
                     last = AppendError::Conflict(entity);
                 }
                 Err(WriteError::Unknown(_)) if self.landed(append).await? => return Ok(()),
-                Err(WriteError::Unknown(what)) => last = StoreError::Unavailable(what).into(),
+                Err(WriteError::Unknown(what)) => {
+                    unknown = true;
+                    last = StoreError::Unavailable(what).into();
+                }
                 Err(WriteError::Store(error)) => return Err(error.into()),
             }
         }

@@ -29,7 +29,8 @@ mod traces;
 mod tree;
 mod turns;
 
-pub use maintenance::{Pruned, Verdict};
+pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, Pruned, Verdict, copy};
+pub use postgres::Variables;
 pub use runtime::ports::StoreError;
 
 use backend::Backend;
@@ -39,7 +40,7 @@ use runtime::ports::{Clock, LOCAL_HANDLE, Library, PROJECT_ITEMS, local_person};
 use sql::Statement;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 pub struct SqlStore {
@@ -55,17 +56,29 @@ enum Engine {
     Postgres,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// PostgreSQL without a pooler in between: the only kind of connection that can listen.
     pub direct_url: Option<String>,
     /// How many documents and tasks a project has at most.
     pub project_items: u64,
+    /// The environment: how PostgreSQL is reached may be said there, as for other clients of it.
+    pub variables: Variables,
+    /// How long a PostgreSQL that is starting up or recovering is waited for.
+    pub startup_wait: Duration,
+    /// Told once, with the server's own words, when it is waited for.
+    pub on_wait: fn(&str),
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { direct_url: None, project_items: PROJECT_ITEMS }
+        Options {
+            direct_url: None,
+            project_items: PROJECT_ITEMS,
+            variables: Variables::new(),
+            startup_wait: Duration::ZERO,
+            on_wait: |_| {},
+        }
     }
 }
 
@@ -83,12 +96,20 @@ impl Clock for WallClock {
 /// On SQLite the caller must hold the data directory: every lease found is taken to have lapsed.
 pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        let backend = postgres::Postgres::open(url, options.direct_url.as_deref()).await?;
+        let backend = postgres::Postgres::open(url, &options).await?;
         return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
     }
     let path = sqlite::path_of(url);
     let backend = sqlite::Sqlite::open(&path, Arc::new(WallClock))?;
-    SqlStore::ready(Box::new(backend), Engine::Sqlite, &path.display().to_string(), options.project_items).await
+    let place = path.display().to_string();
+    let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, options.project_items).await?;
+    sqlite::checksums::install(store.backend.as_ref()).await?;
+    Ok(store)
+}
+
+/// What is wrong with the write-ahead log of a SQLite file that nobody holds.
+pub fn log_damage(log: &Path) -> Option<String> {
+    sqlite::wal::damage(log)
 }
 
 /// Look, never touch: `None` when there is no database at that path yet.
@@ -118,6 +139,11 @@ impl SqlStore {
         project_items: u64,
     ) -> Result<Arc<SqlStore>, StoreError> {
         migrate::migrate(backend.as_ref(), engine, place).await?;
+        if maintenance::is_unfinished(backend.as_ref()).await? {
+            return Err(StoreError::Unusable(
+                "a copy into this database was cut off; run `pleach database copy` again, or drop the database".into(),
+            ));
+        }
         let store = SqlStore::over(backend, project_items);
         if engine == Engine::Sqlite {
             store.lapse_all().await?;

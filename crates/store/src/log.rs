@@ -31,10 +31,8 @@ pub(crate) fn unguarded(error: WriteError) -> StoreError {
     match error {
         WriteError::Store(error) => error,
         WriteError::Unknown(what) => StoreError::Unavailable(what),
-        WriteError::Refused(Guard::Head) => StoreError::Unavailable("the row has changed meanwhile".into()),
-        WriteError::Refused(Guard::Entity(entity)) => {
-            StoreError::Unavailable(format!("{entity} has changed meanwhile"))
-        }
+        WriteError::Refused(Guard::Head) => StoreError::Busy("the row has changed meanwhile".into()),
+        WriteError::Refused(Guard::Entity(entity)) => StoreError::Busy(format!("{entity} has changed meanwhile")),
     }
 }
 

@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "agents", sql: include_str!("../migrations/0006_agents.sql") },
     Migration { version: 7, name: "projects", sql: include_str!("../migrations/0007_projects.sql") },
     Migration { version: 8, name: "lessons", sql: include_str!("../migrations/0008_lessons.sql") },
+    Migration { version: 13, name: "database_notes", sql: include_str!("../migrations/0013_database_notes.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
@@ -57,7 +58,7 @@ pub async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Resu
     create_history(backend).await?;
     let applied = check(backend, place).await?;
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > applied) {
-        match backend.write(migration.statements(engine)).await {
+        match backend.write_long(migration.statements(engine)).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
             Err(error) => return Err(unguarded(error)),
         }

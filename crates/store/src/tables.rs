@@ -25,6 +25,16 @@ pub const fn tables(kind: Kind) -> Tables {
     }
 }
 
+/// Whether the table holds logs, or rows that can be computed from them.
+pub fn follows_from_logs(table: &str) -> bool {
+    let shared = ["run_projects", "notifications", "onto_document_entries"];
+    let own = |kind: &Kind| {
+        let tables = tables(*kind);
+        tables.runs == table || tables.events == table || tables.parts.contains(&table)
+    };
+    shared.contains(&table) || Kind::ALL.iter().any(own)
+}
+
 /// Only a tree has a root, only a task one agent, and the others several to give work to; each says so with the right types.
 const fn peculiar(kind: Kind) -> &'static str {
     match kind {

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use runtime::ports::LOCAL_HANDLE;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -31,20 +32,25 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// Whoever asks whether to send people here cannot wait longer.
+const READY: Duration = Duration::from_millis(1_500);
+
 async fn healthy() -> &'static str {
     "ok\n"
 }
 
 /// A store is only ever open with the schema it needs, so that it answers is all there is to ask.
 async fn ready(State(house): State<Arc<House>>) -> Answer<&'static str> {
-    match house.store.actor(LOCAL_HANDLE).await? {
+    let found = tokio::time::timeout(READY, house.store.actor(LOCAL_HANDLE)).await;
+    let found = found.map_err(|_| unready("the database does not answer"))?;
+    match found? {
         Some(_) => Ok("ready\n"),
-        None => Err(Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "database_unavailable",
-            "the database answers but has nobody in it yet",
-        )),
+        None => Err(unready("the database answers but has nobody in it yet")),
     }
+}
+
+fn unready(why: &str) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", why)
 }
 
 async fn document() -> impl IntoResponse {

@@ -1,11 +1,14 @@
 //! What each command does: requests over a `Link`, and what people see of the answers.
 
 mod agents;
+mod anchors;
+mod database;
 mod demo;
 mod drive;
 mod entities;
 mod follow;
 mod inbox;
+mod integrity;
 mod lessons;
 mod look;
 mod nodes;
@@ -94,7 +97,12 @@ impl Session {
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Tools => tools::list(self).await,
             Command::Mcp => tools::converse(self).await,
-            Command::Doctor => upkeep::doctor(self).await,
+            Command::Doctor(args) => match (args.anchor, &args.against) {
+                (true, _) => anchors::print_all(self).await,
+                (false, Some(file)) => anchors::compare(self, file).await,
+                (false, None) => upkeep::doctor(self, args.quick).await,
+            },
+            Command::Database(command) => database::database(self, command).await,
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
             Command::Demo(args) => demo::play(&args),

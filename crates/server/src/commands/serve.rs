@@ -28,7 +28,11 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
         )));
     }
     let mut signals = Signals::new()?;
-    let mut attached = attach::to_serve(config, &session.actor).await?;
+    // The database may be waited for; nothing is held yet that would have to be given back in order.
+    let mut attached = tokio::select! {
+        attached = attach::to_serve(config, &session.actor) => attached?,
+        code = signals.next() => return Ok(code),
+    };
     let address = match role {
         Role::Up => attached.listen(&config.listen).await.map(Some),
         Role::Worker => Ok(None),

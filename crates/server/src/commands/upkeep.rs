@@ -1,6 +1,6 @@
 //! Looking after an installation: `rebuild prune doctor config completions`.
 
-use super::{Session, print};
+use super::{Session, integrity, print};
 use crate::args::Cli;
 use crate::attach;
 use crate::catalogue::Catalogue;
@@ -14,6 +14,7 @@ use clap::CommandFactory;
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::ports::Clock;
+use rustix::fs::{Access, access};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -107,14 +108,16 @@ pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failur
 }
 
 /// One finding of the doctor.
-struct Check {
-    name: String,
-    ok: bool,
-    says: String,
+pub struct Check {
+    pub name: String,
+    pub ok: bool,
+    pub says: String,
 }
 
-pub async fn doctor(session: &Session) -> Result<u8, Failure> {
-    let mut checks = vec![directory(session), database(session).await, logs(session).await, models(session).await];
+pub async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
+    let mut checks = vec![directory(session), database(session).await];
+    checks.extend(integrity::checks(session, quick).await);
+    checks.push(models(session).await);
     if let Some(address) = &session.config.server {
         checks.push(server(session, address).await);
     }
@@ -134,7 +137,13 @@ fn directory(session: &Session) -> Check {
         Ok(found) if !found.is_dir() => {
             return Check { name: "data".into(), ok: false, says: format!("{} is not a directory", path.display()) };
         }
-        Ok(_) => path.display().to_string(),
+        Ok(_) => match access(path, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => path.display().to_string(),
+            Err(error) => {
+                let says = format!("{} cannot be written: {error}; nothing can be stored until it can", path.display());
+                return Check { name: "data".into(), ok: false, says };
+            }
+        },
         Err(_) => format!("{} does not exist yet; the first run makes it", path.display()),
     };
     Check { name: "data".into(), ok: true, says }
@@ -171,30 +180,6 @@ async fn database(session: &Session) -> Check {
             };
             reader.close().await;
             check(true, format!("{}, {held}", session.config.database.value))
-        }
-    }
-}
-
-/// Every log is gapless and its hash chain whole. SQLite is read beside whoever holds it.
-async fn logs(session: &Session) -> Check {
-    let check = |ok, says: String| Check { name: "logs".into(), ok, says };
-    let opened = match &session.config.database.value {
-        Database::Sqlite(path) => store::open_read_only(path).await,
-        Database::Postgres(_) => match attach::open(&session.config).await {
-            Ok(store) => Ok(Some(store)),
-            Err(failure) => return check(false, failure.message),
-        },
-    };
-    let verdicts = match opened {
-        Ok(None) => return check(true, "none yet".into()),
-        Ok(Some(store)) => store.verify_all().await,
-        Err(error) => Err(error),
-    };
-    match verdicts {
-        Err(error) => check(false, error.to_string()),
-        Ok(verdicts) => {
-            let broken = damage(&verdicts);
-            check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))
         }
     }
 }

@@ -130,6 +130,15 @@ impl Config {
         self.environment.get(name).map(str::to_owned)
     }
 
+    /// What a client of PostgreSQL reads from the environment.
+    pub fn database_variables(&self) -> BTreeMap<String, String> {
+        let known = |name: &str| {
+            name.starts_with("PG") || ["HOME", "USER", "LOGNAME", "PLEACH_DATABASE_PASSWORD_FILE"].contains(&name)
+        };
+        let found = self.environment.variables.iter().filter(|(name, _)| known(name));
+        found.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
     pub fn token(&self) -> Option<String> {
         self.variable("PLEACH_TOKEN")
@@ -261,7 +270,7 @@ fn is_postgres(text: &str) -> bool {
 }
 
 /// `sqlite:///absolute`, `sqlite://relative`, or a plain path that ends in `.db`.
-fn parse_database(text: &str, directory: &Path) -> Option<Database> {
+pub fn parse_database(text: &str, directory: &Path) -> Option<Database> {
     if is_postgres(text) {
         return Some(Database::Postgres(text.to_owned()));
     }
