@@ -16,7 +16,7 @@ use engine::workspace::Scope;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 /// A command to a driver, with who waits for the answer.
 pub(crate) struct Order {
@@ -56,6 +56,8 @@ pub(crate) struct Office {
     pub wanted: Mutex<HashSet<RunId>>,
     /// Rung when there may be something to claim.
     pub bell: Notify,
+    /// Why this process cannot go on driving with its store, once it cannot.
+    pub unable: watch::Sender<Option<String>>,
 }
 
 /// Appends of one command that may meet a moving log before we give up.
@@ -84,8 +86,15 @@ impl Desk {
 
     /// What is decided here is told there.
     pub fn heard_by(store: Arc<dyn Store>, clock: Arc<dyn Clock>, live: Live) -> Desk {
-        let office =
-            Office { store, clock, live, drivers: Mutex::default(), wanted: Mutex::default(), bell: Notify::new() };
+        let office = Office {
+            store,
+            clock,
+            live,
+            drivers: Mutex::default(),
+            wanted: Mutex::default(),
+            bell: Notify::new(),
+            unable: watch::Sender::default(),
+        };
         Desk { office: Arc::new(office) }
     }
 
@@ -200,6 +209,20 @@ impl Desk {
         }
         self.office.bell.notify_one();
         Ok(row)
+    }
+
+    /// Returns when a run can neither be driven nor marked as failed here, with the reason: waiting for its end is in
+    /// vain. Other runs may go on.
+    pub async fn unable(&self) -> String {
+        let mut told = self.office.unable.subscribe();
+        loop {
+            if let Some(why) = told.borrow_and_update().clone() {
+                return why;
+            }
+            if told.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     /// Ask this process to drive the run too, though it is not on general duty.

@@ -33,7 +33,7 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 /// A holder says who it is without looking anything up.
 const ANSWER: Duration = Duration::from_secs(5);
 /// A process that is told to stop has ended after ten seconds, whatever the database does.
-const CLOSE: Duration = Duration::from_millis(9_500);
+const CLOSE: Duration = Duration::from_secs(9);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
@@ -104,6 +104,14 @@ impl Attached {
         let router = api::router(held.house.clone(), Door::Open);
         held.served.push(spawned(None, |until| connections::serve(listener, router, until)));
         Ok(bound)
+    }
+
+    /// Returns when this process drives and can no longer, with the reason.
+    pub async fn unable(&self) -> String {
+        match &self.held {
+            Some(held) => held.drive.desk().unable().await,
+            None => std::future::pending().await,
+        }
     }
 
     pub fn holds(&self) -> bool {

@@ -187,10 +187,12 @@ impl Config {
             .parse("data_dir", "a directory", |text| (!text.is_empty()).then(|| environment.directory.join(text)))?
             .unwrap_or_else(|| Setting::default(environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach")));
         let database = layers
-            .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))?
+            .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))
+            .map_err(unshown)?
             .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
-        let database_direct =
-            layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
+        let database_direct = layers
+            .parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))
+            .map_err(unshown)?;
         let whole = |range: std::ops::RangeInclusive<u64>| {
             move |text: &str| text.parse().ok().filter(|number| range.contains(number))
         };
@@ -231,6 +233,11 @@ impl Config {
             mcp,
         })
     }
+}
+
+/// A mistyped URL may still hold a password.
+fn unshown(bad: origins::BadValue) -> origins::BadValue {
+    origins::BadValue { value: show::without_password(&bad.value), ..bad }
 }
 
 /// Off unless it is switched on.

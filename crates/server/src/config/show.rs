@@ -17,7 +17,7 @@ impl Config {
         let mut lines = vec![
             line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
             line("database", self.database.clone().map(|database| database.to_string())),
-            optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_secret(&url)))),
+            optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_password(&url)))),
             line("listen", self.listen.clone().map(|address| address.to_string())),
             optional("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
             optional("server", self.server.clone()),
@@ -85,11 +85,28 @@ pub fn without_secret(url: &str) -> String {
     }
 }
 
+/// The same for PostgreSQL, whose URL may hold a password with any sign in it, and as a parameter too.
+pub fn without_password(url: &str) -> String {
+    let shown = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
+        Some((scheme, (who, rest))) => match who.split_once(':') {
+            Some((name, _)) => format!("{scheme}://{name}:***@{rest}"),
+            None => url.to_owned(),
+        },
+        None => url.to_owned(),
+    };
+    let Some((place, parameters)) = shown.split_once('?') else { return shown };
+    let hidden = |parameter: &str| match parameter.split_once('=') {
+        Some(("password", _)) => "password=***".to_owned(),
+        _ => parameter.to_owned(),
+    };
+    format!("{place}?{}", parameters.split('&').map(hidden).collect::<Vec<_>>().join("&"))
+}
+
 impl std::fmt::Display for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Database::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
-            Database::Postgres(url) => f.write_str(&without_secret(url)),
+            Database::Postgres(url) => f.write_str(&without_password(url)),
         }
     }
 }

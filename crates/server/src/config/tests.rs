@@ -1,6 +1,21 @@
 //! Precedence, origins, and what is never shown.
 
 use super::*;
+use super::show::without_password;
+
+#[test]
+fn w1_no_form_of_a_database_url_shows_its_password() {
+    for url in [
+        "postgres://u:se/cr?et@h/d",
+        "postgres://u@h/d?sslmode=require&password=secret",
+        "postgresq://u:secret@h/d",
+        "postgres://u:secret@h:5/d?sslmode=require",
+    ] {
+        let shown = without_password(url);
+        assert!(!shown.contains("secret") && !shown.contains("cr?et"), "{shown}");
+    }
+    assert_eq!(without_password("postgres://u@h/d"), "postgres://u@h/d");
+}
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
     let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -6,7 +6,8 @@ use super::verify::Chain;
 use super::{of_run, references};
 use crate::log::unguarded;
 use crate::sql::{Row, Statement, Value};
-use crate::sqlite::{Sqlite, schema};
+use crate::sqlite::Sqlite;
+use crate::sqlite::schema::{self, Table};
 use crate::tables::tables;
 use crate::{Engine, SqlStore, StoreError, WallClock, backend::Backend, codec, migrate};
 use engine::blob::Hash;
@@ -182,13 +183,13 @@ impl SqlStore {
             return Ok(Some(Damage::Log { run, seq: 1, what: "the log does not begin with its birth".into() }));
         };
         let kind = projected.kind;
-        shadow.0.write(projected.statements).await.map_err(unguarded)?;
+        shadow.backend.write(projected.statements).await.map_err(unguarded)?;
         let mut wrong = Vec::new();
         for (table, by) in projections(kind) {
-            let columns = shadow.columns(table).await?;
+            let columns = shadow.columns(table);
             let query = || of_run(format!("SELECT {columns} FROM {table} WHERE {by} = ?1"), run);
             let stored = self.backend.read_long(query()).await;
-            if sorted(stored?) != sorted(shadow.0.read(query()).await?) {
+            if sorted(stored?) != sorted(shadow.backend.read(query()).await?) {
                 wrong.push(table);
             }
         }
@@ -197,7 +198,7 @@ impl SqlStore {
         if stored.first().is_some_and(|row| row.text(0).is_ok_and(|name| name != kind.name())) {
             wrong.push("jobs");
         }
-        shadow.0.write(cleared(run, kind)).await.map_err(unguarded)?;
+        shadow.backend.write(cleared(run, kind)).await.map_err(unguarded)?;
         let what = || format!("its rows in {} are not what its log says; `pleach rebuild` computes them again", wrong.join(", "));
         Ok((!wrong.is_empty()).then(|| Damage::Projection { run, what: what() }))
     }
@@ -231,19 +232,22 @@ fn projections(kind: Kind) -> Vec<(&'static str, &'static str)> {
 }
 
 /// The same tables in memory, empty but for the run being looked at.
-struct Shadow(Sqlite);
+struct Shadow {
+    backend: Sqlite,
+    tables: Vec<Table>,
+}
 
 impl Shadow {
     async fn new() -> Result<Shadow, StoreError> {
         let backend = Sqlite::inline(None, Arc::new(WallClock))?;
         migrate::migrate(&backend, Engine::Sqlite, "memory").await?;
-        Ok(Shadow(backend))
+        let tables = schema::tables(&backend).await?;
+        Ok(Shadow { backend, tables })
     }
 
-    async fn columns(&self, table: &str) -> Result<String, StoreError> {
-        let tables = schema::tables(&self.0).await?;
-        let found = tables.iter().find(|known| known.name == table);
-        Ok(found.map(|table| table.columns().join(", ")).unwrap_or_default())
+    fn columns(&self, table: &str) -> String {
+        let found = self.tables.iter().find(|known| known.name == table);
+        found.map(|table| table.columns().join(", ")).unwrap_or_default()
     }
 }
 

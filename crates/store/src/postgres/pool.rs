@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Connection, Error, Socket};
 /// A connection that nobody used for this long is asked whether it still answers before it is relied upon.
 const STALE: Duration = Duration::from_secs(2);
 /// How long it may take to say so.
-const PROBE: Duration = Duration::from_secs(2);
+const PROBE: Duration = Duration::from_secs(1);
 /// How long a statement is asked to stop.
 const CANCEL: Duration = Duration::from_secs(5);
 const BETWEEN_TRIES: Duration = Duration::from_millis(250);
