@@ -209,8 +209,12 @@ impl Worker {
         let row = self.desk.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
         let row = row.map_err(|error| error.to_string())?.ok_or("it has no row")?;
         let (batch, rows) = engine::projection::failed_unread(row, why, self.desk.office.clock.now());
+        let events = batch.events.clone();
         let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
-        self.desk.store().append(append).await.map_err(|error| error.to_string())
+        self.desk.store().append(append).await.map_err(|error| error.to_string())?;
+        // Those who wait for its end hear of it only here.
+        self.desk.office.live.publish(&events);
+        Ok(())
     }
 
     async fn renew(&mut self) {

@@ -220,9 +220,9 @@ async fn holders_link(dir: &DataDir, actor: &str) -> Reached {
 }
 
 fn silent(dir: &DataDir) -> Failure {
-    let wake = dir.last_holder().map_or_else(String::new, |holder| {
-        format!(" If it was stopped, `kill -CONT {}` lets it go on.", holder.pid)
-    });
+    let wake = dir
+        .last_holder()
+        .map_or_else(String::new, |holder| format!(" If it was stopped, `kill -CONT {}` lets it go on.", holder.pid));
     Failure::unreachable(format!(
         "{}, and it does not answer.{wake}\nNothing was changed. Stop it or wait, then run the command again.",
         holder(dir)

@@ -96,8 +96,12 @@ impl Link {
             Failure::unreachable(format!("{} cannot be used: {error}", socket.display()))
         };
         let path = ShortPath::new(socket).map_err(|error| failed(&error))?;
-        let client =
-            reqwest::Client::builder().unix_socket(path.path()).no_proxy().read_timeout(SILENT).build().map_err(|error| failed(&error))?;
+        let client = reqwest::Client::builder()
+            .unix_socket(path.path())
+            .no_proxy()
+            .read_timeout(SILENT)
+            .build()
+            .map_err(|error| failed(&error))?;
         Ok(Link { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
     }
 
@@ -126,7 +130,10 @@ impl Link {
         let why = std::iter::successors(Some(own), |error| error.source()).last().unwrap_or(own);
         LinkError::Gone(match &self.transport {
             Transport::Socket { .. } if error.is_timeout() => {
-                format!("the process that holds the database did not answer for {} s; it may be stopped", SILENT.as_secs())
+                format!(
+                    "the process that holds the database did not answer for {} s; it may be stopped",
+                    SILENT.as_secs()
+                )
             }
             Transport::Network { server, .. } => format!("the server {server} does not answer: {why}"),
             _ => format!("the process that holds the database went away: {why}"),

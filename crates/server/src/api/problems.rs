@@ -119,7 +119,9 @@ impl IntoResponse for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         let (status, slug, retry_after) = match &error {
-            StoreError::Unavailable(_) | StoreError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", Some(TRY_AGAIN)),
+            StoreError::Unavailable(_) | StoreError::Busy(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", Some(TRY_AGAIN))
+            }
             StoreError::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(TRY_AGAIN)),
             StoreError::Unusable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "database_unusable", None),
         };

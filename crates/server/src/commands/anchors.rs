@@ -58,7 +58,11 @@ pub async fn compare(session: &Session, file: &Path) -> Result<u8, Failure> {
         Failure::usage(format!("{}: {why}\nIt must be what `pleach doctor --anchor` printed.", file.display()))
     })?;
     let Some(store) = opened(session).await? else {
-        return Err(Failure::failed(format!("there is no database, and {} names {} runs", file.display(), anchors.len())));
+        return Err(Failure::failed(format!(
+            "there is no database, and {} names {} runs",
+            file.display(),
+            anchors.len()
+        )));
     };
     let mut departed = 0;
     for anchor in &anchors {

@@ -19,7 +19,9 @@ pub async fn database(session: &Session, command: DatabaseCommand) -> Result<u8,
             .ok_or_else(|| Failure::usage(format!("--from {text} is no database; it must be sqlite://PATH")))?,
     };
     let Database::Sqlite(source) = from else {
-        return Err(Failure::usage(format!("--from must be a SQLite database, and {from} is not. Nothing was copied.")));
+        return Err(Failure::usage(format!(
+            "--from must be a SQLite database, and {from} is not. Nothing was copied."
+        )));
     };
     let Some(target @ Database::Postgres(_)) = parse_database(&to, &directory) else {
         return Err(Failure::usage("--to must be postgres://USER@HOST/DATABASE. Nothing was copied."));
@@ -34,7 +36,8 @@ async fn copy(session: &Session, source: PathBuf, target: &Database) -> Result<u
     }
     let dir = DataDir::beside(&source);
     let Some(_hold) = dir.try_hold()? else {
-        let pid = dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid));
+        let pid =
+            dir.last_holder().map_or_else(|| "another process".into(), |holder| format!("process {}", holder.pid));
         return Err(Failure::usage(format!(
             "{pid} holds {}; nothing was copied. Stop it first, so that nothing is written while it is read.",
             source.display()
@@ -50,7 +53,11 @@ async fn copy(session: &Session, source: PathBuf, target: &Database) -> Result<u
         })),
         false => print(&format!(
             "copied {} rows to {target}: {} runs with {} events and {} texts\nevery count, chain and text was checked; {} is as it was\nUse the copy with PLEACH_DATABASE_URL or --database.",
-            copied.rows, copied.runs, copied.events, copied.texts, source.display()
+            copied.rows,
+            copied.runs,
+            copied.events,
+            copied.texts,
+            source.display()
         )),
     }
     Ok(0)

@@ -16,7 +16,7 @@ pub async fn checks(session: &Session, quick: bool) -> Vec<Check> {
     let mut checks = Vec::new();
     let opened = match &session.config.database.value {
         Database::Sqlite(path) => {
-            let log = log_damage(&DataDir::of(&session.config), path);
+            let log = log_damage(path);
             checks.extend(log.map(|says| Check { name: "damage".into(), ok: false, says }));
             store::open_read_only(path).await.map_err(|error| error.to_string())
         }
@@ -69,19 +69,26 @@ fn run_of(damage: &Damage) -> Option<engine::ids::RunId> {
     }
 }
 
-/// The log beside a SQLite file is part of the database until it is folded in.
-fn log_damage(dir: &DataDir, database: &Path) -> Option<String> {
+/// The log beside a SQLite file is part of the database until it is folded in. Opening the file would make a new and empty
+/// one, so this is asked first, and nothing is opened where it is missing.
+pub fn lost_log(session: &Session) -> Option<Check> {
+    let Database::Sqlite(database) = &session.config.database.value else { return None };
+    let log = log_of(database);
+    let needed = DataDir::of(&session.config).last_holder().is_some_and(|holder| holder.log_needed);
+    (needed && database.exists() && !log.exists()).then(|| {
+        let says = format!(
+            "the write-ahead log {} is gone, and the last process that held the database did not close it: what was committed last may be lost. {RESTORE}",
+            log.display()
+        );
+        Check { name: "damage".into(), ok: false, says }
+    })
+}
+
+fn log_damage(database: &Path) -> Option<String> {
     if !database.exists() {
         return None;
     }
-    let log = log_of(database);
-    if dir.last_holder().is_some_and(|holder| holder.log_needed) && !log.exists() {
-        return Some(format!(
-            "the write-ahead log {} is gone, and the last process that held the database did not close it: what was committed last may be lost. {RESTORE}",
-            log.display()
-        ));
-    }
     // Whoever holds it may be writing to it this moment.
     let _alone = FileLock::try_take(database).ok().flatten()?;
-    store::log_damage(&log)
+    store::log_damage(&log_of(database))
 }

@@ -115,8 +115,14 @@ pub struct Check {
 }
 
 pub async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
-    let mut checks = vec![directory(session), database(session).await];
-    checks.extend(integrity::checks(session, quick).await);
+    let mut checks = vec![directory(session)];
+    match integrity::lost_log(session) {
+        Some(lost) => checks.push(lost),
+        None => {
+            checks.push(database(session).await);
+            checks.extend(integrity::checks(session, quick).await);
+        }
+    }
     checks.push(models(session).await);
     if let Some(address) = &session.config.server {
         checks.push(server(session, address).await);

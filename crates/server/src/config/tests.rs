@@ -1,7 +1,7 @@
 //! Precedence, origins, and what is never shown.
 
-use super::*;
 use super::show::without_password;
+use super::*;
 
 #[test]
 fn w1_no_form_of_a_database_url_shows_its_password() {

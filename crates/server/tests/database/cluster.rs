@@ -71,7 +71,8 @@ impl Cluster {
             command.args(["-c", setting]);
         });
         let log = std::fs::File::create(folder.path().join("log")).expect("a log");
-        let server = command.current_dir(folder.path()).stdout(Stdio::null()).stderr(log).spawn().expect("postgres runs");
+        let server =
+            command.current_dir(folder.path()).stdout(Stdio::null()).stderr(log).spawn().expect("postgres runs");
         let cluster = Cluster { folder, server, port };
         cluster.wait_until_ready();
         cluster

@@ -24,7 +24,13 @@ fn dump(path: &Path) -> BTreeMap<String, String> {
         }
         Err(_) => Vec::new(),
     };
-    names.into_iter().map(|name| { let text = table(&connection, &name); (name, text) }).collect()
+    names
+        .into_iter()
+        .map(|name| {
+            let text = table(&connection, &name);
+            (name, text)
+        })
+        .collect()
 }
 
 fn table(connection: &Connection, name: &str) -> String {

@@ -91,9 +91,11 @@ fn serve(state: &Arc<State>, client: TcpStream, place: &str) {
     let (Ok(from_server), Ok(to_client)) = (server.try_clone(), client.try_clone()) else { return };
     let deaf = Arc::new(AtomicBool::new(false));
     let (answers, muted) = (state.clone(), deaf.clone());
-    std::thread::spawn(move || pump(from_server, to_client, |_| {
-        number >= answers.silent_below.load(Ordering::SeqCst) && !muted.load(Ordering::SeqCst)
-    }));
+    std::thread::spawn(move || {
+        pump(from_server, to_client, |_| {
+            number >= answers.silent_below.load(Ordering::SeqCst) && !muted.load(Ordering::SeqCst)
+        })
+    });
     let mut said = false;
     pump(client, server, |bytes| {
         said |= holds(bytes, b"run.message_queued");

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[test]
 fn r10_rebuild_on_postgres_under_load_gives_the_same_rows() {
     let database = Database::create();
-    let script = scripts::complete_in(30).latency(Duration::from_millis(5));
+    let script = scripts::complete_in(18).latency(Duration::from_millis(5));
     let owner = Owner::of(Home::with(script).set("PLEACH_DATABASE_URL", &database.url()));
     let runs: Vec<String> = (0..8).map(|number| owner.start("homework", &format!("Load {number}"))).collect();
     owner.home.until("they work", || (owner.home.model().ledger().len() > 8).then_some(()));

@@ -76,9 +76,7 @@ fn w1_a_server_that_wants_tls_is_reached_and_one_that_is_not_who_it_should_be_is
     // When the certificate is checked, the right root and name are let through.
     let full = format!("?sslmode=verify-full&sslrootcert={root}");
     secured.ls("localhost", &format!("{full}&channel_binding=require"), &[WITH_PASSWORD]).exits(0);
-    secured
-        .ls("localhost", "", &[WITH_PASSWORD, ("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", &root)])
-        .exits(0);
+    secured.ls("localhost", "", &[WITH_PASSWORD, ("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", &root)]).exits(0);
 
     // Then a wrong root and a wrong name are refused, each in its own words.
     for mode in ["verify-ca", "verify-full", "require"] {
@@ -117,7 +115,8 @@ fn w1_passwords_come_from_the_usual_places_and_a_run_is_driven_over_tls() {
     secured.ls("localhost", "", &[]).exits(0);
 
     // A whole run, with a listener beside it, and every connection of it encrypted.
-    let url = secured.cluster.url("localhost", &format!("?sslmode=verify-full&sslrootcert={}", secured.pem("root.pem")));
+    let url =
+        secured.cluster.url("localhost", &format!("?sslmode=verify-full&sslrootcert={}", secured.pem("root.pem")));
     let run = |words: &[&str]| {
         let mut command = secured.home.command(words);
         command.env("PLEACH_DATABASE_URL", &url).env("PLEACH_DATABASE_DIRECT_URL", &url);
@@ -130,7 +129,9 @@ fn w1_passwords_come_from_the_usual_places_and_a_run_is_driven_over_tls() {
     });
     let unencrypted = "SELECT count(*) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE NOT s.ssl AND a.client_addr IS NOT NULL";
     assert_eq!(psql(&secured, unencrypted), "0");
-    let said = crate::home::said(run(&["run", "Over TLS", "--kind", "homework", "--wait", "--json"]).output().expect("it runs"));
+    let said = crate::home::said(
+        run(&["run", "Over TLS", "--kind", "homework", "--wait", "--json"]).output().expect("it runs"),
+    );
     assert_eq!(said.exits(0).run()["status"], "completed");
     worker.kill().expect("killed");
     worker.wait().expect("reaped");

@@ -6,8 +6,8 @@ use crate::backend::Backend;
 use crate::log::unguarded;
 use crate::postgres::Postgres;
 use crate::sql::{Row, Statement, Value};
-use crate::sqlite::schema::{self, Column, Table};
 use crate::sqlite::Sqlite;
+use crate::sqlite::schema::{self, Column, Table};
 use crate::tables::insert;
 use crate::{Engine, Options, SqlStore, StoreError, WallClock, migrate};
 use std::path::Path;
@@ -38,8 +38,7 @@ pub async fn copy(from: &Path, to: &str, options: &Options) -> Result<Copied, St
     let target = Postgres::open(to, options).await?;
     migrate::migrate(&target, Engine::Postgres, "the target").await?;
     let tables = schema::tables(source.backend.as_ref()).await?;
-    let tables: Vec<Table> =
-        tables.into_iter().filter(|table| !OF_ITS_OWN.contains(&table.name.as_str())).collect();
+    let tables: Vec<Table> = tables.into_iter().filter(|table| !OF_ITS_OWN.contains(&table.name.as_str())).collect();
     begin(&target, &tables).await?;
     let mut copied = Copied::default();
     for table in &tables {
@@ -100,7 +99,8 @@ async fn carry(source: &dyn Backend, target: &Postgres, table: &Table) -> Result
     let into = insert(&table.name, &columns, "");
     let (mut after, mut carried) = (Vec::new(), 0);
     loop {
-        let further = if after.is_empty() { String::new() } else { format!(" WHERE ({key}) > ({})", places.join(", ")) };
+        let further =
+            if after.is_empty() { String::new() } else { format!(" WHERE ({key}) > ({})", places.join(", ")) };
         let query = format!("SELECT {columns} FROM {}{further} ORDER BY {key} LIMIT {ROWS}", table.name);
         let page = source.read_long(Statement::new(query, std::mem::take(&mut after))).await?;
         let Some(last) = page.last() else { return Ok(carried) };
@@ -128,7 +128,11 @@ fn typed(columns: &[Column], row: Row) -> Vec<Value> {
 
 /// Counts, chains, texts, rows that follow from the logs, and where every log ends.
 async fn check(source: &SqlStore, target: &SqlStore, tables: &[Table], copied: &mut Copied) -> Result<(), StoreError> {
-    let wrong = |what: String| StoreError::Unusable(format!("the copy is not the same: {what}. The source is as it was; run the command again"));
+    let wrong = |what: String| {
+        StoreError::Unusable(format!(
+            "the copy is not the same: {what}. The source is as it was; run the command again"
+        ))
+    };
     for table in tables {
         let (there, here) =
             (count(source.backend.as_ref(), &table.name).await?, count(target.backend.as_ref(), &table.name).await?);

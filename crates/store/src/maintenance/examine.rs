@@ -136,8 +136,12 @@ impl SqlStore {
         let query = Statement::new("SELECT run_id, hash FROM blob_refs", vec![]);
         for row in self.backend.read_long(query).await? {
             let (run, hash): (RunId, Hash) = (row.parse(0)?, crate::records::hash(&row, 1)?);
-            if present.contains(&hash) {
-                of_runs.entry(run).or_default().insert(hash);
+            match present.contains(&hash) {
+                true => drop(of_runs.entry(run).or_default().insert(hash)),
+                false => {
+                    let what = format!("the text {hash} that run {run} refers to is missing or was changed");
+                    found.damage.push(Damage::Text(what));
+                }
             }
         }
         Ok(of_runs)
@@ -199,7 +203,9 @@ impl SqlStore {
             wrong.push("jobs");
         }
         shadow.backend.write(cleared(run, kind)).await.map_err(unguarded)?;
-        let what = || format!("its rows in {} are not what its log says; `pleach rebuild` computes them again", wrong.join(", "));
+        let what = || {
+            format!("its rows in {} are not what its log says; `pleach rebuild` computes them again", wrong.join(", "))
+        };
         Ok((!wrong.is_empty()).then(|| Damage::Projection { run, what: what() }))
     }
 }
@@ -257,8 +263,7 @@ fn sorted(rows: Vec<Row>) -> Vec<String> {
         Value::Int(None) | Value::Text(None) | Value::Bytes(None) => "NULL".to_owned(),
         other => format!("{other:?}"),
     };
-    let mut rows: Vec<String> =
-        rows.iter().map(|row| row.0.iter().map(plain).collect::<Vec<_>>().join("|")).collect();
+    let mut rows: Vec<String> = rows.iter().map(|row| row.0.iter().map(plain).collect::<Vec<_>>().join("|")).collect();
     rows.sort();
     rows
 }

@@ -65,9 +65,7 @@ impl SqlStore {
         match row {
             None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(Verdict::Intact { events: 0 }),
             None => broken(chain.last, "the run has no row; run `pleach rebuild`"),
-            Some(_) if !on_row => {
-                broken(chain.last, "the run's row and its log end differently; run `pleach rebuild`")
-            }
+            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently; run `pleach rebuild`"),
             Some(_) => Ok(Verdict::Intact { events: chain.last }),
         }
     }

@@ -10,8 +10,8 @@ mod tls;
 pub use settings::Variables;
 
 use crate::backend::{Backend, WriteError};
-use crate::{Options, StoreError};
 use crate::sql::{Id, Row, Statement, Value, dialect};
+use crate::{Options, StoreError};
 use async_trait::async_trait;
 use futures::{StreamExt, poll};
 use hints::Hints;
@@ -180,9 +180,7 @@ impl Interrupted {
     fn before_commit(error: Error) -> Interrupted {
         match error.code() {
             Some(
-                &SqlState::T_R_SERIALIZATION_FAILURE
-                | &SqlState::T_R_DEADLOCK_DETECTED
-                | &SqlState::LOCK_NOT_AVAILABLE,
+                &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED | &SqlState::LOCK_NOT_AVAILABLE,
             ) => Interrupted::Retry(translate(&error)),
             _ if is_lost(&error) => Interrupted::Lost(translate(&error)),
             _ => Interrupted::Store(translate(&error)),

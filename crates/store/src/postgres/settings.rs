@@ -57,8 +57,9 @@ pub struct Settings {
 impl Settings {
     pub fn of(url: &str, variables: &Variables) -> Result<Settings, StoreError> {
         let (url, own) = without_tls_parameters(url);
-        let mut config = Config::from_str(&url)
-            .map_err(|error| StoreError::Unusable(format!("the database URL is not valid: {}", super::chain(&error))))?;
+        let mut config = Config::from_str(&url).map_err(|error| {
+            StoreError::Unusable(format!("the database URL is not valid: {}", super::chain(&error)))
+        })?;
         keep_alive(&mut config);
         name_hosts(&mut config);
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
@@ -68,7 +69,8 @@ impl Settings {
         })?;
         let root = own.root.or_else(|| set("PGSSLROOTCERT"));
         let (mode, tls) = connector(mode, root.as_deref())?;
-        let local = !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        let local =
+            !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         // A server speaks no TLS on its Unix socket; libpq ignores the mode there too.
         let mode = if local { SslMode::Disable } else { mode };
         config.ssl_mode(match mode {

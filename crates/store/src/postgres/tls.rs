@@ -52,7 +52,8 @@ impl Connector {
                 Some(verifier.map_err(|error| unusable(&error))?)
             }
         };
-        let verifier = Verifier { provider: provider.clone(), chain, name: verification == Verification::SignerAndName };
+        let verifier =
+            Verifier { provider: provider.clone(), chain, name: verification == Verification::SignerAndName };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| unusable(&error))?
@@ -151,12 +152,14 @@ fn refused(error: io::Error, host: &str) -> Box<dyn Error + Send + Sync> {
         return error.into();
     };
     let why = match cause {
-        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "its certificate is not signed by a trusted root; sslrootcert=FILE names the root to trust".to_owned()
         }
         rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
             let names = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
-            format!("its certificate is for {names}, and not for {host}; connect by a name that it has, or use sslmode=verify-ca")
+            format!(
+                "its certificate is for {names}, and not for {host}; connect by a name that it has, or use sslmode=verify-ca"
+            )
         }
         rustls::Error::InvalidCertificate(problem) => format!("its certificate is not valid: {problem}"),
         other => other.to_string(),
@@ -236,7 +239,8 @@ fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = match short {
         0..=0x7f => (usize::from(short), rest),
         _ => {
-            let (digits, rest) = rest.split_at_checked(usize::from(short & 0x7f)).filter(|(digits, _)| digits.len() <= 4)?;
+            let (digits, rest) =
+                rest.split_at_checked(usize::from(short & 0x7f)).filter(|(digits, _)| digits.len() <= 4)?;
             (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
         }
     };
@@ -244,7 +248,11 @@ fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl AsyncRead for Encrypted {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(context, buffer)
     }
 }
