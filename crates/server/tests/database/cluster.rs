@@ -1,6 +1,6 @@
 //! A PostgreSQL server of the test's own, for what must not be done to the one that all tests share.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -80,8 +80,12 @@ impl Cluster {
 
     fn wait_until_ready(&self) {
         let began = Instant::now();
-        let socket = self.folder.path().join(format!(".s.PGSQL.{}", self.port));
-        while !socket.exists() || TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        let ready = || {
+            let mut asked = Command::new(program("pg_isready"));
+            asked.arg("-q").arg("-h").arg(self.folder.path()).args(["-p", &self.port.to_string()]);
+            asked.status().expect("pg_isready runs").success()
+        };
+        while !ready() {
             let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
             assert!(began.elapsed() < Duration::from_secs(60), "PostgreSQL does not start: {}", log());
             std::thread::sleep(Duration::from_millis(50));
