@@ -6,6 +6,7 @@ use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id, optional_id};
 use crate::tables::HASH_AT;
 use crate::{SqlStore, StoreError, codec, post, rows};
+use engine::batch::Rows;
 use engine::blob::Blob;
 use engine::ids::RunId;
 use engine::run::Status;
@@ -139,14 +140,19 @@ fn stage(append: &Append) -> Stage {
     }
 }
 
-fn head(append: &Append, stage: Stage) -> Statement {
-    let run = &append.rows.run;
-    let (state, keeps_lease) = match run.status {
+/// The state of a run's job, and whether it keeps its lease.
+pub(crate) fn job_state(rows: &Rows) -> (&'static str, bool) {
+    match rows.run.status {
         status if status.is_live() => ("live", true),
         Status::Paused => ("held", true),
-        _ if append.rows.wake_at.is_some() => ("live", false),
+        _ if rows.wake_at.is_some() => ("live", false),
         _ => ("idle", false),
-    };
+    }
+}
+
+fn head(append: &Append, stage: Stage) -> Statement {
+    let run = &append.rows.run;
+    let (state, keeps_lease) = job_state(&append.rows);
     let state = Value::from(state);
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));

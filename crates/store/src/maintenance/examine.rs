@@ -91,6 +91,11 @@ impl SqlStore {
                 return Ok(found);
             }
         };
+        for run in texts.keys().filter(|run| !runs.contains(run)) {
+            if self.last_seq(*run).await?.is_none() && self.has_texts(*run).await? {
+                found.damage.push(Damage::Text(format!("a text belongs to run {run}, which does not exist")));
+            }
+        }
         for run in runs {
             found.runs += 1;
             match self.examine_run(run, depth, &shadow, &texts).await {
@@ -147,6 +152,11 @@ impl SqlStore {
         Ok(of_runs)
     }
 
+    async fn has_texts(&self, run: RunId) -> Result<bool, StoreError> {
+        let found = self.backend.read_long(of_run("SELECT 1 FROM blob_refs WHERE run_id = ?1 LIMIT 1", run)).await?;
+        Ok(!found.is_empty())
+    }
+
     /// How many events its log has, and what is wrong. A run that is removed meanwhile has nothing wrong with it.
     async fn examine_run(
         &self,
@@ -163,12 +173,15 @@ impl SqlStore {
             if let Some((seq, what)) = events.iter().find_map(|event| chain.follow(event).err()) {
                 return Ok((chain.last, vec![Damage::Log { run, seq, what: what.into() }]));
             }
-            if chain.last > last_seq {
+            if chain.last > last_seq && self.last_seq(run).await? != Some(last_seq) {
                 continue;
             }
             let mut damage = Vec::new();
             if chain.last < last_seq {
                 damage.push(Damage::Log { run, seq: chain.last + 1, what: "an event is missing".into() });
+            } else if chain.last > last_seq {
+                let what = format!("its job says that the log ends at event {last_seq}");
+                damage.push(Damage::Log { run, seq: chain.last, what });
             } else if depth == Depth::Full {
                 damage.extend(missing_text(run, &events, texts));
                 damage.extend(self.departed(run, &events, shadow).await?);
@@ -197,9 +210,10 @@ impl SqlStore {
                 wrong.push(table);
             }
         }
-        let job = "SELECT kind FROM jobs WHERE run_id = ?1";
-        let stored = self.backend.read_long(of_run(job, run)).await?;
-        if stored.first().is_some_and(|row| row.text(0).is_ok_and(|name| name != kind.name())) {
+        let job = self.backend.read_long(of_run("SELECT kind, state FROM jobs WHERE run_id = ?1", run)).await?;
+        if let Some(row) = job.first()
+            && (row.text(0).ok(), row.text(1).ok()) != (Some(kind.name()), Some(projected.state))
+        {
             wrong.push("jobs");
         }
         shadow.backend.write(cleared(run, kind)).await.map_err(unguarded)?;

@@ -107,6 +107,7 @@ fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
     ];
     for table in tables.parts.iter().copied().chain([
         "run_projects",
+        "blob_refs",
         "notifications",
         "run_checkpoints",
         "trace_cursors",

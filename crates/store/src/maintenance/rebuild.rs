@@ -1,6 +1,7 @@
 //! Projections again, from the logs alone: the same rows as were written with the events.
 
 use super::of_run;
+use crate::append::job_state;
 use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::sql::{Guard, Statement, Value, id};
@@ -19,13 +20,16 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// The rows that follow from a whole log, as statements on empty tables.
 pub(super) struct Projected {
     pub kind: Kind,
+    /// Of its job.
+    pub state: &'static str,
     pub statements: Vec<Statement>,
 }
 
 /// `None` when the log does not begin with its birth.
 pub(super) fn projected(events: &[Event]) -> Option<Projected> {
     let rows = projection::rows(&Run::fold(events)?, events);
-    Some(Projected { kind: rows.run.kind, statements: rows::projections(&rows, rows::Stage::Born) })
+    let (state, _) = job_state(&rows);
+    Some(Projected { kind: rows.run.kind, state, statements: rows::projections(&rows, rows::Stage::Born) })
 }
 
 /// What else is a run's projection besides its own row: tables by `run_id`.
