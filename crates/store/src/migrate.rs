@@ -87,7 +87,7 @@ pub async fn check(backend: &dyn Backend, place: &str) -> Result<i64, StoreError
                 "{place} has schema version {applied}, and this program knows up to {newest}; use the newer program"
             )));
         };
-        if known.checksum() != row.text(2)? {
+        if (known.name, known.checksum().as_str()) != (row.text(1)?, row.text(2)?) {
             return Err(StoreError::Unusable(format!(
                 "{place}: schema version {applied} ({}) was made by another build than this one; use that build, or start a new database",
                 known.name

@@ -42,7 +42,9 @@ fn table(connection: &Connection, name: &str) -> String {
         while let Some(row) = rows.next()? {
             let mut line = String::new();
             for (index, column) in columns.iter().enumerate() {
-                if name == "jobs" && PASSING.contains(&column.as_str()) {
+                let passing = name == "jobs" && PASSING.contains(&column.as_str());
+                // When a migration was applied is for people to read.
+                if passing || column == "applied_at" {
                     continue;
                 }
                 let value = match row.get_ref(index)? {
