@@ -36,7 +36,7 @@ fn dump(path: &Path) -> BTreeMap<String, String> {
 fn table(connection: &Connection, name: &str) -> String {
     let read = || -> rusqlite::Result<Vec<String>> {
         let mut statement = connection.prepare(&format!("SELECT * FROM {name} NOT INDEXED"))?;
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query([])?;
         let mut lines = Vec::new();
         while let Some(row) = rows.next()? {
