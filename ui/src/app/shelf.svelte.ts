@@ -6,6 +6,7 @@ import { getRun, listRuns } from '../api/runs';
 import type { Run } from '../api/shapes';
 import { ended, openQuestions } from '../parts/words';
 import { live } from './live.svelte';
+import { rights } from './rights.svelte';
 
 const PAGE = 100;
 
@@ -17,13 +18,13 @@ class Shelf {
 
   /** Sorted by what needs a person first, then what moves, then the newest. */
   sorted = $derived([...this.runs.values()].sort((a, b) => urgency(a) - urgency(b) || (a.created_at < b.created_at ? 1 : -1)));
-  needing = $derived(this.sorted.filter((run) => openQuestions(run).length > 0));
+  /** A question that somebody else has to answer does not wait for this person. */
+  needing = $derived(this.sorted.filter((run) => openQuestions(run).length > 0 && rights.steer(run).may !== false));
   moving = $derived(this.sorted.filter((run) => run.status === 'running' || run.status === 'queued'));
 
   constructor() {
     live.onrun = (run) => this.put(run);
     live.ongone = (id) => this.runs.delete(id);
-    live.onconnect = () => void this.load();
   }
 
   /** An older answer never overwrites a newer one. */
