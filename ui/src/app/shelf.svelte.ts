@@ -1,6 +1,6 @@
 // The runs this tab knows, kept current by the stream: the list, the rail's counts and the title read from here.
 
-import { SvelteMap } from 'svelte/reactivity';
+import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import { Problem } from '../api/http';
 import { getRun, listRuns } from '../api/runs';
 import type { Run } from '../api/shapes';
@@ -12,6 +12,8 @@ const PAGE = 100;
 
 class Shelf {
   runs = new SvelteMap<string, Run>();
+  /** Removed, or no longer to be seen by this person. */
+  gone = new SvelteSet<string>();
   loaded = $state(false);
   problem = $state.raw<Problem | null>(null);
   more = $state<string | null>(null);
@@ -24,12 +26,16 @@ class Shelf {
 
   constructor() {
     live.onrun = (run) => this.put(run);
-    live.ongone = (id) => this.runs.delete(id);
+    live.ongone = (id) => {
+      this.runs.delete(id);
+      this.gone.add(id);
+    };
   }
 
   /** An older answer never overwrites a newer one. */
   put(run: Run): void {
     const known = this.runs.get(run.id);
+    this.gone.delete(run.id);
     if (!known || known.last_seq <= run.last_seq) this.runs.set(run.id, run);
   }
 

@@ -222,6 +222,10 @@ test('x1_a_viewer_of_a_run_sees_it_and_why_it_cannot_be_steered', async () => {
   await bob.getByRole('button', { name: 'the coldest' }).first().click();
   await bob.locator('.top .badge', { hasText: 'completed' }).waitFor();
   assert.equal((await house.api('GET', `/api/runs/${id}`)).questions[0].answer, 'the coldest');
+
+  // Who is removed is shown no more of it, in an open page neither.
+  await house.api('DELETE', `/api/projects/${project.id}/members/bob`);
+  await bob.getByRole('heading', { name: 'This run is no longer here' }).waitFor();
   await house.close();
 });
 
