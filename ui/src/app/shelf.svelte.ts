@@ -66,8 +66,10 @@ class Shelf {
 }
 
 export function urgency(run: Run): number {
-  if (openQuestions(run).length > 0) return 0;
-  if (!ended(run.status) && run.metrics.no_progress_streak >= 2) return 1;
+  // What somebody else has to do is nothing to hurry for.
+  const mine = rights.steer(run).may !== false;
+  if (mine && openQuestions(run).length > 0) return 0;
+  if (mine && !ended(run.status) && run.metrics.no_progress_streak >= 2) return 1;
   if (run.status === 'running') return 2;
   if (run.status === 'queued' || run.status === 'paused') return 3;
   return 4;
