@@ -10,8 +10,8 @@ export interface Argument {
 export interface Approval {
   title: string;
   destination: string;
-  /** What is sent goes out of this machine. */
-  leaves: boolean;
+  /** Whether what is sent goes out of this machine. Only who says so himself stays. */
+  leaves: 'yes' | 'maybe' | 'no';
   sends: Argument[];
   /** Every other line. */
   remarks: string[];
@@ -21,12 +21,13 @@ const ASKS = 'May the run call ';
 const GOES = 'Goes to: ';
 const SENDS = 'Sends';
 const STAYS = ', on this machine';
+const MAY_SEND = ', which may send it anywhere';
 
 export function approvalOf(text: string): Approval | null {
   const [title = '', goes = '', sends = '', ...rest] = text.split('\n');
   if (!title.startsWith(ASKS) || !goes.startsWith(GOES) || !sends.startsWith(SENDS)) return null;
   const destination = goes.slice(GOES.length);
-  const out: Approval = { title, destination, leaves: !destination.endsWith(STAYS), sends: [], remarks: [] };
+  const out: Approval = { title, destination, leaves: destination.endsWith(STAYS) ? 'no' : destination.endsWith(MAY_SEND) ? 'maybe' : 'yes', sends: [], remarks: [] };
   if (!sends.endsWith(':')) out.remarks.push(sends);
   for (const line of rest) {
     const argument = argumentOf(line);

@@ -7,7 +7,7 @@ export const ROLES: MemberRole[] = ['viewer', 'editor', 'owner'];
 /** What each may do; the next one may do that too. */
 export const roleWords: Record<MemberRole, string> = {
   viewer: 'reads everything in the project and watches its runs',
-  editor: 'also changes documents and tasks, starts runs here, answers and steers them',
+  editor: 'also changes documents and tasks, answers and steers the runs',
   owner: 'also invites, changes roles, removes people and deletes the project',
 };
 

@@ -244,6 +244,7 @@ test('x12_an_approval_shows_all_that_would_be_sent_in_its_order', async () => {
   await page.goto(`${house.url}/runs/${id}`);
   const question = page.locator('.banner.question');
   await question.getByText('May the run call post__send_letter').waitFor();
+  await question.getByText('may leave this machine').waitFor();
   const names = await question.locator('dt').allTextContents();
   assert.deepEqual(names.toSorted(), ['body', 'subject', 'to']);
   // A long value is folded to both its ends, and opens to all of it.
