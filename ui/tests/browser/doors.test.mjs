@@ -117,6 +117,17 @@ test('r11_a_message_that_was_not_stored_keeps_its_words_and_the_run_stays_paused
   await house.close();
 });
 
+test('r11_a_message_that_no_call_was_shown_is_told_when_the_run_has_ended', async () => {
+  const { house, page, free } = await paused();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('“Prefer primary sources”').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).first().click();
+  await page.getByRole('button', { name: 'Cancel the run' }).click();
+  await page.getByText('A message was never read.').waitFor();
+  free();
+  await house.close();
+});
+
 test('u16_a_login_link_that_was_used_says_so_and_names_the_next_command', async () => {
   const house = await openHouse(quiet);
   await house.page();
