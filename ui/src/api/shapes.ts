@@ -419,6 +419,7 @@ export interface Report {
   findings: string[];
   iterations?: number;
   left_out?: number;
+  messages_not_shown?: string[];
   metrics: Metrics;
   models: string[];
   nodes?: Record<string, number>;
