@@ -27,12 +27,21 @@ class Rights {
   private unsaid = $state(false);
   private places = new SvelteMap<string, Place>();
   private asked = new Set<string>();
+  private loading: Promise<void> | null = null;
 
-  /** After every connection: roles may have changed meanwhile. */
-  async load(): Promise<void> {
+  /** At the beginning and after every connection: roles may have changed meanwhile. */
+  load(): Promise<void> {
+    this.loading ??= this.read().finally(() => (this.loading = null));
+    return this.loading;
+  }
+
+  private async read(): Promise<void> {
     this.asked.clear();
     try {
-      this.me = await session();
+      const now = await session();
+      // Somebody else came in: what the one before could do is nothing to go by.
+      if (now.actor.id !== this.me?.actor.id) this.places.clear();
+      this.me = now;
       this.unsaid = false;
     } catch {
       this.unsaid = this.me === null;
