@@ -257,7 +257,6 @@ test('x12_an_approval_shows_all_that_would_be_sent_in_its_order', async () => {
   await question.getByText('May the run call post__send_letter').waitFor();
   await question.getByText('may leave this machine').waitFor();
   const names = await question.locator('dt').allTextContents();
-  assert.deepEqual(names.toSorted(), ['body', 'subject', 'to']);
   // A long value is folded to both its ends, and opens to all of it.
   await question.getByText('hidden@example.net').waitFor();
   await question.getByText('One value is folded: all of it would be sent.').waitFor();
@@ -267,6 +266,8 @@ test('x12_an_approval_shows_all_that_would_be_sent_in_its_order', async () => {
   await page.getByRole('button', { name: 'allow', exact: true }).click();
   await page.getByText('send_letter').first().waitFor();
   for (let turn = 0; turn < 200 && !existsSync(letters); turn += 1) await page.waitForTimeout(50);
-  assert.deepEqual(JSON.parse(readFileSync(letters, 'utf8')), { subject: 'News', body, to: 'ann@example.org' });
+  const letter = JSON.parse(readFileSync(letters, 'utf8'));
+  assert.deepEqual(letter, { subject: 'News', body, to: 'ann@example.org' });
+  assert.deepEqual(names, Object.keys(letter), 'the order in which the tool got it');
   await house.close();
 });
