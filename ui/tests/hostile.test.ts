@@ -31,7 +31,7 @@ const PLACED = (element: string): string[] => [
 
 const CORPUS = [...ADDRESSES.flatMap(WRAPPED), ...ELEMENTS.flatMap(PLACED), ...ELEMENTS.flatMap((element) => ADDRESSES.slice(0, 8).map((address) => `[${element}](${address})`))];
 
-const KINDS = new Set(['heading', 'paragraph', 'code', 'quote', 'list', 'table', 'rule', 'text', 'strong', 'em', 'del', 'link', 'image', 'break']);
+const KINDS = new Set(['heading', 'paragraph', 'code', 'quote', 'list', 'table', 'rule', 'text', 'strong', 'em', 'del', 'link', 'image', 'break', 'note', 'notes']);
 
 /** Everything in it that is an element of the page, however deep. */
 function parts(value: unknown): Record<string, unknown>[] {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createParser, type Message } from '../src/api/sse';
 import type { TaskStep } from '../src/api/shapes';
+import { pieces, withoutMarks } from '../src/pages/documents/excerpt';
 import { placeOf, refusal, titles } from '../src/pages/run/places';
 import { diff, shorten } from '../src/parts/diff';
 import { isWorded } from '../src/parts/events';
@@ -82,4 +83,35 @@ test('every event of the protocol is said in words', () => {
   const types = [...protocol.matchAll(/^\| `((?:run|effect|homework|task|tree)\.[a-z_]+)`/gm)].map((match) => match[1]!);
   expect(types.length).toBeGreaterThan(50);
   expect(types.filter((type) => !isWorded(type))).toEqual([]);
+});
+
+describe('excerpts', () => {
+  test('words without marks', () => {
+    expect(withoutMarks('# A *title*\n\n- one\n- two-fold > `x`  ')).toBe('A title one two-fold x');
+  });
+
+  test('what was sought is every second piece', () => {
+    expect(pieces('Heating the greenhouse, reheat', 'heat HOUSE')).toEqual(['', 'Heating', ' the greenhouse, reheat']);
+    expect(pieces('plain', '')).toEqual(['plain']);
+    expect(pieces('a (b) [c', '(b) [c')).toEqual(['a ', '(b)', ' ', '[c', '']);
+  });
+});
+
+test('x10_no_other_words_on_the_page_are_read_by_patterns_that_look_back', () => {
+  const before = process.cpuUsage();
+  const long = 200_000;
+  refusal('\n'.repeat(long));
+  headline(`${'\n'.repeat(long)}x${' '.repeat(long)}y`);
+  shortIds('a'.repeat(long));
+  shortIds('01234567-'.repeat(long / 9));
+  withoutMarks('- '.repeat(long / 2));
+  pieces('a'.repeat(long), 'a '.repeat(1_000));
+  const parse = createParser(() => {});
+  for (let at = 0; at < 20_000; at += 1) parse('data: x');
+  const used = process.cpuUsage(before);
+  expect((used.user + used.system) / 1_000).toBeLessThan(3_000);
+});
+
+test('x15_a_lone_carriage_return_ends_a_headline', () => {
+  expect(headline('said\rhidden')).toBe('said');
 });

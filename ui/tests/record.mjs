@@ -2,7 +2,7 @@
 // end, and what /snapshot?at= says of moments on the way. Run it again when the engine's events change.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,12 +40,14 @@ const script = {
 
 const folder = mkdtempSync(join(tmpdir(), 'pleach-record-'));
 const model = await modelServer(script, { latency: 30 });
+// The person's own configuration: one in the working directory would have to be trusted first.
+mkdirSync(join(folder, 'config/pleach'), { recursive: true });
 writeFileSync(
-  join(folder, 'pleach.toml'),
+  join(folder, 'config/pleach/config.toml'),
   `model = "desk/m"\n[providers.desk]\nkind = "openai"\nbase_url = "${model.url}"\n[providers.desk.models."m"]\ncontext_window = 64000\nmax_output = 4000\ninput_per_mtok = 2.5\noutput_per_mtok = 10.0\n`,
 );
 const socketPath = join(folder, 'data', 'pleach.sock');
-const server = spawn(binary, ['up', '--listen', '127.0.0.1:0', '--data-dir', join(folder, 'data')], { cwd: folder, stdio: 'ignore' });
+const server = spawn(binary, ['up', '--listen', '127.0.0.1:0', '--data-dir', join(folder, 'data')], { cwd: folder, stdio: 'ignore', env: { ...process.env, XDG_CONFIG_HOME: join(folder, 'config') } });
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

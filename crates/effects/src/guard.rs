@@ -29,7 +29,9 @@ pub fn check(text: &str, private: Private) -> Result<Url, String> {
     }
     let host = url.host_str().ok_or("the URL names no host")?;
     let number: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    let named_inside = host == "localhost" || host.ends_with(".localhost");
+    // A name may end in the dot of the root.
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let named_inside = name == "localhost" || name.ends_with(".localhost");
     if private == Private::Refused && (named_inside || number.is_some_and(is_private)) {
         return Err(refused(host));
     }
@@ -61,10 +63,11 @@ impl Resolve for Guarded {
     }
 }
 
-fn is_private(address: IpAddr) -> bool {
+/// Whether an address is anything but a public one: of this machine, its networks, or of no use at all.
+pub fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
-        IpAddr::V6(address) => is_private_v6(address),
+        IpAddr::V6(address) => embedded_v4(address).map_or_else(|| is_private_v6(address), is_private_v4),
     }
 }
 
@@ -78,32 +81,50 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         || address.is_multicast()
         || a == 0
         || a >= 240
+        // Between a provider and its customers.
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
+        // 6to4 relays: where they lead is not ours to know.
+        || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (18..20).contains(&b))
+}
+
+/// The IPv4 address that an IPv6 address stands for, which is where a packet to it ends up.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
+    match address.segments() {
+        // Compatible (with :: and ::1), mapped, and translated ones.
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => of(high, low),
+        // NAT64, by its own prefix.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
+        _ => None,
+    }
+}
+
+/// The same in the second half of an address of a network that tunnels (ISATAP).
+fn tunneled_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.octets() {
+        [.., 0 | 2, 0, 0x5e, 0xfe, a, b, c, d] => Some(Ipv4Addr::new(a, b, c, d)),
+        _ => None,
+    }
 }
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
-    let [.., high, low] = parts;
-    let embedded = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-    // Others that carry an IPv4 address: mapped, compatible and translated ones, 6to4, Teredo.
-    let carries = parts[..5] == [0; 5] && matches!(parts[5], 0 | 0xffff) || parts[..2] == [0x64, 0xff9b];
-    address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
-        || (parts[0] & 0xfe00) == 0xfc00
-        || (parts[0] & 0xffc0) == 0xfe80
-        || (parts[0] & 0xffc0) == 0xfec0
+    // Only 2000::/3 is given out to the public.
+    (parts[0] & 0xe000) != 0x2000
+        // 2001::/23 is protocols' own: Teredo, benchmarks, ORCHID. It and 6to4 lead through tunnels of others.
+        || (parts[0] == 0x2001 && parts[1] < 0x200)
         || parts[0] == 0x2002
-        || parts[..2] == [0x2001, 0]
-        || parts[..2] == [0x2001, 0xdb8]
-        || (carries && is_private_v4(embedded))
+        || tunneled_v4(address).is_some_and(is_private_v4)
+        || (parts[0] == 0x2001 && parts[1] == 0xdb8)
+        || (parts[0] == 0x3fff && parts[1] < 0x1000)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn h7_sec_s30_addresses_inside_are_told_from_those_outside() {
@@ -132,6 +153,74 @@ mod tests {
         }
         for outside in ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"] {
             assert!(!is_private(outside.parse().unwrap()), "{outside}");
+        }
+    }
+
+    #[test]
+    fn x19_an_address_inside_is_inside_however_it_is_wrapped() {
+        for inside in [
+            "::ffff:0:7f00:1",
+            "::ffff:0:a9fe:a9fe",
+            "::127.0.0.1",
+            "64:ff9b:1::a00:1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:a00:1::",
+            "2002:c0a8:101::1",
+            "2001:0:4136:e378:8000:63bf:80ff:fffe",
+            "2001:0:7f00:1:0:0:a0a:a0a",
+            "2606:4700::5efe:a00:1",
+            "fd00::5efe:808:808",
+            "2002:808:808::1",
+            "fec0::1",
+            "2001:db8::1",
+            "3fff::1",
+            "2001:2::1",
+            "100::1",
+            "5f00::1",
+            "203.0.113.1",
+            "192.0.2.1",
+            "198.51.100.1",
+            "192.88.99.1",
+            "100.127.255.255",
+            "0.1.2.3",
+            "250.1.1.1",
+        ] {
+            assert!(is_private(inside.parse().unwrap()), "{inside}");
+            let host = if inside.contains(':') { format!("[{inside}]") } else { inside.to_owned() };
+            assert!(check(&format!("http://{host}/"), Private::Refused).is_err(), "{inside}");
+        }
+        for outside in [
+            "2001:4860:4860::8888",
+            "2a00:1450::1",
+            "64:ff9b::808:808",
+            "2a00:1450::5efe:808:808",
+            "100.63.0.1",
+            "100.128.0.1",
+        ] {
+            assert!(!is_private(outside.parse().unwrap()), "{outside}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn x19_every_wrapping_of_an_address_is_judged_as_the_address_itself(bits: u32) {
+            let v4 = Ipv4Addr::from(bits);
+            let (high, low) = ((bits >> 16) as u16, bits as u16);
+            for wrapped in [
+                Ipv6Addr::new(0, 0, 0, 0, 0, 0, high, low),
+                Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, high, low),
+                Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, high, low),
+                Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low),
+                Ipv6Addr::new(0x2606, 0x4700, 0, 0, 0, 0x5efe, high, low),
+            ] {
+                prop_assert_eq!(is_private(wrapped.into()), is_private(v4.into()), "{} as {}", v4, wrapped);
+            }
+            prop_assert!(is_private(Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1).into()));
+            prop_assert!(is_private(Ipv6Addr::new(0x2001, 0, 0x4136, 0xe378, 0x8000, 0x63bf, !high, !low).into()));
+            // However it is written, it is the same address.
+            for written in [format!("http://{bits}/"), format!("http://{bits:#x}/"), format!("http://[::ffff:{v4}]:81/x")] {
+                prop_assert_eq!(check(&written, Private::Refused).is_err(), is_private(v4.into()), "{}", written);
+            }
         }
     }
 

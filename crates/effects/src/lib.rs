@@ -7,6 +7,7 @@ mod guard;
 pub mod model;
 pub mod notify;
 pub mod pages;
+pub mod parsers;
 pub mod performer;
 pub mod rehearsal;
 pub mod tools;

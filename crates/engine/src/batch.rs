@@ -3,6 +3,7 @@
 
 use crate::blob::{Blob, BlobRef, Hash};
 use crate::event::Event;
+use crate::facts::run::ProviderWaiting;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
@@ -82,6 +83,9 @@ pub struct RunRow {
     pub agents: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// The provider it waits for, and until when; `resume` tries at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_wait: Option<ProviderWaiting>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub updated_at: Timestamp,

@@ -1,6 +1,7 @@
 //! Tool calls as a machine remembers them, and what is recorded of their outcomes. Which facts carry that
 //! record is the machine's own affair.
 
+use crate::answer::NOT_RUN;
 use crate::blob::{BlobRef, Hash};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::ids::ActorId;
@@ -52,6 +53,22 @@ pub fn open(calls: &[Call]) -> impl Iterator<Item = &Call> {
 
 pub fn answered(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
     calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)))
+}
+
+/// Calls over the limit that are recorded one by one. The next one stands for all that follow it: an answer may hold thousands.
+const RECORDED_OVER_LIMIT: usize = 32;
+
+/// The calls of one answer of which `most` are carried out, without those that are not even recorded, and how many those are.
+pub fn recorded<T>(mut calls: Vec<T>, most: usize) -> (Vec<T>, usize) {
+    let left_out = calls.len().saturating_sub(most + RECORDED_OVER_LIMIT + 1);
+    calls.truncate(most + RECORDED_OVER_LIMIT + 1);
+    (calls, left_out)
+}
+
+/// The refusal of the call that stands for all that were left out.
+pub fn refused_for_all(index: usize, most: usize, left_out: usize) -> Option<String> {
+    let last = index == most + RECORDED_OVER_LIMIT && left_out > 0;
+    last.then(|| format!("{NOT_RUN}; nor were {left_out} more calls of this answer"))
 }
 
 /// What one call came to.

@@ -205,6 +205,8 @@ pub enum CallFailure {
     Quota,
     /// The provider will never take this request.
     Rejected,
+    /// This machine could not make the call (no file handle was left): retried, and held against nobody.
+    Local,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -58,6 +58,8 @@ ids! {
     KeyId,
     /// Something a subagent learned.
     LessonId,
+    /// An offer of membership in a project, until it is settled.
+    InvitationId,
 }
 
 impl RunId {

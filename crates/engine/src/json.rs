@@ -1,11 +1,17 @@
 //! Finding the JSON in what a model wrote: fences, prose and thinking around it are tolerated, a
-//! truncated object never is. Bounded in depth, and so in time.
+//! truncated object never is. Bounded in depth and in work: a text costs what its length allows, whatever braces it has.
 
 use serde_json::Value;
 
-/// Deeper than any answer of ours; beyond it a parser may run out of stack.
-const MAX_DEPTH: usize = 64;
+/// How deep JSON from outside may nest. What is stored is read again inside an event or a page of a list, and the parser
+/// stops at 128 levels: half of that leaves room for what stands around it.
+pub const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 4 << 20;
+/// A text may be read this many times over, in search of where its objects end. Each stray brace costs one reading.
+const READINGS: usize = 8;
+/// Short texts may have as many stray braces as they like.
+const FREE_WORK: usize = 1 << 20;
+const TOO_MANY_BRACES: &str = "the answer has too many braces that are no JSON: give one JSON object and nothing else";
 const THOUGHT_ENDS: &str = "</think>";
 
 /// The largest top-level JSON object in the text that is whole, or why there is none.
@@ -16,6 +22,7 @@ pub fn extract(text: &str) -> Result<Value, String> {
     // What is wrong with something that looks like an answer says more than what is wrong with a brace in a sentence.
     let mut problem: Option<String> = None;
     let mut found: Option<(usize, Value)> = None;
+    let mut work = text.len() * READINGS + FREE_WORK;
     let mut at = 0;
     while let Some(offset) = text[at..].find('{') {
         let start = at + offset;
@@ -24,7 +31,13 @@ pub fn extract(text: &str) -> Result<Value, String> {
             found = None;
         }
         let rest = &text[start..];
-        match (object_end(rest.as_bytes()), begins_like_an_object(rest)) {
+        let (end, read) = object_end(rest.as_bytes());
+        let (likely, named) = begins_like_an_object(rest);
+        let Some(left) = work.checked_sub(read + named) else {
+            return Err(problem.unwrap_or_else(|| TOO_MANY_BRACES.into()));
+        };
+        work = left;
+        match (end, likely) {
             (Ok(length), likely) => match serde_json::from_str::<Value>(&rest[..length]) {
                 Ok(value) => {
                     if found.as_ref().is_none_or(|(longest, _)| length > *longest) {
@@ -76,19 +89,24 @@ fn end_of_thought(text: &str) -> Option<usize> {
     })
 }
 
-/// `{ "name": …`: the beginning of an object, and not a brace in a sentence.
-fn begins_like_an_object(text: &str) -> bool {
-    let Some(rest) = text[1..].trim_start().strip_prefix('"') else { return false };
+/// `{ "name": …`: the beginning of an object, and not a brace in a sentence. With the bytes that were read to tell.
+fn begins_like_an_object(text: &str) -> (bool, usize) {
+    let read = |rest: &str| text.len() - rest.len();
+    let inside = text[1..].trim_start();
+    let Some(rest) = inside.strip_prefix('"') else { return (false, read(inside)) };
     let mut escaped = false;
     let end = rest.find(|character| {
         let ends = character == '"' && !escaped;
         escaped = character == '\\' && !escaped;
         ends
     });
-    end.is_some_and(|end| rest[end + 1..].trim_start().starts_with(':'))
+    let Some(end) = end else { return (false, text.len()) };
+    let after = rest[end + 1..].trim_start();
+    (after.starts_with(':'), read(after))
 }
 
-fn object_end(bytes: &[u8]) -> Result<usize, String> {
+/// Where the object ends, and the bytes that were read to tell.
+fn object_end(bytes: &[u8]) -> (Result<usize, String>, usize) {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for (index, byte) in bytes.iter().enumerate() {
         if in_string {
@@ -105,19 +123,44 @@ fn object_end(bytes: &[u8]) -> Result<usize, String> {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    return Err(format!("the JSON is nested deeper than {MAX_DEPTH} levels"));
+                    return (Err(format!("the JSON is nested deeper than {MAX_DEPTH} levels")), index);
                 }
             }
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
-                    return Ok(index + 1);
+                    return (Ok(index + 1), index + 1);
                 }
             }
             _ => {}
         }
     }
-    Err("the JSON breaks off before its end".into())
+    (Err("the JSON breaks off before its end".into()), bytes.len())
+}
+
+/// Whether JSON text nests deeper than `MAX_DEPTH`. Told before it is parsed, in one reading.
+pub fn is_too_deep(json: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    json.iter().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > MAX_DEPTH
+    })
+}
+
+/// Whether a value nests deeper than `most` levels. Reads no further than that.
+pub fn is_deeper(value: &Value, most: usize) -> bool {
+    match value {
+        Value::Array(items) => most == 0 || items.iter().any(|item| is_deeper(item, most - 1)),
+        Value::Object(fields) => most == 0 || fields.values().any(|field| is_deeper(field, most - 1)),
+        _ => false,
+    }
 }
 
 /// Equal values give equal texts: keys sorted at every level (serde_json's maps are).
@@ -202,6 +245,14 @@ mod tests {
         ] {
             assert!(extract(broken).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn depth_is_told_without_reading_on() {
+        assert!(!is_deeper(&json!([[1]]), 2) && is_deeper(&json!([[1]]), 1) && !is_deeper(&json!(1), 0));
+        assert!(is_deeper(&json!({"a": {"b": []}}), 2));
+        let nested = |levels: usize| format!("{}\"]]\\\"[\"{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(!is_too_deep(nested(MAX_DEPTH).as_bytes()) && is_too_deep(nested(MAX_DEPTH + 1).as_bytes()));
     }
 
     fn any_answer() -> impl Strategy<Value = Value> {

@@ -168,15 +168,10 @@ pub(crate) fn promote(learned: impl Iterator<Item = Learned>, facts: &mut Facts)
     }
 }
 
-/// A lesson as it is kept: on one line, so that it cannot pass for more than it is.
-pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// The scratchpad with a lesson more, at the end of its lessons; `None` where there is no room for it.
 pub fn remembered(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String> {
     let origin = run.map(|run| format!(" (run {run})")).unwrap_or_default();
-    let item = format!("- {}{origin}\n", one_line(lesson));
+    let item = format!("- {}{origin}\n", crate::lines::one_line(lesson));
     let mut lines: Vec<&str> = pad.lines().collect();
     let text = match lines.iter().position(|line| line.trim_end() == HEADING) {
         Some(heading) => {

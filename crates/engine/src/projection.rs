@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
 use crate::homework;
 use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
-use crate::run::{Machine, Run, Shared, Status, StopReason};
+use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
 use crate::task;
 use crate::time::Timestamp;
 use crate::tree;
@@ -100,6 +100,7 @@ pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
         agent_id: shared.brief.agent.as_ref().map(|agent| agent.id),
         agents: shared.brief.agents.iter().map(|agent| agent.handle.clone()).collect(),
         max_steps: shared.brief.agent.as_ref().map(|agent| task::allowed_steps(agent.max_steps)),
+        provider_wait: shared.waits_for_provider(),
         created_at: shared.created_at,
         started_at: shared.started_at,
         updated_at: shared.updated_at,
@@ -274,6 +275,7 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         R::Canceled(_) => ("canceled", "the run was canceled".into(), None),
         _ => return None,
     };
+    let body = with_unshown(body, unshown_in(fact));
     let title: String = run.shared.brief.objective.lines().next().unwrap_or_default().chars().take(120).collect();
     Some(NotificationRow {
         run_id: event.run_id,
@@ -285,6 +287,21 @@ fn notification(run: &Run, event: &Event) -> Option<NotificationRow> {
         question_id,
         at: event.at,
     })
+}
+
+fn unshown_in(fact: &R) -> &[String] {
+    match fact {
+        R::Completed(fact) => &fact.messages_not_shown,
+        R::Stopped(fact) => &fact.messages_not_shown,
+        R::Failed(fact) => &fact.messages_not_shown,
+        R::Canceled(fact) => &fact.messages_not_shown,
+        _ => &[],
+    }
+}
+
+/// The end, and what of a person's words nobody was told before it.
+fn with_unshown(body: String, unshown: &[String]) -> String {
+    unshown.iter().fold(body, |body, text| format!("{body}; {}", unshown::sentence(text)))
 }
 
 /// A report without a model's prose: of a run that failed or was canceled.
@@ -314,6 +331,7 @@ pub fn report_markdown(report: &Value) -> String {
     };
     section("Findings", list("findings"));
     section("Not done", list("not_done"));
+    section("Never shown", list(unshown::REPORT_KEY).iter().map(|text| unshown::sentence(text)).collect());
     let evidence = report["evidence"].as_array().cloned().unwrap_or_default();
     section("Criteria", evidence.iter().map(criterion_line).collect());
     let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
@@ -360,7 +378,12 @@ fn criterion_line(item: &Value) -> String {
 /// The batch that marks a run failed when its log cannot be folded: built from its row alone.
 pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::Batch, Rows) {
     let now = now.max(row.updated_at);
-    let fact: Fact = crate::facts::run::Failed { stop_reason: StopReason::Error, error: why.to_owned() }.into();
+    let failed = crate::facts::run::Failed {
+        stop_reason: StopReason::Error,
+        error: why.to_owned(),
+        messages_not_shown: Vec::new(),
+    };
+    let fact: Fact = failed.into();
     let payload = fact.encode().unwrap_or_else(|| "{}".into());
     let mut event = Event {
         run_id: row.id,
@@ -380,6 +403,7 @@ pub fn failed_unread(row: RunRow, why: &str, now: Timestamp) -> (crate::batch::B
         activity: "failed".into(),
         stop_reason: Some(StopReason::Error),
         stop_detail: Some(why.to_owned()),
+        provider_wait: None,
         updated_at: now,
         ended_at: Some(now),
         last_seq: event.seq,

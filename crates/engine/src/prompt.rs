@@ -23,6 +23,8 @@ const BYTES_PER_TOKEN: usize = 3;
 const REJECTED_BYTES: u32 = 12_000;
 const ERRORS_BYTES: usize = 3_000;
 const SHOWN_QUESTIONS: usize = 20;
+/// A person who is asked about a call sees all of it; the model wrote it, and need not read it again.
+const QUESTION_CHARACTERS: usize = 5_000;
 const SHOWN_MESSAGES: usize = 20;
 
 /// The section of whoever works as a subagent: with it come the rules for doing so.
@@ -124,7 +126,8 @@ pub fn questions(shared: &Shared) -> Vec<Value> {
         .into_iter()
         .rev()
         .map(|question| {
-            let mut line = json!({ "question_id": question.id, "text": question.text, "answer": question.answer });
+            let text = crate::shorten::text(&question.text, QUESTION_CHARACTERS);
+            let mut line = json!({ "question_id": question.id, "text": text, "answer": question.answer });
             if let Some(closed) = question.closed {
                 line["closed"] = json!(closed);
             }

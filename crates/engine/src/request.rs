@@ -129,7 +129,7 @@ impl Request {
         parts.filter_map(|part| if let Part::Stored { blob, .. } = part { Some(blob.hash) } else { None }).collect()
     }
 
-    /// The messages as text; `fetch` gives the stored parts.
+    /// The messages as text; `fetch` gives the stored parts. Only line feeds break lines in them.
     pub fn render(&self, mut fetch: impl FnMut(Hash) -> Option<String>) -> Result<Vec<(Speaker, String)>, Hash> {
         self.messages
             .iter()
@@ -143,7 +143,7 @@ impl Request {
                         }
                     }
                 }
-                Ok((message.speaker, text))
+                Ok((message.speaker, crate::lines::only_line_feeds(text)))
             })
             .collect()
     }

@@ -16,7 +16,7 @@ pub enum Scope {
     Actor(ActorId),
     /// The same, narrowed to some projects.
     Within(ActorId, Vec<ProjectId>),
-    /// A subagent: what it and its owner are both members of.
+    /// A subagent: what it and its owner are both members of, in the lesser of their roles.
     OnBehalf { agent: ActorId, owner: ActorId },
 }
 

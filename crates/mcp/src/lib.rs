@@ -2,5 +2,6 @@
 //! programs use runs. The only crate that knows the protocol's library, which is the heaviest to compile.
 
 pub mod client;
+pub mod secrecy;
 pub mod server;
 pub mod warden;

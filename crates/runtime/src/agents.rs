@@ -1,7 +1,7 @@
 //! What a store keeps of subagents: who they are, what they may do, and every version of what they remember.
 //! Their projects are memberships like anybody's. What they write is a change like any other: see `Mutation`.
 
-use crate::ports::StoreError;
+use crate::ports::{Slice, StoreError};
 use async_trait::async_trait;
 use engine::actor::{Actor, ActorKind};
 use engine::ids::{ActorId, LessonId, NodeId, RunId};
@@ -89,8 +89,8 @@ pub struct Lesson {
 pub trait Agents: Send + Sync + 'static {
     /// The actor and what it is; a handle that is taken is `Unusable`.
     async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError>;
-    /// One person's, or everybody's; oldest first.
-    async fn agents(&self, owner: Option<ActorId>) -> Result<Vec<AgentRecord>, StoreError>;
+    /// One person's, oldest first.
+    async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError>;
     /// By id or handle.
     async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError>;
     /// Name, identity, actions and model become these, if the record is still at `expected`. False when it is not.

@@ -16,7 +16,7 @@ use engine::workspace::Scope;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 /// A command to a driver, with who waits for the answer.
 pub(crate) struct Order {
@@ -56,6 +56,8 @@ pub(crate) struct Office {
     pub wanted: Mutex<HashSet<RunId>>,
     /// Rung when there may be something to claim.
     pub bell: Notify,
+    /// Why this process cannot go on driving with its store, once it cannot.
+    pub unable: watch::Sender<Option<String>>,
 }
 
 /// Appends of one command that may meet a moving log before we give up.
@@ -84,8 +86,15 @@ impl Desk {
 
     /// What is decided here is told there.
     pub fn heard_by(store: Arc<dyn Store>, clock: Arc<dyn Clock>, live: Live) -> Desk {
-        let office =
-            Office { store, clock, live, drivers: Mutex::default(), wanted: Mutex::default(), bell: Notify::new() };
+        let office = Office {
+            store,
+            clock,
+            live,
+            drivers: Mutex::default(),
+            wanted: Mutex::default(),
+            bell: Notify::new(),
+            unable: watch::Sender::default(),
+        };
         Desk { office: Arc::new(office) }
     }
 
@@ -138,7 +147,7 @@ impl Desk {
             return self.record_as(id, command, actor, None).await;
         }
         let store = &self.office.store;
-        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id)).await?.pop();
+        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
         if absence.is_none() {
             // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
             tokio::time::sleep(TAKING_UP).await;
@@ -162,9 +171,11 @@ impl Desk {
         actor: Actor,
         absence: Option<&Claimed>,
     ) -> Result<RunRow, CommandError> {
+        // By the clock that all processes share: the run's driver may be elsewhere.
+        let time = self.office.store.time().await?;
         for _ in 0..TRIES {
             let mut run = load(self.office.store.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
-            let now = self.office.clock.now().max(run.shared.updated_at);
+            let now = time.max(run.shared.updated_at);
             if let Some(claimed) = absence {
                 run.find_abandoned(claimed.last_seen, now);
             }
@@ -178,7 +189,7 @@ impl Desk {
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
-        Err(StoreError::Unavailable(format!("run {id} is changing too fast to take the command; try again")).into())
+        Err(StoreError::Busy(format!("run {id} is changing too fast to take the command; try again")).into())
     }
 
     async fn append(&self, mut run: Run) -> Result<RunRow, AppendError> {
@@ -200,6 +211,20 @@ impl Desk {
         }
         self.office.bell.notify_one();
         Ok(row)
+    }
+
+    /// Returns when a run can neither be driven nor marked as failed here, with the reason: waiting for its end is in
+    /// vain. Other runs may go on.
+    pub async fn unable(&self) -> String {
+        let mut told = self.office.unable.subscribe();
+        loop {
+            if let Some(why) = told.borrow_and_update().clone() {
+                return why;
+            }
+            if told.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     /// Ask this process to drive the run too, though it is not on general duty.

@@ -7,7 +7,9 @@
 use crate::breaker::Breaker;
 use crate::desk::{CommandError, Desk, Note, Order};
 use crate::load::{is_stored, load};
+use crate::perform::perform;
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
+use crate::run_clock::RunClock;
 use crate::views::Keeper;
 use engine::actor::Actor;
 use engine::batch::RunRow;
@@ -16,9 +18,7 @@ use engine::event::Event;
 use engine::projection;
 use engine::run::{Command, Parked, Run, Status};
 use engine::time::Timestamp;
-use futures::FutureExt;
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -72,6 +72,7 @@ pub(crate) struct Driver {
     breaker: Arc<Breaker>,
     lease: Lease,
     run: Run,
+    time: RunClock,
     keeper: Keeper,
     notes: mpsc::UnboundedReceiver<Note>,
     flights: JoinSet<(EffectId, u32, Outcome)>,
@@ -95,16 +96,19 @@ impl Driver {
         notes: mpsc::UnboundedReceiver<Note>,
         stopping: CancellationToken,
     ) -> Parting {
+        let mut time = RunClock::starting_at(claimed.at);
         let run = match load_patiently(&desk, &claimed.lease, &stopping).await {
             Ok(run) => run,
             Err(parting) => return parting,
         };
+        time.reach(run.shared.updated_at);
         let mut driver = Driver {
             desk,
             performer,
             breaker,
             lease: claimed.lease,
             run,
+            time,
             keeper: Keeper::default(),
             notes,
             flights: JoinSet::new(),
@@ -145,7 +149,7 @@ impl Driver {
     }
 
     fn now(&self) -> Timestamp {
-        self.desk.office.clock.now().max(self.run.shared.updated_at)
+        self.time.now().max(self.run.shared.updated_at)
     }
 
     /// Let the run learn of something, and remember it until it is committed.
@@ -251,7 +255,11 @@ impl Driver {
     }
 
     fn admit(&self, effect: &EffectId) -> Result<(), Parked> {
-        self.run.provider(effect).map_or(Ok(()), |provider| self.breaker.admit(provider, self.now()))
+        let Some(provider) = self.run.provider(effect) else { return Ok(()) };
+        if self.run.shared.probes {
+            self.breaker.probe_now(provider);
+        }
+        self.breaker.admit(provider, self.now())
     }
 
     fn launch(&mut self, job: Job) {
@@ -311,7 +319,7 @@ impl Driver {
             self.reload().await?;
             return Ok(false);
         }
-        self.run = load_patiently(&self.desk, &self.lease, &self.stopping).await?;
+        self.load().await?;
         // A command recorded since may have called an intended call off.
         let run = &self.run;
         self.ready.retain(|job| run.is_in_flight(&job.effect, job.attempt));
@@ -328,8 +336,14 @@ impl Driver {
         }
     }
 
-    async fn reload(&mut self) -> Result<(), Parting> {
+    async fn load(&mut self) -> Result<(), Parting> {
         self.run = load_patiently(&self.desk, &self.lease, &self.stopping).await?;
+        self.time.reach(self.run.shared.updated_at);
+        Ok(())
+    }
+
+    async fn reload(&mut self) -> Result<(), Parting> {
+        self.load().await?;
         self.ready.clear();
         self.drafted.clear();
         let now = self.now();
@@ -420,24 +434,6 @@ impl Driver {
             _ => {}
         }
         None
-    }
-}
-
-/// A performer that panics has failed at this one call; the run learns of it like of any other failure.
-async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
-    let (is_model, outside) =
-        (matches!(job.work, Work::Model(_)), matches!(&job.work, Work::Tool(call) if call.outside.is_some()));
-    let what = format!("the performer of {} panicked", job.effect);
-    match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
-        Ok(outcome) => outcome,
-        Err(_) if is_model => Outcome::Model(Err(CallError {
-            failure: CallFailure::Interrupted,
-            message: what,
-            retry_after_ms: None,
-            maybe_paid: true,
-        })),
-        Err(_) if outside => Outcome::Lost(what),
-        Err(_) => Outcome::Tool(ToolOutcome::refused(what)),
     }
 }
 

@@ -1,12 +1,12 @@
-//! What the doors of the server need from a store: credentials, who knows whom, and answers kept for requests that are
-//! sent twice.
+//! What the doors of the server need from a store: credentials, and answers kept for requests that are sent twice.
 //! The loop knows nothing of them. Of a secret only the digest is ever here.
 
-use crate::ports::StoreError;
+use crate::ports::{Slice, StoreError};
 use async_trait::async_trait;
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
+use std::fmt;
 
 /// SHA-256.
 pub type Digest = [u8; 32];
@@ -87,6 +87,24 @@ impl Key {
     }
 }
 
+/// Whose kept answers these are. Two tokens of one person are two credentials: neither is shown what the other was
+/// answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Credential {
+    Key(KeyId),
+    /// Somebody who acts over the owner's own socket, without a key.
+    Socket(ActorId),
+}
+
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Credential::Key(id) => write!(f, "key:{id}"),
+            Credential::Socket(actor) => write!(f, "socket:{actor}"),
+        }
+    }
+}
+
 /// An answer as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAnswer {
@@ -121,20 +139,17 @@ pub trait Keys: Send + Sync + 'static {
     /// The credential with this digest and whose it is. It may have ended.
     async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError>;
     /// Newest first; everybody's, or one actor's.
-    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError>;
+    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError>;
+    /// The credential with this id. It may have ended.
+    async fn key_named(&self, id: KeyId) -> Result<Option<Key>, StoreError>;
     /// With the sessions opened with it. True when it was this call that ended it, so that of two who try one succeeds.
     async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<bool, StoreError>;
     async fn key_used(&self, id: KeyId, at: Timestamp) -> Result<(), StoreError>;
     /// Those of `ids` that are not valid any more.
     async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError>;
 
-    /// Who may see and change a project.
-    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError>;
-    /// The actor and everybody they share a project with.
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError>;
-
     /// Take a request's name, or say what became of it.
-    async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;
+    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;
     /// Keep its answer; with `None` the name is free again.
-    async fn finish(&self, by: ActorId, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError>;
+    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError>;
 }

@@ -5,6 +5,7 @@ mod agents;
 mod keys;
 mod lessons;
 mod library;
+mod members;
 mod removal;
 pub mod terms;
 pub mod workspace;
@@ -15,7 +16,8 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::{Event, StoredEvent};
-use engine::ids::{self, ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, RunId};
+use engine::ids::{self, ActorId, ArtifactId, DocumentId, InvitationId, NodeId, PlanId, ProjectId, RunId};
+use engine::role::Role;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Entry};
@@ -66,7 +68,9 @@ struct State {
     entries: BTreeMap<DocumentId, BTreeMap<String, Entry>>,
     workspace: Workspace,
     superseded: BTreeMap<DocumentId, Vec<Kept<Document>>>,
-    members: BTreeSet<(ProjectId, ActorId)>,
+    members: BTreeMap<(ProjectId, ActorId), Role>,
+    creators: BTreeMap<ProjectId, ActorId>,
+    invitations: BTreeMap<InvitationId, members::Invited>,
     actors: BTreeMap<ActorId, ActorRecord>,
     agents: BTreeMap<ActorId, AgentRecord>,
     /// Oldest first.
@@ -135,9 +139,13 @@ impl Stored {
         self.job.epoch == lease.epoch && self.job.owner.as_deref() == Some(lease.worker.as_str())
     }
 
+    fn is_held(&self, now: Timestamp) -> bool {
+        self.job.owner.is_some() && self.job.until > now
+    }
+
     /// The subagent that is busy with this.
-    fn occupies(&self, now: Timestamp) -> Option<ActorId> {
-        self.row.agent_id.filter(|_| self.job.owner.is_some() && self.job.until > now)
+    fn occupies(&self, now: Timestamp, driving: &[RunId]) -> Option<ActorId> {
+        self.row.agent_id.filter(|_| self.is_held(now) || driving.contains(&self.row.id))
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
@@ -195,7 +203,10 @@ impl State {
     fn write(&mut self, (seen, revisions): (Workspace, Vec<Revision>)) {
         for revision in revisions {
             match revision {
-                Revision::ProjectMade(project, owner) => drop(self.members.insert((project.entity.id, owner))),
+                Revision::ProjectMade(project, owner) => {
+                    self.members.insert((project.entity.id, owner), Role::Owner);
+                    self.creators.insert(project.entity.id, owner);
+                }
                 Revision::DocumentChanged { from, .. } => {
                     self.superseded.entry(from.entity.id).or_default().push(*from)
                 }
@@ -344,23 +355,46 @@ impl Log for Memory {
         limit: usize,
         ttl: Duration,
         only: Option<RunId>,
+        driving: &[RunId],
     ) -> Result<Vec<Claimed>, StoreError> {
         let now = self.clock.now();
         let mut state = self.state();
-        let mut busy: BTreeSet<ActorId> = state.runs.values().filter_map(|stored| stored.occupies(now)).collect();
-        let wanted = |stored: &&mut Stored| stored.is_free(now) && only.is_none_or(|only| only == stored.row.id);
-        let mut free: Vec<&mut Stored> = state.runs.values_mut().filter(wanted).collect();
+        let mut busy: BTreeSet<ActorId> =
+            state.runs.values().filter_map(|stored| stored.occupies(now, driving)).collect();
+        let mut held: BTreeMap<ActorId, usize> = BTreeMap::new();
+        for stored in state.runs.values().filter(|stored| stored.is_held(now)) {
+            *held.entry(stored.row.owner).or_default() += 1;
+        }
+        let wanted = |stored: &&Stored| {
+            let id = stored.row.id;
+            stored.is_free(now) && only.is_none_or(|only| only == id) && !driving.contains(&id)
+        };
+        let mut free: Vec<&Stored> = state.runs.values().filter(wanted).collect();
         free.sort_by_key(|stored| (stored.job.due, stored.row.id));
-        let take = |stored: &mut Stored| {
+        free.retain(|stored| stored.row.agent_id.is_none_or(|agent| busy.insert(agent)));
+        let mut chosen = Vec::new();
+        while chosen.len() < limit {
+            // The first of whoever has the fewest; of equals the oldest.
+            let next = (0..free.len()).min_by_key(|at| (held.get(&free[*at].row.owner).copied().unwrap_or(0), *at));
+            let Some(stored) = next.map(|at| free.remove(at)) else { break };
+            *held.entry(stored.row.owner).or_default() += 1;
+            chosen.push(stored.row.id);
+        }
+        let take = |id: RunId| {
+            let stored = state.runs.get_mut(&id)?;
             let job = &mut stored.job;
             let last_seen = job.last_seen.replace(now);
             (job.owner, job.until) = (Some(worker.to_owned()), now.plus_ms(ttl.as_millis() as i64));
             job.epoch += 1;
             job.attempts += 1;
-            Claimed { lease: Lease { run_id: stored.row.id, worker: worker.to_owned(), epoch: job.epoch }, last_seen }
+            let lease = Lease { run_id: id, worker: worker.to_owned(), epoch: job.epoch };
+            Some(Claimed { lease, last_seen, at: now })
         };
-        let has_turn = |stored: &&mut Stored| stored.row.agent_id.is_none_or(|agent| busy.insert(agent));
-        Ok(free.into_iter().filter(has_turn).take(limit).map(take).collect())
+        Ok(chosen.into_iter().filter_map(take).collect())
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
     }
 
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {

@@ -7,13 +7,15 @@ use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, 
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
+use engine::role::Role;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
 use std::time::Duration;
 
-/// Wall time. The only clock the loop knows; sleeping is tokio's, so that a simulation can jump both.
+/// Wall time. It may jump in either direction, so nothing is measured with it: a run's working time and its waits follow
+/// `run_clock`. Sleeping is tokio's, so that a simulation can move both.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
@@ -37,6 +39,8 @@ pub struct Lease {
 pub struct Claimed {
     pub lease: Lease,
     pub last_seen: Option<Timestamp>,
+    /// When it was claimed, by the clock that `last_seen` is by: the database's.
+    pub at: Timestamp,
 }
 
 /// One fenced transaction.
@@ -71,6 +75,9 @@ pub enum StoreError {
     /// Try again later: the database is away or busy.
     #[error("the database is not reachable: {0}")]
     Unavailable(String),
+    /// Try again soon: the database answers, and was too busy or others were faster.
+    #[error("the database is busy: {0}")]
+    Busy(String),
     /// No space left; nothing was written.
     #[error("the disk is full: {0}")]
     Full(String),
@@ -89,7 +96,10 @@ pub trait Log: Send + Sync + 'static {
     async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
 
     /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
-    /// their `wake_at`; oldest first, or only `only`.
+    /// their `wake_at`; or only `only`. Owners take turns: whoever has the fewest runs held comes first, and of one owner's
+    /// runs the oldest.
+    /// Runs in `driving` are left out, lapsed or not: the caller has a living driver for each, and a process never takes
+    /// over from itself.
     /// Of one subagent's tasks only one is held at a time; the others wait for their turn.
     /// Raises the epoch and counts the attempt; the database's clock decides what has lapsed.
     async fn claim(
@@ -98,7 +108,10 @@ pub trait Log: Send + Sync + 'static {
         limit: usize,
         ttl: Duration,
         only: Option<RunId>,
+        driving: &[RunId],
     ) -> Result<Vec<Claimed>, StoreError>;
+    /// The database's clock: the only one that all processes share.
+    async fn time(&self) -> Result<Timestamp, StoreError>;
     /// Prolong; returns the leases that are lost. Also the heartbeat that says when a driver was last alive.
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError>;
     /// Give runs back at once.
@@ -119,6 +132,29 @@ pub trait Log: Send + Sync + 'static {
     async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError>;
     /// Returns when there may be something new, at the latest after `at_most`. A hint, never a promise.
     async fn wakeup(&self, at_most: Duration);
+}
+
+/// A part of a list. Every list that can grow is asked for in parts, and the database counts them off.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice<C> {
+    /// Only what comes behind this one, in the order of the list.
+    pub after: Option<C>,
+    pub limit: usize,
+}
+
+impl<C> Slice<C> {
+    /// The beginning of a list.
+    pub fn first(limit: usize) -> Slice<C> {
+        Slice { after: None, limit }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EdgeFilter {
+    pub src: Option<uuid::Uuid>,
+    pub dst: Option<uuid::Uuid>,
+    /// Only those this run made.
+    pub run_id: Option<RunId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -232,10 +268,11 @@ pub struct DocumentVersion {
 /// What people and tools read. Every query takes a `Scope`; outside it is `None` or absent.
 #[async_trait]
 pub trait Library: Send + Sync + 'static {
-    /// Newest first. A run is visible to its owner and to members of any of its projects.
+    /// Newest first. A run is visible to its owner, and to members of all of its projects where it has any.
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError>;
+    /// In order, after the iteration with this number.
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError>;
     /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError>;
     async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError>;
@@ -249,8 +286,20 @@ pub trait Library: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<StoredEvent>, StoreError>;
     /// Every version of every plan, oldest first, or only one node's.
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError>;
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError>;
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError>;
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError>;
     /// A task's steps, in order.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError>;
     async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
@@ -266,7 +315,15 @@ pub trait Library: Send + Sync + 'static {
     /// Newest first; `content` is left empty in lists.
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError>;
     async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError>;
-    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError>;
+    /// Whether the document is there and in scope, without its text.
+    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError>;
+    /// Newest first, older than the version given.
+    async fn versions(
+        &self,
+        scope: &Scope,
+        id: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError>;
     /// Entries of a scratchpad, newest first, before a position.
     async fn entries(
         &self,
@@ -277,26 +334,26 @@ pub trait Library: Send + Sync + 'static {
     ) -> Result<Vec<Entry>, StoreError>;
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError>;
     async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError>;
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<uuid::Uuid>,
-        dst: Option<uuid::Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError>;
-    async fn edge(&self, scope: &Scope, id: engine::ids::EdgeId) -> Result<Option<Edge>, StoreError>;
+    /// Oldest first.
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError>;
+    async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError>;
     /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
     /// A person's own change, outside any run.
     async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;
     async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError>;
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError>;
+    /// Oldest first.
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError>;
     /// By id or handle.
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError>;
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError>;
+    /// A member at once, without invitation; one who is a member keeps their role.
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError>;
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
+    /// Whether the scope may steer the run: its owner, and whoever is at least editor in all of its projects.
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError>;
+    /// Whether the scope may write to the project: whoever is at least editor there.
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError>;
     /// Whether a project may have another document or task. Those that are just being written are not counted.
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError>;
 }

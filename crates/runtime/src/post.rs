@@ -1,26 +1,54 @@
 //! Notifications on their way to people: who has read which, and what is to be sent where else. Deliveries are
 //! written with the notification itself, so none is lost; sending them is somebody else's work.
 
+use crate::members::INVITATION_KIND;
 use crate::ports::StoreError;
 use async_trait::async_trait;
 use engine::batch::NotificationRow;
-use engine::ids::{ActorId, RunId};
+use engine::ids::{ActorId, InvitationId, QuestionId, RunId};
 use engine::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The kinds a notification can be of.
+/// The kinds of what runs say, which is what webhooks are for.
 pub const KINDS: [&str; 6] = ["question", "waiting", "completed", "stopped", "failed", "canceled"];
 
 /// A notification, and whether its owner has read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// `<run>:<seq>`
+    /// `<run>:<seq>`; of an invitation, its own id in the place of the run's.
     pub id: String,
-    #[serde(flatten)]
-    pub row: NotificationRow,
+    /// Absent for an invitation, which comes from no run.
+    pub run_id: Option<RunId>,
+    pub seq: u64,
+    pub owner: ActorId,
+    pub kind: String,
+    pub title: String,
+    pub body: String,
+    pub question_id: Option<QuestionId>,
+    pub invitation_id: Option<InvitationId>,
+    pub at: Timestamp,
     pub read_at: Option<Timestamp>,
+}
+
+impl Notice {
+    pub fn new(row: NotificationRow, read_at: Option<Timestamp>) -> Notice {
+        let of_run = row.kind != INVITATION_KIND;
+        Notice {
+            id: format!("{}:{}", row.run_id, row.seq),
+            run_id: of_run.then_some(row.run_id),
+            invitation_id: (!of_run).then_some(InvitationId(row.run_id.0)),
+            seq: row.seq,
+            owner: row.owner,
+            kind: row.kind,
+            title: row.title,
+            body: row.body,
+            question_id: row.question_id,
+            at: row.at,
+            read_at,
+        }
+    }
 }
 
 /// Where a list of notices goes on: after this one.

@@ -5,13 +5,14 @@ use crate::breaker::Breaker;
 use crate::desk::{Desk, Note};
 use crate::driver::{Driver, Parting};
 use crate::live::Live;
-use crate::ports::{Append, Claimed, Clock, Lease, Performer, Store};
+use crate::ports::{Append, Claimed, Clock, Lease, Performer, Store, StoreError};
 use engine::ids::RunId;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct WorkerConfig {
 
 /// Ready runs are looked for at least this often, even if every hint is lost.
 const POLL: Duration = Duration::from_millis(500);
+/// How long a file on this machine may fail before those who wait are told.
+const PATIENCE: Duration = Duration::from_secs(30);
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 pub struct Worker {
@@ -48,6 +51,8 @@ pub struct Worker {
     /// Runs whose log or machine makes this program stumble: never claimed again here.
     set_aside: HashSet<RunId>,
     stopping: CancellationToken,
+    /// Since when every claim and renewal failed.
+    failing_since: Option<Instant>,
 }
 
 impl Worker {
@@ -78,6 +83,7 @@ impl Worker {
             tasks: HashMap::new(),
             set_aside: HashSet::new(),
             stopping: CancellationToken::new(),
+            failing_since: None,
         }
     }
 
@@ -126,9 +132,17 @@ impl Worker {
             }
         };
         for (limit, only) in claims {
-            match self.desk.store().claim(&self.config.id, limit, self.config.lease, only).await {
-                Ok(claimed) => claimed.into_iter().for_each(|claimed| self.hire(claimed)),
-                Err(error) => tracing::warn!(%error, "claiming postponed"),
+            // A lease lapses when the database is away for long; its driver lives on, with answers that are paid for.
+            let driving: Vec<RunId> = self.held.keys().copied().collect();
+            match self.desk.store().claim(&self.config.id, limit, self.config.lease, only, &driving).await {
+                Ok(claimed) => {
+                    self.failing_since = None;
+                    claimed.into_iter().for_each(|claimed| self.hire(claimed));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "claiming postponed");
+                    self.store_failed(&error);
+                }
             }
         }
     }
@@ -140,7 +154,6 @@ impl Worker {
         }
         let (sender, notes) = mpsc::unbounded_channel();
         let mailbox = sender.downgrade();
-        // Takes the place of an earlier driver's, whose lease had lapsed: it is told so by its mailbox closing.
         self.desk.office.drivers().insert(id, sender);
         // A child: a lost lease stops one driver, the process stops all.
         let stopping = self.stopping.child_token();
@@ -187,14 +200,22 @@ impl Worker {
         tracing::error!(run = %lease.run_id, why, "run set aside");
         self.set_aside.insert(lease.run_id);
         self.desk.office.wanted().remove(&lease.run_id);
-        let row = self.desk.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
-        if let Ok(Some(row)) = row {
-            let (batch, rows) = engine::projection::failed_unread(row, &why, self.desk.office.clock.now());
-            let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
-            if let Err(error) = self.desk.store().append(append).await {
-                tracing::error!(run = %lease.run_id, %error, "the failed run could not be marked");
-            }
+        if let Err(error) = self.mark_failed(&lease, &why).await {
+            tracing::error!(run = %lease.run_id, %error, "the failed run could not be marked");
+            self.desk.office.unable.send_replace(Some(why));
         }
+    }
+
+    async fn mark_failed(&self, lease: &Lease, why: &str) -> Result<(), String> {
+        let row = self.desk.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
+        let row = row.map_err(|error| error.to_string())?.ok_or("it has no row")?;
+        let (batch, rows) = engine::projection::failed_unread(row, why, self.desk.office.clock.now());
+        let events = batch.events.clone();
+        let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
+        self.desk.store().append(append).await.map_err(|error| error.to_string())?;
+        // Those who wait for its end hear of it only here.
+        self.desk.office.live.publish(&events);
+        Ok(())
     }
 
     async fn renew(&mut self) {
@@ -204,13 +225,26 @@ impl Worker {
         let leases: Vec<Lease> = self.held.values().map(|(lease, _)| lease.clone()).collect();
         match self.desk.store().renew(&leases, self.config.lease).await {
             Ok(lost) => {
+                self.failing_since = None;
                 for id in lost {
                     if let Some((_, stop)) = self.held.get(&id) {
                         stop.cancel();
                     }
                 }
             }
-            Err(error) => tracing::warn!(%error, "leases not renewed"),
+            Err(error) => {
+                tracing::warn!(%error, "leases not renewed");
+                self.store_failed(&error);
+            }
+        }
+    }
+
+    /// A shared database comes back. One that is a file on this machine has nobody else to mend it.
+    fn store_failed(&mut self, error: &StoreError) {
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        let lasting = !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > PATIENCE;
+        if lasting || matches!(error, StoreError::Unusable(_)) {
+            self.desk.office.unable.send_replace(Some(error.to_string()));
         }
     }
 

@@ -1,10 +1,14 @@
 //! The command line, word for word as people type it. Parsing only; what a command does is in `commands`.
 
 mod agents;
+mod projects;
 mod tokens;
+mod trust;
 
 pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder};
+pub use projects::{InvitationCommand, ProjectCommand};
 pub use tokens::TokenCommand;
+pub use trust::{TrustArgs, TrustCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use engine::budget::BudgetPatch;
@@ -90,9 +94,14 @@ pub enum Command {
     Doc(DocArgs),
     /// Full-text search over projects, documents and tasks
     Search(SearchArgs),
-    /// Projects and who may see them
+    /// Projects and who belongs to them
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// The projects you are invited to; accept or decline
+    Invitations {
+        #[command(subcommand)]
+        command: Option<InvitationCommand>,
+    },
     /// People and subagents of this database
     #[command(subcommand)]
     Actor(ActorCommand),
@@ -116,7 +125,12 @@ pub enum Command {
     /// Serve runs to a program that speaks MCP on standard input and output
     Mcp,
     /// Check configuration, database, providers and servers of tools
-    Doctor,
+    Doctor(DoctorArgs),
+    /// Move to another database
+    #[command(subcommand)]
+    Database(DatabaseCommand),
+    /// Trust the configuration files of this directory, after seeing what they would do
+    Trust(TrustArgs),
     /// The configuration in force
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -377,22 +391,6 @@ pub struct SearchArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum ProjectCommand {
-    /// A new project, owned by the acting person
-    Create {
-        title: String,
-        #[arg(long, default_value = "")]
-        description: String,
-    },
-    /// The projects the acting person may see
-    Ls,
-    /// Let someone see and change a project
-    Grant { project: ProjectId, member: String },
-    /// Take that back; runs of theirs are refused at their next call
-    Revoke { project: ProjectId, member: String },
-}
-
-#[derive(Debug, Subcommand)]
 pub enum ActorCommand {
     Create {
         /// Lower-case letters, digits and dashes
@@ -435,6 +433,32 @@ pub enum WebhookCommand {
     Test { id: uuid::Uuid },
     /// What came of the last deliveries
     Deliveries { id: uuid::Uuid },
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print where every log ends, to be kept outside the database
+    #[arg(long, conflicts_with = "against")]
+    pub anchor: bool,
+    /// Compare the logs with what --anchor printed before
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<std::path::PathBuf>,
+    /// Leave out what takes long on a large database: texts, and rows that follow from the logs
+    #[arg(long)]
+    pub quick: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DatabaseCommand {
+    /// Copy a whole SQLite database into an empty PostgreSQL, and check the copy
+    Copy {
+        /// sqlite://PATH; the configured database when it is left out
+        #[arg(long, value_name = "URL")]
+        from: Option<String>,
+        /// postgres://USER@HOST/DATABASE
+        #[arg(long, value_name = "URL")]
+        to: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
 use crate::config::{Config, Database};
 use crate::connections;
-use crate::data_dir::{DataDir, Hold, SocketFile};
+use crate::data_dir::{DataDir, Hold, SocketFile, keep_announced};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
 use crate::link::{Link, LinkError};
@@ -19,7 +19,7 @@ use axum::http::StatusCode;
 use effects::notify::{Courier, Private};
 use effects::trace::{Exporter, Tracer};
 use runtime::live::Live;
-use runtime::ports::{Clock, Performer, StoreError};
+use runtime::ports::{Clock, LOCAL_HANDLE, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,10 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A holder that just started may not answer yet; one that ends gives its lock back soon.
 pub const PATIENCE: Duration = Duration::from_secs(15);
+/// A holder says who it is without looking anything up.
+const ANSWER: Duration = Duration::from_secs(5);
+/// A process that is told to stop has ended after ten seconds, whatever the database does.
+const CLOSE: Duration = Duration::from_secs(9);
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
@@ -53,23 +57,32 @@ struct Served {
     _file: Option<SocketFile>,
 }
 
-impl Attached {
-    /// Give everything back: calls in flight end or are given up within the drain time.
-    pub async fn close(self) {
-        let Some(held) = self.held else { return };
-        held.drive.stop().await;
-        held.house.catalogue.close().await;
+impl Held {
+    async fn close(self) {
+        self.drive.stop().await;
+        self.house.catalogue.close().await;
         // After the runs: how they ended is sent too.
-        for sending in held.sending {
+        for sending in self.sending {
             sending.stop().await;
         }
-        held.served.iter().for_each(|served| served.stop.cancel());
-        for served in held.served {
+        self.served.iter().for_each(|served| served.stop.cancel());
+        for served in self.served {
             // Streams never end by themselves; their readers go on with the next holder.
             let abort = served.task.abort_handle();
             if tokio::time::timeout(Duration::from_millis(200), served.task).await.is_err() {
                 abort.abort();
             }
+        }
+    }
+}
+
+impl Attached {
+    /// Give everything back: calls in flight end or are given up within the drain time. A database that does not
+    /// answer is not waited for: leases lapse by themselves, and the log has what was committed.
+    pub async fn close(self) {
+        let Some(held) = self.held else { return };
+        if tokio::time::timeout(CLOSE, held.close()).await.is_err() {
+            tracing::warn!("stopping without the database: it did not answer in time");
         }
     }
 
@@ -91,6 +104,14 @@ impl Attached {
         let router = api::router(held.house.clone(), Door::Open);
         held.served.push(spawned(None, |until| connections::serve(listener, router, until)));
         Ok(bound)
+    }
+
+    /// Returns when this process drives and can no longer, with the reason.
+    pub async fn unable(&self) -> String {
+        match &self.held {
+            Some(held) => held.drive.desk().unable().await,
+            None => std::future::pending().await,
+        }
     }
 
     pub fn holds(&self) -> bool {
@@ -138,8 +159,10 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     let Database::Sqlite(path) = &config.database.value else {
         return to_work(config, actor, Load::Nothing).await.map(Some);
     };
-    if let Some(link) = holders_link(&DataDir::of(config), actor).await {
-        return Ok(Some(Attached { link, held: None }));
+    match holders_link(&DataDir::of(config), actor).await {
+        Reached::Holder(link) => return Ok(Some(Attached { link: *link, held: None })),
+        Reached::Silent => return Err(silent(&DataDir::of(config))),
+        Reached::Nobody => {}
     }
     DataDir::of(config).check()?;
     let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else {
@@ -166,25 +189,44 @@ pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attache
         if let Some(hold) = dir.try_hold()? {
             return hold_database(config, actor, load, &dir, Some(hold)).await;
         }
-        if let Some(link) = holders_link(&dir, actor).await {
-            return Ok(Attached { link, held: None });
+        if let Reached::Holder(link) = holders_link(&dir, actor).await {
+            return Ok(Attached { link: *link, held: None });
         }
         if tokio::time::Instant::now() > deadline {
-            return Err(Failure::unreachable(format!(
-                "{}, and it does not answer.\nStop it or wait, then run the command again.",
-                holder(&dir)
-            )));
+            return Err(silent(&dir));
         }
         tokio::time::sleep(BETWEEN_TRIES).await;
     }
 }
 
+/// What came of looking for the holder.
+enum Reached {
+    Holder(Box<Link>),
+    /// Nobody listens, or for another database.
+    Nobody,
+    /// It listens and does not answer: it may be stopped.
+    Silent,
+}
+
 /// The holder of this very database, if it answers: a stale lock may name a socket that now serves another.
-async fn holders_link(dir: &DataDir, actor: &str) -> Option<Link> {
-    let holder = dir.last_holder()?;
-    let link = Link::to_socket(&holder.socket, actor).ok()?;
-    let answering = link.get::<HolderView>("/api/holder").await.ok()?;
-    (answering.pid == holder.pid).then_some(link)
+async fn holders_link(dir: &DataDir, actor: &str) -> Reached {
+    let Some(holder) = dir.last_holder() else { return Reached::Nobody };
+    let Ok(link) = Link::to_socket(&holder.socket, actor) else { return Reached::Nobody };
+    match tokio::time::timeout(ANSWER, link.get::<HolderView>("/api/holder")).await {
+        Ok(Ok(answering)) if answering.pid == holder.pid => Reached::Holder(Box::new(link)),
+        Ok(_) => Reached::Nobody,
+        Err(_) => Reached::Silent,
+    }
+}
+
+fn silent(dir: &DataDir) -> Failure {
+    let wake = dir
+        .last_holder()
+        .map_or_else(String::new, |holder| format!(" If it was stopped, `kill -CONT {}` lets it go on.", holder.pid));
+    Failure::unreachable(format!(
+        "{}, and it does not answer.{wake}\nNothing was changed. Stop it or wait, then run the command again.",
+        holder(dir)
+    ))
 }
 
 /// To serve everybody: only the holder can.
@@ -214,7 +256,8 @@ async fn hold_database(
     hold: Option<Hold>,
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = open(config).await?;
+    let startup_wait = if load == Load::Everything { STARTUP_WAIT } else { Duration::ZERO };
+    let store = open_within(config, startup_wait).await?;
     let live = Live::default();
     if let Database::Postgres(_) = &config.database.value {
         live.look_elsewhere(store.clone());
@@ -238,6 +281,9 @@ async fn hold_database(
     let house = house(config, store, catalogue, clock, live);
     let (desk, drives) = (Some(drive.desk()), load.drives());
     let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
+    if let Some(local) = house.store.actor(LOCAL_HANDLE).await.map_err(|error| unusable(config, &error))? {
+        house.front.name_cookie(local.id);
+    }
     let router = api::router(house.clone(), Door::Private);
     let mut hold = hold;
     let served = match &mut hold {
@@ -270,6 +316,7 @@ fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock
         sights: Reliance::new(OfRuns(store.clone()), &alarm),
         alarm,
         keys: store.clone(),
+        members: store.clone(),
         removal: store.clone(),
         post: store.clone(),
         store,
@@ -296,16 +343,29 @@ impl Performer for Idle {
     }
 }
 
+/// Whoever drives runs waits for a database that is starting up; other commands say so and end.
+const STARTUP_WAIT: Duration = Duration::from_secs(60);
+
 pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
-    let options = store::Options {
+    open_within(config, Duration::ZERO).await
+}
+
+pub fn options(config: &Config, startup_wait: Duration) -> store::Options {
+    store::Options {
         direct_url: config.database_direct.as_ref().map(|url| url.value.clone()),
         project_items: config.project_items.value,
-    };
+        variables: config.database_variables(),
+        startup_wait,
+        on_wait: |why| eprintln!("waiting up to {} s for the database: {why}", STARTUP_WAIT.as_secs()),
+    }
+}
+
+async fn open_within(config: &Config, startup_wait: Duration) -> Result<Arc<SqlStore>, Failure> {
     let url = match &config.database.value {
         Database::Sqlite(path) => format!("sqlite://{}", path.display()),
         Database::Postgres(url) => url.clone(),
     };
-    store::open(&url, options).await.map_err(|error| unusable(config, &error))
+    store::open(&url, options(config, startup_wait)).await.map_err(|error| unusable(config, &error))
 }
 
 /// What the database refused, where it is, and what to do about it.
@@ -314,6 +374,7 @@ pub fn unusable(config: &Config, error: &StoreError) -> Failure {
         (Database::Postgres(_), StoreError::Unavailable(_)) => {
             "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again."
         }
+        (_, StoreError::Busy(_)) => "Nothing was changed by this command. Run it again.",
         (_, StoreError::Full(_)) => "Free some space, then run the command again.",
         _ => "Nothing was changed. `pleach doctor` says more; --data-dir or --database chooses another.",
     };
@@ -325,7 +386,20 @@ async fn serve_socket(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<
     let (listener, file) = dir.listen(hold).await.map_err(|error| {
         Failure::failed(format!("the socket {} cannot be served: {error}", dir.usual_socket().display()))
     })?;
-    Ok(spawned(Some(file), |until| axum::serve(listener, router).with_graceful_shutdown(until)))
+    let announced = hold.announcement();
+    Ok(spawned(Some(file), |until| async move {
+        let serving = axum::serve(listener, router).with_graceful_shutdown(until).into_future();
+        let announcing = async {
+            match announced {
+                Some(announced) => keep_announced(announced).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            served = serving => served,
+            () = announcing => Ok(()),
+        }
+    }))
 }
 
 /// A server that runs until it is stopped.

@@ -3,12 +3,14 @@
 
 use crate::config::{Config, Database};
 use crate::failure::Failure;
+use crate::file_lock::FileLock;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tokio::net::{UnixListener, UnixStream};
 
 /// What a unix socket's address can hold, with its terminating zero.
@@ -18,30 +20,46 @@ const SOCKET_PATH_LIMIT: usize = 100;
 pub struct DataDir {
     path: PathBuf,
     lock: PathBuf,
+    /// The SQLite file, which is what the right to hold it is a lock on.
+    database: Option<PathBuf>,
 }
 
 /// Held until dropped.
 #[derive(Debug)]
 pub struct Hold {
     file: File,
+    path: PathBuf,
+    database: Option<PathBuf>,
+    announced: Option<Holder>,
+    /// Removing the lock file does not release this one.
+    _database_lock: Option<FileLock>,
 }
 
 /// What the holder writes into its lock, for those who find it locked.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
     pub socket: PathBuf,
+    /// Whether what was committed may lie in the write-ahead log beside the database, and is lost with it.
+    #[serde(default)]
+    pub log_needed: bool,
 }
 
 impl DataDir {
     /// On SQLite the lock lies beside the file it guards, so two data directories cannot share one database.
     pub fn of(config: &Config) -> DataDir {
         let path = config.data_dir.value.clone();
-        let lock = match &config.database.value {
-            Database::Sqlite(file) => file.with_extension("lock"),
-            Database::Postgres(_) => path.join("pleach.lock"),
+        let (lock, database) = match &config.database.value {
+            Database::Sqlite(file) => (file.with_extension("lock"), Some(file.clone())),
+            Database::Postgres(_) => (path.join("pleach.lock"), None),
         };
-        DataDir { path, lock }
+        DataDir { path, lock, database }
+    }
+
+    /// Of a SQLite database wherever it lies, whatever is configured.
+    pub fn beside(database: &Path) -> DataDir {
+        let path = database.parent().unwrap_or(Path::new(".")).to_owned();
+        DataDir { path, lock: database.with_extension("lock"), database: Some(database.to_owned()) }
     }
 
     /// Nothing there yet is fine; something that is no directory is not.
@@ -79,11 +97,25 @@ impl DataDir {
     pub fn try_hold(&self) -> Result<Option<Hold>, Failure> {
         let failed =
             |error: std::io::Error| Failure::failed(format!("{} cannot be locked: {error}", self.lock.display()));
+        // First, so that the lock file of whoever holds it is left as it is.
+        let database_lock = match &self.database {
+            None => None,
+            Some(file) => match FileLock::try_take(file).map_err(failed)? {
+                Some(lock) => Some(lock),
+                None => return Ok(None),
+            },
+        };
         let file =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&self.lock).map_err(failed)?;
         file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Hold { file })),
+            Ok(()) => Ok(Some(Hold {
+                file,
+                path: self.lock.clone(),
+                database: self.database.clone(),
+                announced: None,
+                _database_lock: database_lock,
+            })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
@@ -115,16 +147,71 @@ impl DataDir {
         }
         let listener = UnixListener::bind(short.path())?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-        hold.announce(&Holder { pid: std::process::id(), socket: path.clone() })?;
+        hold.announce(Holder { pid: std::process::id(), socket: path.clone(), log_needed: self.database.is_some() })?;
         Ok((listener, SocketFile { path }))
     }
 }
 
 impl Hold {
-    fn announce(&mut self, holder: &Holder) -> std::io::Result<()> {
+    fn announce(&mut self, holder: Holder) -> std::io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
-        self.file.write_all(serde_json::to_string(holder)?.as_bytes())
+        self.file.write_all(serde_json::to_string(&holder)?.as_bytes())?;
+        self.announced = Some(holder);
+        Ok(())
+    }
+
+    /// What has to be written again where the lock file was removed, so that others still find the holder.
+    pub fn announcement(&self) -> Option<(PathBuf, String)> {
+        let holder = self.announced.as_ref().filter(|_| self.database.is_some())?;
+        Some((self.path.clone(), serde_json::to_string(holder).ok()?))
+    }
+}
+
+/// The databases that this process held, with their lock files.
+static HELD: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let Some(database) = self.database.take() else { return };
+        HELD.lock().unwrap_or_else(PoisonError::into_inner).push((std::mem::take(&mut self.path), database));
+    }
+}
+
+/// When everything is closed: a database that was closed in order has no log beside it, and none is missed later.
+pub fn note_logs() {
+    for (lock, database) in HELD.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let Ok(mut file) = OpenOptions::new().read(true).write(true).open(&lock) else { continue };
+        // Whoever holds it by now says so itself.
+        if file.try_lock().is_err() {
+            continue;
+        }
+        let mut text = String::new();
+        let read = file.read_to_string(&mut text).is_ok();
+        if let Some(holder) = serde_json::from_str::<Holder>(&text).ok().filter(|_| read) {
+            let holder = Holder { log_needed: log_of(&database).exists(), ..holder };
+            // A note that cannot be written leaves the log to be missed, which is the safer mistake.
+            let _ = file.set_len(0).and_then(|()| file.rewind());
+            let _ = file.write_all(serde_json::to_string(&holder).unwrap_or_default().as_bytes());
+        }
+    }
+}
+
+/// SQLite's write-ahead log of this database.
+pub fn log_of(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+/// Writes the announcement again whenever the lock file is gone, until this future is dropped.
+pub async fn keep_announced((path, text): (PathBuf, String)) {
+    loop {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
+        if let Ok(mut file) = file {
+            let _ = file.write_all(text.as_bytes());
+        }
     }
 }
 
@@ -178,7 +265,8 @@ mod tests {
     use super::*;
 
     fn data_dir(root: &Path) -> DataDir {
-        DataDir { path: root.join("data"), lock: root.join("data/pleach.lock") }
+        let database = Some(root.join("data/pleach.db"));
+        DataDir { path: root.join("data"), lock: root.join("data/pleach.lock"), database }
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod data_dir;
 mod drive;
 mod face;
 mod failure;
+mod file_lock;
 mod link;
 mod render;
 mod sending;
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    mcp::secrecy::hide_from_other_processes();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == mcp::warden::WORD) {
         return ExitCode::from(mcp::warden::watch(words));
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     };
     let result = runtime.block_on(commands::execute(cli));
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    data_dir::note_logs();
     ended(result)
 }
 

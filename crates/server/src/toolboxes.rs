@@ -16,16 +16,19 @@ const PATIENCE: Duration = Duration::from_secs(25);
 pub fn of(config: &Config) -> Outsiders {
     let mut all: Vec<Arc<dyn Toolbox>> = Vec::new();
     if config.fetch_url.value {
-        all.push(Arc::new(Web::new(config.fetch_private.value)));
+        let hosts = config.fetch_hosts.as_ref().map(|hosts| hosts.value.clone());
+        all.push(Arc::new(Web::new(config.fetch_private.value).bounded(hosts, config.fetch_approve.value)));
     }
     if let Some(dir) = &config.files_dir {
-        all.push(Arc::new(Files::new(dir.value.clone(), config.files_write.value)));
+        all.push(Arc::new(Files::new(dir.value.clone(), config.files_write.value, config.own_places())));
     }
     for (name, section) in &config.mcp {
-        all.push(match ServerConfig::read(name, section.value.clone(), &|name| config.variable(name)) {
-            Ok(server) => Arc::new(McpServer::new(server)),
-            Err(error) => Arc::new(Unusable { name: name.clone(), why: format!("{error} ({})", section.origin) }),
-        });
+        all.push(
+            match ServerConfig::read(name, section.value.clone(), &|name| config.variable_for(&section.origin, name)) {
+                Ok(server) => Arc::new(McpServer::new(server)),
+                Err(error) => Arc::new(Unusable { name: name.clone(), why: format!("{error} ({})", section.origin) }),
+            },
+        );
     }
     Outsiders(all)
 }

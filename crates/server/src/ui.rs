@@ -4,8 +4,6 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
-use engine::blob::Hash;
-use std::sync::OnceLock;
 
 static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
@@ -14,7 +12,7 @@ const HELP: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><ti
     <p>Build the page with <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
     The API and the command line work without it.</p></html>";
 /// The built files' names carry a hash of their content.
-const FOREVER: &str = "public, max-age=31536000, immutable";
+pub const FOREVER: &str = "public, max-age=31536000, immutable";
 /// A file that is worth packing lies beside its packed self.
 const PACKED: &str = ".gz";
 
@@ -26,7 +24,7 @@ pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Respons
     let path = uri.path().trim_start_matches('/');
     match find(path) {
         Some(bytes) if path != "index.html" && !path.ends_with(PACKED) => Some(file(path, bytes, headers)),
-        _ if is_place(path, headers) => Some(page(headers)),
+        _ if is_place(path, headers) => Some(page()),
         _ => None,
     }
 }
@@ -51,13 +49,10 @@ fn is_place(path: &str, headers: &HeaderMap) -> bool {
     path.is_empty() || (!path.starts_with("api/") && !path.contains('.') && wants("text/html"))
 }
 
-fn page(headers: &HeaderMap) -> Response<Body> {
-    let bytes = find("index.html").unwrap_or(HELP.as_bytes());
-    static TAG: OnceLock<String> = OnceLock::new();
-    let tag = TAG.get_or_init(|| format!("\"{}\"", Hash::of(&[bytes])));
-    let mut response = unless_known(headers, tag, bytes);
+/// The page itself, at whatever address.
+pub fn page() -> Response<Body> {
+    let mut response = Response::new(Body::from(find("index.html").unwrap_or(HELP.as_bytes())));
     put(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
-    put(&mut response, header::CACHE_CONTROL, "no-cache");
     response
 }
 
@@ -71,7 +66,9 @@ fn file(name: &str, bytes: &'static [u8], headers: &HeaderMap) -> Response<Body>
     let tag = format!("\"{name}{}\"", if unpack { PACKED } else { "" });
     let mut response = unless_known(headers, &tag, body);
     put(&mut response, header::CONTENT_TYPE, content_type(name));
-    put(&mut response, header::CACHE_CONTROL, if name.starts_with("assets/") { FOREVER } else { "no-cache" });
+    if name.starts_with("assets/") {
+        put(&mut response, header::CACHE_CONTROL, FOREVER);
+    }
     if packed.is_some() {
         put(&mut response, header::VARY, "accept-encoding");
     }

@@ -8,6 +8,7 @@
 pub mod checks;
 mod clock;
 mod dice;
+pub mod fuzz;
 mod minds;
 pub mod scripted;
 pub mod seeds;

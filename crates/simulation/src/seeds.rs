@@ -1,6 +1,6 @@
 //! One seed from the first roll of the dice to the verdict, and many of them at once.
 
-use crate::checks;
+use crate::checks::{self, Judged};
 use crate::world::{Kinds, Lived, Setup, StoreKind, live};
 use std::cell::RefCell;
 use std::sync::Once;
@@ -19,6 +19,8 @@ pub struct Verdict {
     pub trace: Vec<String>,
     pub events: u64,
     pub requests: usize,
+    /// Calls that a driver found without their answer.
+    pub lost: usize,
     pub deaths: u32,
     pub virtual_ms: u64,
 }
@@ -59,14 +61,14 @@ pub fn run(setup: Setup) -> Verdict {
     let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         runtime.block_on(async {
             let lived = live(setup).await;
-            let wrongs = checks::judge(&lived).await;
-            (lived, wrongs)
+            let judged = checks::judge(&lived).await;
+            (lived, judged)
         })
     }));
     drop(runtime);
     let panics = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
     let mut verdict = match judged {
-        Ok((lived, wrongs)) => Verdict::of(lived, wrongs),
+        Ok((lived, judged)) => Verdict::of(lived, judged),
         Err(_) => Verdict {
             seed,
             store,
@@ -75,6 +77,7 @@ pub fn run(setup: Setup) -> Verdict {
             trace: Vec::new(),
             events: 0,
             requests: 0,
+            lost: 0,
             deaths: 0,
             virtual_ms: 0,
         },
@@ -98,12 +101,13 @@ pub fn run_seed(seed: u64, store: StoreKind, kinds: Kinds) -> Verdict {
 }
 
 impl Verdict {
-    fn of(lived: Lived, wrongs: Vec<String>) -> Verdict {
+    fn of(lived: Lived, Judged { wrongs, lost }: Judged) -> Verdict {
         let commits = &lived.record.commits;
         Verdict {
             seed: lived.setup.seed,
             store: lived.setup.store,
             wrongs,
+            lost,
             trace_hash: lived.trace_hash,
             events: commits.iter().map(|commit| commit.row.last_seq + 1 - commit.first_seq).sum(),
             requests: lived.bill.len(),

@@ -38,6 +38,8 @@ pub struct Store {
     pub hint_lost: u32,
     /// A commit takes up to five seconds; others write meanwhile.
     pub slow: u32,
+    /// Stretches in which nobody reaches the database, most of them longer than a lease.
+    pub outages: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -81,6 +83,7 @@ impl Weather {
             unreadable: chance(40),
             hint_lost: chance(500),
             slow: chance(300),
+            outages: store_outages(seed, quiet),
         };
         let model = Model {
             rate_limited: chance(150),
@@ -102,8 +105,9 @@ impl Weather {
 
     /// Nothing holds up a process that wants to store something.
     pub fn is_kind_to_stores(&self) -> bool {
-        let Store { refused, reply_lost, sent_twice, unreadable, slow, .. } = self.store;
-        [self.process.stall, refused, reply_lost, sent_twice, unreadable, slow].iter().all(|chance| *chance == 0)
+        let Store { refused, reply_lost, sent_twice, unreadable, slow, outages, .. } = self.store;
+        let chances = [self.process.stall, refused, reply_lost, sent_twice, unreadable, slow];
+        outages == 0 && chances.iter().all(|chance| *chance == 0)
     }
 
     /// No process dies and no store fails: nothing may be lost here.
@@ -112,4 +116,10 @@ impl Weather {
         self.is_kind_to_stores()
             && [crash_before_commit, crash_after_commit, crash_any_time, terminate].iter().all(|chance| *chance == 0)
     }
+}
+
+/// Drawn apart, so that the rest of a world does not depend on it.
+fn store_outages(seed: u64, quiet: bool) -> u64 {
+    let mut dice = Dice::about(seed, "how often the database is away");
+    if quiet || dice.happens(600) { 0 } else { dice.between(1, 3) }
 }

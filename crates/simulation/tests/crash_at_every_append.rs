@@ -107,7 +107,7 @@ async fn essence(lived: &Lived) -> Essence {
 /// Lives the same world once per append and side, and compares how it ended.
 fn sweep(seed: u64, kinds: Kinds, store: StoreKind) -> u64 {
     let (appends, expected) = in_world(quiet(seed, kinds, store, None), async |lived| {
-        assert_eq!(checks::judge(&lived).await, Vec::<String>::new(), "the undisturbed world of seed {seed}");
+        assert_eq!(checks::judge(&lived).await.wrongs, Vec::<String>::new(), "the undisturbed world of seed {seed}");
         (lived.appends, essence(&lived).await)
     });
     // The first append asks for the run; whoever dies there never asked.
@@ -115,7 +115,7 @@ fn sweep(seed: u64, kinds: Kinds, store: StoreKind) -> u64 {
         for after in [false, true] {
             in_world(quiet(seed, kinds, store, Some(CrashAt { append, after })), async |lived| {
                 let place = format!("seed {seed}, crash {} append {append}", if after { "after" } else { "before" });
-                assert_eq!(checks::judge(&lived).await, Vec::<String>::new(), "{place}");
+                assert_eq!(checks::judge(&lived).await.wrongs, Vec::<String>::new(), "{place}");
                 assert_eq!(essence(&lived).await, expected, "{place}");
             });
         }

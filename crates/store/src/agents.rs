@@ -14,6 +14,7 @@ use engine::time::Timestamp;
 use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
 use runtime::memory::page;
 use runtime::memory::workspace::Origin;
+use runtime::ports::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -107,12 +108,13 @@ impl Agents for SqlStore {
         }
     }
 
-    async fn agents(&self, owner: Option<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
+    async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
         let mut query = Query::new(AGENT);
-        if let Some(owner) = owner {
-            query.push(" AND g.owner = ").bind(id(owner));
+        query.push(" AND g.owner = ").bind(id(owner));
+        if let Some(after) = slice.after {
+            query.push(" AND g.id > ").bind(id(after));
         }
-        query.push(" ORDER BY g.id");
+        query.push(" ORDER BY g.id LIMIT ").bind(page(slice.limit));
         self.all(query, agent).await
     }
 

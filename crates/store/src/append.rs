@@ -6,6 +6,7 @@ use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id, optional_id};
 use crate::tables::HASH_AT;
 use crate::{SqlStore, StoreError, codec, post, rows};
+use engine::batch::Rows;
 use engine::blob::Blob;
 use engine::ids::RunId;
 use engine::run::Status;
@@ -18,8 +19,8 @@ use runtime::ports::{Append, AppendError};
 /// because a commit's fate was unknown.
 const TRIES: usize = 4;
 
-const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9) \
+const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent, owner) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9, ?10) \
     ON CONFLICT DO NOTHING";
 
 /// A run at rest gives up its lease; a paused one keeps it until its calls in flight are home. A new iteration is a new job.
@@ -49,6 +50,7 @@ impl SqlStore {
         let batch = &append.batch;
         let mut touched = Touched::before(&batch.changes);
         let mut last = StoreError::Unavailable("the commit's fate is unknown".into()).into();
+        let mut unknown = false;
         for _ in 0..TRIES {
             let mut statements = self.truth(append);
             match self.revised(append, &touched).await {
@@ -63,6 +65,8 @@ impl SqlStore {
                     self.known.remember(batch.run_id, &batch.blobs);
                     return Ok(());
                 }
+                // A commit that was not confirmed may arrive after it was looked for.
+                Err(WriteError::Refused(Guard::Head)) if unknown && self.landed(append).await? => return Ok(()),
                 Err(WriteError::Refused(Guard::Head)) => {
                     let moved = AppendError::Moved { run_id: batch.run_id, last_seq: batch.expected_seq };
                     return Err(self.refusal(append).await?.unwrap_or(moved));
@@ -72,7 +76,10 @@ impl SqlStore {
                     last = AppendError::Conflict(entity);
                 }
                 Err(WriteError::Unknown(_)) if self.landed(append).await? => return Ok(()),
-                Err(WriteError::Unknown(what)) => last = StoreError::Unavailable(what).into(),
+                Err(WriteError::Unknown(what)) => {
+                    unknown = true;
+                    last = StoreError::Unavailable(what).into();
+                }
                 Err(WriteError::Store(error)) => return Err(error.into()),
             }
         }
@@ -133,14 +140,19 @@ fn stage(append: &Append) -> Stage {
     }
 }
 
-fn head(append: &Append, stage: Stage) -> Statement {
-    let run = &append.rows.run;
-    let (state, keeps_lease) = match run.status {
+/// The state of a run's job, and whether it keeps its lease.
+pub(crate) fn job_state(rows: &Rows) -> (&'static str, bool) {
+    match rows.run.status {
         status if status.is_live() => ("live", true),
         Status::Paused => ("held", true),
-        _ if append.rows.wake_at.is_some() => ("live", false),
+        _ if rows.wake_at.is_some() => ("live", false),
         _ => ("idle", false),
-    };
+    }
+}
+
+fn head(append: &Append, stage: Stage) -> Statement {
+    let run = &append.rows.run;
+    let (state, keeps_lease) = job_state(&append.rows);
     let state = Value::from(state);
     let unit = Value::from(i64::from(run.iteration));
     let last_seq = Value::from(append.batch.events.last().map_or(append.batch.expected_seq, |event| event.seq));
@@ -161,6 +173,7 @@ fn head(append: &Append, stage: Stage) -> Statement {
                 Value::from(held_for),
                 Value::from(epoch),
                 optional_id(run.agent_id),
+                id(run.owner),
             ],
         );
     }
@@ -197,7 +210,7 @@ mod tests {
     use crate::backend::Backend;
     use crate::sql::Row;
     use crate::sqlite::Sqlite;
-    use crate::{Engine, WallClock};
+    use crate::{Engine, FileClock};
     use async_trait::async_trait;
     use engine::actor::Actor;
     use engine::batch::Batch;
@@ -256,7 +269,7 @@ mod tests {
 
     async fn appended_once(fault: u8) {
         let switch = Arc::new(AtomicU8::new(FINE));
-        let backend = Flaky(Sqlite::inline(None, Arc::new(WallClock)).unwrap(), switch.clone());
+        let backend = Flaky(Sqlite::inline(None, Arc::new(FileClock::default())).unwrap(), switch.clone());
         let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, "memory", PROJECT_ITEMS).await.unwrap();
         let mut run = run();
         store.append(drafted(&mut run)).await.unwrap();

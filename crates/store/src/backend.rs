@@ -27,9 +27,20 @@ pub trait Backend: Send + Sync + 'static {
     /// Rows come back per statement.
     async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError>;
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError>;
+    /// An operator's work on much of the database at once, which may take longer than a request can wait.
+    async fn write_long(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError> {
+        self.write(batch).await
+    }
+    async fn read_long(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+        self.read(query).await
+    }
     /// A read of a few rows by their keys: so short that waiting for a thread would cost more.
     async fn glance(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
         self.read(query).await
+    }
+    /// What the database finds wrong with itself, in words.
+    async fn self_check(&self, _quick: bool) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
     }
     /// The statement that keeps other writers off a table until the batch ends.
     fn alone_with(&self, table: &'static str) -> String;

@@ -2,10 +2,12 @@
 //! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
 
 use crate::agents::scratchpad_written;
+use crate::members::MAKE_MEMBER;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
 use crate::{SqlStore, StoreError, codec, lessons, records, rows};
-use engine::ids::RunId;
+use engine::ids::{ActorId, RunId};
+use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
 use runtime::memory::terms;
@@ -81,13 +83,10 @@ impl SqlStore {
 
 fn written(revision: &Revision) -> Vec<Statement> {
     match revision {
-        Revision::ProjectMade(kept, owner) => vec![
-            project_made(kept),
-            Statement::new(
-                "INSERT INTO project_members (project_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                vec![id(kept.entity.id), id(owner)],
-            ),
-        ],
+        Revision::ProjectMade(kept, owner) => {
+            let member = vec![id(kept.entity.id), id(owner), Value::from(Role::Owner.name())];
+            vec![project_made(kept, *owner), Statement::new(MAKE_MEMBER, member)]
+        }
         Revision::ProjectChanged { from, to } => vec![project_changed(*from, &to.entity)],
         Revision::DocumentMade(kept) => vec![document_made(kept)],
         Revision::DocumentChanged { from, to } => vec![superseded(from), document_changed(from.entity.version, to)],
@@ -102,7 +101,7 @@ fn written(revision: &Revision) -> Vec<Statement> {
     }
 }
 
-fn project_made(kept: &Kept<Project>) -> Statement {
+fn project_made(kept: &Kept<Project>, creator: ActorId) -> Statement {
     let project = &kept.entity;
     let values = vec![
         id(project.id),
@@ -115,6 +114,7 @@ fn project_made(kept: &Kept<Project>) -> Statement {
         optional_id(kept.made.run_id),
         Value::from(kept.made.seq),
         Value::from(terms::index(&[&project.title, &project.description])),
+        id(creator),
     ];
     made(&MAKE_PROJECT, values, project.id.0)
 }
@@ -256,7 +256,8 @@ fn unless_there(table: &str, columns: &str) -> String {
 }
 
 static MAKE_PROJECT: LazyLock<String> = LazyLock::new(|| {
-    let columns = "id, title, description, props, version, created_at, updated_at, made_run, made_seq, terms";
+    let columns =
+        "id, title, description, props, version, created_at, updated_at, made_run, made_seq, terms, created_by";
     unless_there("onto_projects", columns)
 });
 static MAKE_DOCUMENT: LazyLock<String> = LazyLock::new(|| {

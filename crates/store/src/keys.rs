@@ -4,20 +4,23 @@ use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id};
 use crate::{SqlStore, StoreError, records, rows};
 use async_trait::async_trait;
-use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::ids::{ActorId, KeyId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use runtime::keys::{
-    Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+    Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS,
+    UNFINISHED_SECONDS,
 };
+use runtime::memory::page;
+use runtime::ports::Slice;
 
 const KEY: &str = "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent, projects FROM tokens";
 const KEEP: &str = "INSERT INTO tokens (id, actor_id, kind, name, access, prefix, digest, created_at, expires_at, used_at, revoked_at, parent, projects) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 const FORGET: &str = "DELETE FROM tokens WHERE kind <> 'token' AND (expires_at < ?1 OR revoked_at < ?1)";
 /// A request that nobody finished in time is begun again by whoever asks.
-const BEGIN: &str = "INSERT INTO kept_answers (actor_id, name, request, at) VALUES (?1, ?2, ?3, ?4) \
-    ON CONFLICT (actor_id, name) DO UPDATE SET request = ?3, at = ?4 \
+const BEGIN: &str = "INSERT INTO kept_answers (credential, name, request, at) VALUES (?1, ?2, ?3, ?4) \
+    ON CONFLICT (credential, name) DO UPDATE SET request = ?3, at = ?4 \
     WHERE kept_answers.status IS NULL AND kept_answers.at < ?5 RETURNING name";
 
 fn key(row: &Row) -> Result<Key, StoreError> {
@@ -81,13 +84,21 @@ impl Keys for SqlStore {
         Ok(found.first().map(records::actor).transpose()?.map(|actor| (key, actor)))
     }
 
-    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError> {
+    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE 1 = 1"));
         if let Some(actor) = of {
             query.push(" AND actor_id = ").bind(id(actor));
         }
-        query.push(" ORDER BY id DESC");
+        if let Some(after) = slice.after {
+            query.push(" AND id < ").bind(id(after));
+        }
+        query.push(" ORDER BY id DESC LIMIT ").bind(page(slice.limit));
         self.backend.read(query.statement()).await?.iter().map(key).collect()
+    }
+
+    async fn key_named(&self, named: KeyId) -> Result<Option<Key>, StoreError> {
+        let mut query = Query::new(format!("{KEY} WHERE id = "));
+        self.backend.read(query.bind(id(named)).statement()).await?.first().map(key).transpose()
     }
 
     async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
@@ -112,32 +123,18 @@ impl Keys for SqlStore {
         Ok(ids.iter().filter(|id| !valid.contains(id)).copied().collect())
     }
 
-    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError> {
-        let mut query = Query::new(format!(
-            "{} WHERE id IN (SELECT m.actor_id FROM project_members m WHERE m.project_id = ",
-            records::ACTOR
-        ));
-        query.bind(id(project)).push(") ORDER BY id");
-        self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
-    }
-
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
-        let mut query = Query::new(format!("{} WHERE id = ", records::ACTOR));
-        query.bind(id(of)).push(" OR id IN (SELECT o.actor_id FROM project_members m JOIN project_members o ON o.project_id = m.project_id WHERE m.actor_id = ");
-        query.bind(id(of)).push(") ORDER BY id");
-        self.backend.read(query.statement()).await?.iter().map(records::actor).collect()
-    }
-
-    async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
+    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
         let forget = Statement::new("DELETE FROM kept_answers WHERE at < ?1", vec![before(now, KEPT_SECONDS)]);
         let stale = before(now, UNFINISHED_SECONDS);
-        let values = vec![id(by), Value::from(name), Value::from(request.to_vec()), rows::time(now), stale];
+        let values =
+            vec![Value::from(by.to_string()), Value::from(name), Value::from(request.to_vec()), rows::time(now), stale];
         let written = self.backend.write(vec![forget, Statement::new(BEGIN, values)]).await.map_err(unguarded)?;
         if written.get(1).is_some_and(|rows| !rows.is_empty()) {
             return Ok(Begun::First);
         }
-        let sql = "SELECT request, status, content_type, body FROM kept_answers WHERE actor_id = ?1 AND name = ?2";
-        let found = self.backend.read(Statement::new(sql, vec![id(by), Value::from(name)])).await?;
+        let sql = "SELECT request, status, content_type, body FROM kept_answers WHERE credential = ?1 AND name = ?2";
+        let found =
+            self.backend.read(Statement::new(sql, vec![Value::from(by.to_string()), Value::from(name)])).await?;
         // Given back between the two looks: whoever asks again is the first.
         let Some(row) = found.first() else { return Ok(Begun::Pending) };
         if row.bytes(0)? != request {
@@ -151,21 +148,21 @@ impl Keys for SqlStore {
         }))
     }
 
-    async fn finish(&self, by: ActorId, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
         let statement = match answer {
             Some(answer) => Statement::new(
-                "UPDATE kept_answers SET status = ?1, content_type = ?2, body = ?3 WHERE actor_id = ?4 AND name = ?5",
+                "UPDATE kept_answers SET status = ?1, content_type = ?2, body = ?3 WHERE credential = ?4 AND name = ?5",
                 vec![
                     Value::from(i64::from(answer.status)),
                     Value::from(answer.content_type),
                     Value::from(answer.body),
-                    id(by),
+                    Value::from(by.to_string()),
                     Value::from(name),
                 ],
             ),
             None => Statement::new(
-                "DELETE FROM kept_answers WHERE actor_id = ?1 AND name = ?2",
-                vec![id(by), Value::from(name)],
+                "DELETE FROM kept_answers WHERE credential = ?1 AND name = ?2",
+                vec![Value::from(by.to_string()), Value::from(name)],
             ),
         };
         self.backend.write(vec![statement]).await.map(drop).map_err(unguarded)

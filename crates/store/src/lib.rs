@@ -7,6 +7,7 @@ mod agents;
 mod append;
 mod backend;
 mod changes;
+mod claims;
 mod codec;
 mod keys;
 mod known;
@@ -14,6 +15,7 @@ mod lessons;
 mod library;
 mod log;
 mod maintenance;
+mod members;
 mod migrate;
 mod post;
 mod postgres;
@@ -29,7 +31,8 @@ mod traces;
 mod tree;
 mod turns;
 
-pub use maintenance::{Pruned, Verdict};
+pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, Pruned, Verdict, copy};
+pub use postgres::Variables;
 pub use runtime::ports::StoreError;
 
 use backend::Backend;
@@ -39,7 +42,8 @@ use runtime::ports::{Clock, LOCAL_HANDLE, Library, PROJECT_ITEMS, local_person};
 use sql::Statement;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 pub struct SqlStore {
@@ -55,26 +59,41 @@ enum Engine {
     Postgres,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// PostgreSQL without a pooler in between: the only kind of connection that can listen.
     pub direct_url: Option<String>,
     /// How many documents and tasks a project has at most.
     pub project_items: u64,
+    /// The environment: how PostgreSQL is reached may be said there, as for other clients of it.
+    pub variables: Variables,
+    /// How long a PostgreSQL that is starting up or recovering is waited for.
+    pub startup_wait: Duration,
+    /// Told once, with the server's own words, when it is waited for.
+    pub on_wait: fn(&str),
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { direct_url: None, project_items: PROJECT_ITEMS }
+        Options {
+            direct_url: None,
+            project_items: PROJECT_ITEMS,
+            variables: Variables::new(),
+            startup_wait: Duration::ZERO,
+            on_wait: |_| {},
+        }
     }
 }
 
-struct WallClock;
+/// The clock of a SQLite file: wall time that never goes back while the process lives, so that what is due stays due.
+#[derive(Default)]
+struct FileClock(AtomicI64);
 
-impl Clock for WallClock {
+impl Clock for FileClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        Timestamp(self.0.fetch_max(now, Ordering::Relaxed).max(now))
     }
 }
 
@@ -83,17 +102,25 @@ impl Clock for WallClock {
 /// On SQLite the caller must hold the data directory: every lease found is taken to have lapsed.
 pub async fn open(url: &str, options: Options) -> Result<Arc<SqlStore>, StoreError> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        let backend = postgres::Postgres::open(url, options.direct_url.as_deref()).await?;
+        let backend = postgres::Postgres::open(url, &options).await?;
         return SqlStore::ready(Box::new(backend), Engine::Postgres, "the database", options.project_items).await;
     }
     let path = sqlite::path_of(url);
-    let backend = sqlite::Sqlite::open(&path, Arc::new(WallClock))?;
-    SqlStore::ready(Box::new(backend), Engine::Sqlite, &path.display().to_string(), options.project_items).await
+    let backend = sqlite::Sqlite::open(&path, Arc::new(FileClock::default()))?;
+    let place = path.display().to_string();
+    let store = SqlStore::ready(Box::new(backend), Engine::Sqlite, &place, options.project_items).await?;
+    sqlite::checksums::install(store.backend.as_ref()).await?;
+    Ok(store)
+}
+
+/// What is wrong with the write-ahead log of a SQLite file that nobody holds.
+pub fn log_damage(log: &Path) -> Option<String> {
+    sqlite::wal::damage(log)
 }
 
 /// Look, never touch: `None` when there is no database at that path yet.
 pub async fn open_read_only(path: &Path) -> Result<Option<Arc<SqlStore>>, StoreError> {
-    let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(WallClock))? else { return Ok(None) };
+    let Some(backend) = sqlite::Sqlite::open_read_only(path, Arc::new(FileClock::default()))? else { return Ok(None) };
     migrate::require_current(&backend, &path.display().to_string()).await?;
     Ok(Some(Arc::new(SqlStore::over(Box::new(backend), PROJECT_ITEMS))))
 }
@@ -118,6 +145,11 @@ impl SqlStore {
         project_items: u64,
     ) -> Result<Arc<SqlStore>, StoreError> {
         migrate::migrate(backend.as_ref(), engine, place).await?;
+        if maintenance::is_unfinished(backend.as_ref()).await? {
+            return Err(StoreError::Unusable(
+                "a copy into this database was cut off; run `pleach database copy` again, or drop the database".into(),
+            ));
+        }
         let store = SqlStore::over(backend, project_items);
         if engine == Engine::Sqlite {
             store.lapse_all().await?;
@@ -128,10 +160,17 @@ impl SqlStore {
         Ok(Arc::new(store))
     }
 
-    /// Whoever holds the file is alone: nobody else's lease can be alive.
+    /// Whoever holds the file is alone: nobody else's lease can be alive. And the clock may have been set back since the file
+    /// was held last: a run that waits for nobody is due now, whatever was written then.
     async fn lapse_all(&self) -> Result<(), StoreError> {
-        let sql = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
-        self.backend.write(vec![Statement::new(sql, vec![])]).await.map_err(log::unguarded)?;
+        let lapsed = "UPDATE jobs SET lease_owner = NULL, lease_until = NULL WHERE lease_owner IS NOT NULL";
+        let due = format!(
+            "UPDATE jobs SET due = now_ms() WHERE state = 'live' AND lease_owner IS NULL AND due > now_ms() AND run_id IN \
+             (SELECT id FROM ({}) r WHERE r.status IN ('queued', 'running'))",
+            *tables::ALL_RUNS
+        );
+        let statements = vec![Statement::new(lapsed, vec![]), Statement::new(due, vec![])];
+        self.backend.write(statements).await.map_err(log::unguarded)?;
         Ok(())
     }
 

@@ -2,26 +2,30 @@
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
-use crate::scope::{narrow, seen, seen_of_run, seen_runs};
+use crate::members::MAKE_MEMBER;
+use crate::scope::{narrow, reached, seen, seen_of_run, seen_runs, steered_runs};
 use crate::sql::{Guard, Query, Row, Statement, Value, id};
-use crate::tables::ITERATIONS_OF;
+use crate::tables::ITERATIONS;
 use crate::{SqlStore, StoreError, agents, records, rows, tree};
 use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
+use engine::role::Role;
 use engine::run::Status;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::memory::workspace::Touched;
 use runtime::memory::{page, terms};
 use runtime::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, RunFilter, SearchFilter,
-    TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, EdgeFilter, Hit, HitKind, Library, NodeFilter, RunFilter,
+    SearchFilter, Slice, TaskFilter,
 };
 use uuid::Uuid;
 
 /// A person's change whose entity keeps moving is theirs to look at again.
 const TRIES: usize = 4;
+/// A task has at most fifty steps that count, and as many that do not.
+const MOST_STEPS: usize = 1_000;
 
 impl SqlStore {
     pub(crate) async fn all<T>(
@@ -79,6 +83,23 @@ fn older(query: &mut Query, before: Option<impl Into<Uuid>>) {
 fn newest(mut query: Query, limit: usize) -> Query {
     query.push(" ORDER BY id DESC LIMIT ").bind(page(limit));
     query
+}
+
+fn oldest<C: Into<Uuid>>(mut query: Query, slice: Slice<C>) -> Query {
+    if let Some(after) = slice.after {
+        query.push(" AND id > ").bind(id(after));
+    }
+    query.push(" ORDER BY id LIMIT ").bind(page(slice.limit));
+    query
+}
+
+/// For rows whose ids are not in the order of time.
+fn in_order_made<C: Into<Uuid>>(query: &mut Query, table: &str, slice: Slice<C>) {
+    if let Some(after) = slice.after {
+        query.push(" AND (created_at, id) > (SELECT c.created_at, c.id FROM ").push(table).push(" c WHERE c.id = ");
+        query.bind(id(after)).push(")");
+    }
+    query.push(" ORDER BY created_at, id LIMIT ").bind(page(slice.limit));
 }
 
 fn containing(query: &mut Query, needles: &[String]) {
@@ -143,12 +164,13 @@ impl Library for SqlStore {
         self.one(only(seen_runs(scope), "id", run), records::run).await
     }
 
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
-        if self.run(scope, run).await?.is_none() {
-            return Ok(Vec::new());
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
+        let mut query = seen_of_run(&ITERATIONS, scope, run);
+        if let Some(after) = slice.after {
+            query.push(" AND iteration > ").bind(i64::from(after));
         }
-        let query = Statement::new(ITERATIONS_OF.as_str(), vec![id(run)]);
-        self.backend.read(query).await?.iter().map(records::iteration).collect()
+        query.push(" ORDER BY iteration LIMIT ").bind(page(slice.limit));
+        self.all(query, records::iteration).await
     }
 
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
@@ -180,23 +202,35 @@ impl Library for SqlStore {
         self.all(query, records::event).await
     }
 
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError> {
         let mut query = seen_of_run(&tree::PLANS, scope, run);
         equals(&mut query, "node_id", node.map(id));
-        query.push(" ORDER BY created_at, id");
+        in_order_made(&mut query, "tree_agent_plans", slice);
         self.all(query, tree::read_plan).await
     }
 
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError> {
         let mut query = seen_of_run(&tree::ARTIFACTS, scope, run);
         equals(&mut query, "node_id", node.map(id));
-        query.push(" ORDER BY created_at, id");
+        in_order_made(&mut query, "tree_agent_artifacts", slice);
         self.all(query, tree::read_artifact).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
         let mut query = seen_of_run(&agents::STEPS, scope, run);
-        query.push(" ORDER BY step");
+        query.push(" ORDER BY step LIMIT ").bind(MOST_STEPS);
         self.all(query, agents::read_step).await
     }
 
@@ -254,13 +288,28 @@ impl Library for SqlStore {
         Ok(Some(found))
     }
 
-    async fn versions(&self, scope: &Scope, document: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+    async fn sees_document(&self, scope: &Scope, document: DocumentId) -> Result<bool, StoreError> {
+        let query = only(seen("SELECT id FROM onto_documents", "project_id", scope), "id", document);
+        Ok(self.one(query, |_| Ok(())).await?.is_some())
+    }
+
+    async fn versions(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError> {
         let query = only(seen(records::KEPT_DOCUMENT, "project_id", scope), "id", document);
         let Some(kept) = self.one(query, records::kept_document).await? else { return Ok(Vec::new()) };
-        let mut query = Query::new(format!("{} WHERE document_id = ", records::VERSION));
         // Between the two reads the document may have moved on: nothing newer than what was just seen.
-        query.bind(id(document)).push(" AND version < ").bind(kept.entity.version).push(" ORDER BY version DESC");
-        let mut versions = vec![records::current_version(kept)];
+        let before = slice.after.unwrap_or(i64::MAX).min(kept.entity.version);
+        let mut versions = Vec::new();
+        if slice.after.is_none_or(|after| kept.entity.version < after) {
+            versions.push(records::current_version(kept));
+        }
+        let left = page(slice.limit).saturating_sub(versions.len());
+        let mut query = Query::new(format!("{} WHERE document_id = ", records::VERSION));
+        query.bind(id(document)).push(" AND version < ").bind(before).push(" ORDER BY version DESC LIMIT ").bind(left);
         versions.extend(self.all(query, records::version).await?);
         Ok(versions)
     }
@@ -296,19 +345,12 @@ impl Library for SqlStore {
         self.one(only(seen(records::KEPT_TASK, "project_id", scope), "id", task), records::task).await
     }
 
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<Uuid>,
-        dst: Option<Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
         let mut query = seen(records::KEPT_EDGE, "project_id", scope);
-        equals(&mut query, "src", src.map(id));
-        equals(&mut query, "dst", dst.map(id));
-        equals(&mut query, "made_run", run.map(id));
-        query.push(" ORDER BY id");
-        self.all(query, records::edge).await
+        equals(&mut query, "src", filter.src.map(id));
+        equals(&mut query, "dst", filter.dst.map(id));
+        equals(&mut query, "made_run", filter.run_id.map(id));
+        self.all(oldest(query, slice), records::edge).await
     }
 
     async fn edge(&self, scope: &Scope, edge: EdgeId) -> Result<Option<Edge>, StoreError> {
@@ -361,8 +403,8 @@ impl Library for SqlStore {
         }
     }
 
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
-        self.all(Query::new(format!("{} ORDER BY id", records::ACTOR)), records::actor).await
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
+        self.all(oldest(Query::new(format!("{} WHERE 1 = 1", records::ACTOR)), slice), records::actor).await
     }
 
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
@@ -371,10 +413,9 @@ impl Library for SqlStore {
         self.one(query, records::actor).await
     }
 
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
-        let sql = "INSERT INTO project_members (project_id, actor_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
-        Ok(())
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+        let values = vec![id(project), id(actor), Value::from(role.name())];
+        self.backend.write(vec![Statement::new(MAKE_MEMBER, values)]).await.map(drop).map_err(unguarded)
     }
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
@@ -384,9 +425,15 @@ impl Library for SqlStore {
         Ok(written.iter().any(|rows| !rows.is_empty()))
     }
 
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        let sql = "SELECT project_id FROM project_members WHERE project_id = ?1 AND actor_id = ?2";
-        Ok(!self.backend.read(Statement::new(sql, vec![id(project), id(actor)])).await?.is_empty())
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
+        Ok(self.one(only(steered_runs(scope), "id", run), records::run).await?.is_some())
+    }
+
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
+        let mut query = Query::new("SELECT id FROM onto_projects WHERE id = ");
+        query.bind(id(project));
+        reached(&mut query, "id", scope, Role::Editor);
+        Ok(self.one(query, |_| Ok(())).await?.is_some())
     }
 
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {

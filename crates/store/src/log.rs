@@ -1,6 +1,7 @@
 //! The `Log` port on SQL: the log itself, its texts, and the leases.
 
 use crate::backend::WriteError;
+use crate::claims::{Claim, millis};
 use crate::sql::{Guard, Query, Row, Statement, Value, id};
 use crate::tables::{ALL_RUNS, EVENTS_AFTER};
 use crate::{SqlStore, StoreError, codec, records};
@@ -31,47 +32,9 @@ pub(crate) fn unguarded(error: WriteError) -> StoreError {
     match error {
         WriteError::Store(error) => error,
         WriteError::Unknown(what) => StoreError::Unavailable(what),
-        WriteError::Refused(Guard::Head) => StoreError::Unavailable("the row has changed meanwhile".into()),
-        WriteError::Refused(Guard::Entity(entity)) => {
-            StoreError::Unavailable(format!("{entity} has changed meanwhile"))
-        }
+        WriteError::Refused(Guard::Head) => StoreError::Busy("the row has changed meanwhile".into()),
+        WriteError::Refused(Guard::Entity(entity)) => StoreError::Busy(format!("{entity} has changed meanwhile")),
     }
-}
-
-/// Two index ranges, each by its own partial index: an `OR` would scan the whole table.
-fn claim(worker: &str, limit: usize, ttl: Duration, only: Option<RunId>) -> Statement {
-    let mut query = Query::new("WITH free AS MATERIALIZED (");
-    let ready = "state = 'live' AND agent IS NULL AND lease_owner IS NULL AND due <= now_ms()";
-    let lapsed = "state = 'live' AND agent IS NULL AND lease_owner IS NOT NULL AND lease_until <= now_ms()";
-    for (name, range, order) in [("ready", ready, "due, run_id"), ("lapsed", lapsed, "lease_until")] {
-        query.push(if name == "lapsed" { " UNION ALL " } else { "" });
-        query.push("SELECT run_id, due FROM (SELECT run_id, due FROM jobs WHERE ").push(range);
-        if let Some(run) = only {
-            query.push(" AND run_id = ").bind(id(run));
-        }
-        query
-            .push(" ORDER BY ")
-            .push(order)
-            .push(" LIMIT ")
-            .bind(limit)
-            .push(" FOR UPDATE SKIP LOCKED) AS ")
-            .push(name);
-    }
-    query.push("), chosen AS MATERIALIZED (SELECT run_id FROM free ORDER BY due, run_id LIMIT ").bind(limit);
-    query.push(") ");
-    taken(&mut query, worker, ttl);
-    query.statement()
-}
-
-/// Lease the runs that were `chosen`.
-pub(crate) fn taken(query: &mut Query, worker: &str, ttl: Duration) {
-    query.push("UPDATE jobs SET epoch = epoch + 1, attempts = attempts + 1, prior_seen = last_seen, last_seen = now_ms(), lease_owner = ");
-    query.bind(worker).push(", lease_until = now_ms() + ").bind(millis(ttl));
-    query.push(" WHERE run_id IN (SELECT run_id FROM chosen) RETURNING run_id, epoch, prior_seen, due");
-}
-
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4)
 }
 
 /// In one order everywhere, so that two batches never wait for each other's rows.
@@ -123,17 +86,13 @@ impl Log for SqlStore {
         limit: usize,
         ttl: Duration,
         only: Option<RunId>,
+        driving: &[RunId],
     ) -> Result<Vec<Claimed>, StoreError> {
-        let mut written = self.backend.write(vec![claim(worker, limit, ttl, only)]).await.map_err(unguarded)?;
-        let left = limit.saturating_sub(written.iter().flatten().count());
-        written.extend(self.claim_tasks(worker, left, ttl, only).await?);
-        let mut claimed = Vec::new();
-        for row in written.iter().flatten() {
-            let lease = Lease { run_id: row.parse(0)?, worker: worker.to_owned(), epoch: row.int(1)? };
-            claimed.push((row.int(3)?, Claimed { lease, last_seen: row.optional_int(2)?.map(Timestamp) }));
-        }
-        claimed.sort_by_key(|(due, claimed)| (*due, claimed.lease.run_id));
-        Ok(claimed.into_iter().map(|(_, claimed)| claimed).collect())
+        self.claim_due(&Claim { worker, ttl, only, driving }, limit).await
+    }
+
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        self.now().await
     }
 
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {

@@ -21,6 +21,10 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "agents", sql: include_str!("../migrations/0006_agents.sql") },
     Migration { version: 7, name: "projects", sql: include_str!("../migrations/0007_projects.sql") },
     Migration { version: 8, name: "lessons", sql: include_str!("../migrations/0008_lessons.sql") },
+    Migration { version: 9, name: "members", sql: include_str!("../migrations/0009_members.sql") },
+    Migration { version: 10, name: "credentials", sql: include_str!("../migrations/0010_credentials.sql") },
+    Migration { version: 12, name: "claims_by_owner", sql: include_str!("../migrations/0012_claims_by_owner.sql") },
+    Migration { version: 13, name: "database_notes", sql: include_str!("../migrations/0013_database_notes.sql") },
 ];
 
 const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
@@ -57,7 +61,7 @@ pub async fn migrate(backend: &dyn Backend, engine: Engine, place: &str) -> Resu
     create_history(backend).await?;
     let applied = check(backend, place).await?;
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > applied) {
-        match backend.write(migration.statements(engine)).await {
+        match backend.write_long(migration.statements(engine)).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
             Err(error) => return Err(unguarded(error)),
         }
@@ -86,7 +90,7 @@ pub async fn check(backend: &dyn Backend, place: &str) -> Result<i64, StoreError
                 "{place} has schema version {applied}, and this program knows up to {newest}; use the newer program"
             )));
         };
-        if known.checksum() != row.text(2)? {
+        if (known.name, known.checksum().as_str()) != (row.text(1)?, row.text(2)?) {
             return Err(StoreError::Unusable(format!(
                 "{place}: schema version {applied} ({}) was made by another build than this one; use that build, or start a new database",
                 known.name

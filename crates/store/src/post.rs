@@ -108,8 +108,7 @@ fn delivery(row: &Row) -> Result<Delivery, StoreError> {
 
 fn notice(row: &Row) -> Result<Notice, StoreError> {
     let read_at = row.optional_int(8)?.map(Timestamp);
-    let row = notification(row)?;
-    Ok(Notice { id: format!("{}:{}", row.run_id, row.seq), row, read_at })
+    Ok(Notice::new(notification(row)?, read_at))
 }
 
 impl SqlStore {

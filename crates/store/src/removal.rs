@@ -2,6 +2,7 @@
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
+use crate::members::FORGET_INVITATIONS;
 use crate::sql::{Guard, Statement, id};
 use crate::tables::tables;
 use crate::{SqlStore, StoreError};
@@ -79,7 +80,7 @@ impl Removal for SqlStore {
 
     async fn remove_project(&self, project: ProjectId) -> Result<Removed, StoreError> {
         let mut statements = vec![of(unneeded(), project)];
-        statements.extend(IN_PROJECT.map(|sql| of(sql, project)));
+        statements.extend(IN_PROJECT.into_iter().chain(FORGET_INVITATIONS).map(|sql| of(sql, project)));
         match self.removed(statements).await? {
             true => Ok(Removed::Done),
             false => Ok(match self.project(&Scope::Platform, project).await? {

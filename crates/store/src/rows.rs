@@ -130,6 +130,7 @@ fn working(run: &RunRow) -> Vec<Value> {
         time(run.updated_at),
         Value::from(run.last_seq),
         Value::from(run.head.0.to_vec()),
+        Value::from(run.provider_wait.as_ref().and_then(|wait| serde_json::to_string(wait).ok())),
     ]
 }
 
@@ -153,6 +154,7 @@ fn follows(run: &RunRow) -> Vec<Value> {
         optional_time(run.ended_at),
         Value::from(run.last_seq),
         Value::from(run.head.0.to_vec()),
+        Value::from(run.provider_wait.as_ref().and_then(|wait| serde_json::to_string(wait).ok())),
     ]
 }
 

@@ -1,9 +1,10 @@
 //! Scopes as predicates, judged against the memberships of the moment: no query on the workspace or on
-//! runs begins without one.
+//! runs begins without one. Seeing and steering are the same question asked with another least role.
 
 use crate::sql::{Query, Value, id};
 use crate::tables::ALL_RUNS;
 use engine::ids::{ActorId, ProjectId, RunId};
+use engine::role::Role;
 use engine::workspace::Scope;
 
 /// Rows of `select` whose project (in `column`) is in scope. More conditions may follow, each with ` AND `.
@@ -14,48 +15,74 @@ pub fn seen(select: &str, column: &str, scope: &Scope) -> Query {
 }
 
 pub fn narrow(query: &mut Query, column: &str, scope: &Scope) {
+    reached(query, column, scope, Role::Viewer);
+}
+
+/// Those whose project the scope reaches with at least this role.
+pub fn reached(query: &mut Query, column: &str, scope: &Scope, least: Role) {
     match scope {
         Scope::Platform => {}
-        Scope::Actor(actor) => member(query, column, *actor),
+        Scope::Actor(actor) => member(query, column, *actor, least),
         Scope::Within(actor, projects) => {
-            member(query, column, *actor);
+            member(query, column, *actor, least);
             query.push(" AND ").push(column).push(" IN ").bind_list(ids(projects));
         }
         Scope::OnBehalf { agent, owner } => {
-            member(query, column, *agent);
-            member(query, column, *owner);
+            member(query, column, *agent, least);
+            member(query, column, *owner, least);
         }
     }
 }
 
-fn member(query: &mut Query, column: &str, actor: ActorId) {
+fn member(query: &mut Query, column: &str, actor: ActorId, least: Role) {
     // Outside the subquery, so that a bare column can only mean the row's own project.
     query.push(" AND ").push(column).push(" IN (SELECT m.project_id FROM project_members m WHERE m.actor_id = ");
-    query.bind(id(actor)).push(")");
+    query.bind(id(actor));
+    at_least(query, least);
+    query.push(")");
 }
 
-/// Runs in scope: the owner's, and those of any project the actor is a member of.
+/// Every member is at least a viewer.
+fn at_least(query: &mut Query, least: Role) {
+    if least > Role::Viewer {
+        query.push(" AND m.role IN ").bind_list(least.and_above().map(|role| role.name().into()));
+    }
+}
+
+/// Runs in scope: the owner's, and those all of whose projects the actor is a member of.
 pub fn seen_runs(scope: &Scope) -> Query {
+    runs_with(scope, Role::Viewer)
+}
+
+/// Runs that the scope may steer.
+pub fn steered_runs(scope: &Scope) -> Query {
+    runs_with(scope, Role::Editor)
+}
+
+fn runs_with(scope: &Scope, least: Role) -> Query {
     let mut query = Query::new("");
-    runs_in(&mut query, "SELECT *", scope);
+    runs_in(&mut query, "SELECT *", scope, least);
     query
 }
 
-fn runs_in(query: &mut Query, select: &str, scope: &Scope) {
+fn runs_in(query: &mut Query, select: &str, scope: &Scope, least: Role) {
     query.push(select).push(" FROM (").push(&ALL_RUNS).push(") r WHERE 1 = 1");
     match scope {
         Scope::Platform => {}
-        Scope::Actor(actor) => theirs(query, *actor),
+        Scope::Actor(actor) => theirs(query, *actor, least),
         Scope::Within(actor, projects) => {
-            theirs(query, *actor);
-            query.push(" AND (r.workspace_project_id IN ").bind_list(ids(projects));
-            query.push(" OR EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id AND p.project_id IN ");
-            query.bind_list(ids(projects)).push("))");
+            theirs(query, *actor, least);
+            query.push(" AND ");
+            all_projects(query, |query| match projects.is_empty() {
+                // Of an empty list SQL says neither yes nor no.
+                true => drop(query.push("1 = 0")),
+                false => drop(query.push("p.project_id IN ").bind_list(ids(projects))),
+            });
         }
         Scope::OnBehalf { agent, owner } => {
-            theirs(query, *owner);
+            theirs(query, *owner, least);
             query.push(" AND (r.agent_id = ").bind(id(agent)).push(" OR ");
-            among(query, *agent);
+            among(query, *agent, least);
             query.push(")");
         }
     }
@@ -65,21 +92,33 @@ fn runs_in(query: &mut Query, select: &str, scope: &Scope) {
 pub fn seen_of_run(select: &str, scope: &Scope, run: RunId) -> Query {
     let mut query = Query::new(format!("{select} WHERE run_id = "));
     query.bind(id(run)).push(" AND EXISTS (");
-    runs_in(&mut query, "SELECT r.id", scope);
+    runs_in(&mut query, "SELECT r.id", scope, Role::Viewer);
     query.push(" AND r.id = ").bind(id(run)).push(")");
     query
 }
 
-fn theirs(query: &mut Query, actor: ActorId) {
+fn theirs(query: &mut Query, actor: ActorId, least: Role) {
     query.push(" AND (r.owner = ").bind(id(actor)).push(" OR ");
-    among(query, actor);
+    among(query, actor, least);
     query.push(")");
 }
 
-/// The actor is a member of one of the run's projects.
-fn among(query: &mut Query, actor: ActorId) {
-    query.push("EXISTS (SELECT 1 FROM run_projects p JOIN project_members m ON m.project_id = p.project_id WHERE p.run_id = r.id AND m.actor_id = ");
-    query.bind(id(actor)).push(")");
+/// The actor is a member of all of the run's projects, in at least this role.
+fn among(query: &mut Query, actor: ActorId, least: Role) {
+    all_projects(query, |query| {
+        query.push("EXISTS (SELECT 1 FROM project_members m WHERE m.project_id = p.project_id AND m.actor_id = ");
+        query.bind(id(actor));
+        at_least(query, least);
+        query.push(")");
+    });
+}
+
+/// The run has projects, and there is none of which `fits` does not hold.
+fn all_projects(query: &mut Query, fits: impl FnOnce(&mut Query)) {
+    query.push("(EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id)");
+    query.push(" AND NOT EXISTS (SELECT 1 FROM run_projects p WHERE p.run_id = r.id AND NOT ");
+    fits(query);
+    query.push("))");
 }
 
 fn ids(projects: &[ProjectId]) -> impl Iterator<Item = Value> {

@@ -25,6 +25,16 @@ pub const fn tables(kind: Kind) -> Tables {
     }
 }
 
+/// Whether the table holds logs, or rows that can be computed from them.
+pub fn follows_from_logs(table: &str) -> bool {
+    let shared = ["run_projects", "notifications", "onto_document_entries"];
+    let own = |kind: &Kind| {
+        let tables = tables(*kind);
+        tables.runs == table || tables.events == table || tables.parts.contains(&table)
+    };
+    shared.contains(&table) || Kind::ALL.iter().any(own)
+}
+
 /// Only a tree has a root, only a task one agent, and the others several to give work to; each says so with the right types.
 const fn peculiar(kind: Kind) -> &'static str {
     match kind {
@@ -55,10 +65,11 @@ pub const BORN: &str =
     "id, owner, objective, scope, project_ids, success_criteria, workspace_project_id, created_at, terms";
 /// What follows from its log.
 pub const FOLLOWS: &str = "status, activity, stop_reason, stop_detail, iteration, budgets, metrics, plan, questions, \
-    workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head";
+    workspace_document_id, report, model, warnings, started_at, updated_at, ended_at, last_seq, head, provider_wait";
 
 /// The part of it that changes while the run goes on as it is.
-pub const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head";
+pub const WORKING: &str = "activity, iteration, metrics, plan, workspace_document_id, updated_at, last_seq, head, \
+    provider_wait";
 
 /// A statement for each kind's tables, made once.
 pub struct PerKind(LazyLock<Vec<String>>);
@@ -109,8 +120,7 @@ pub static EVENTS_AFTER: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// `?1` the run.
-pub static ITERATIONS_OF: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations WHERE run_id = ?1 ORDER BY iteration"));
+pub static ITERATIONS: LazyLock<String> = LazyLock::new(|| format!("SELECT {PART} FROM homework_run_iterations"));
 
 /// `?1` the run, `?2` a seq.
 pub static HASH_AT: LazyLock<String> = LazyLock::new(|| {

@@ -68,9 +68,9 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await ask('GET', path, signal ? { signal } : {})).json() as Promise<T>;
 }
 
-/** A key per action, so that a repeated click or a retry after a lost answer does it once. */
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  return send<T>('POST', path, body, { 'idempotency-key': crypto.randomUUID() });
+/** A key per action, so that a retry after a lost answer does it once. Whoever tries again himself gives the same key again. */
+export async function post<T>(path: string, body: unknown = {}, key: string = crypto.randomUUID()): Promise<T> {
+  return send<T>('POST', path, body, { 'idempotency-key': key });
 }
 
 export async function send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {

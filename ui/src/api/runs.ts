@@ -26,8 +26,8 @@ export const continueRun = (id: string, budgets: Budgets, message?: string): Pro
   post(of(id, '/continue'), message === undefined ? { budgets } : { budgets, message });
 export const answer = (id: string, question: string, text: string): Promise<Run> =>
   post(of(id, '/respond'), { answers: [{ question_id: question, text }] });
-export const say = (id: string, text: string, lane: 'steer' | 'queue', node?: string): Promise<Run> =>
-  post(of(id, '/messages'), node === undefined ? { text, lane } : { text, lane, node_id: node });
+export const say = (id: string, text: string, lane: 'steer' | 'queue', node: string | undefined, key: string): Promise<Run> =>
+  post(of(id, '/messages'), node === undefined ? { text, lane } : { text, lane, node_id: node }, key);
 export const settle = (id: string, effect: string, decision: 'happened' | 'did_not' | 'retry', note?: string): Promise<Run> =>
   post(of(id, `/effects/${encodeURIComponent(effect)}`), note === undefined ? { decision } : { decision, note });
 

@@ -139,6 +139,16 @@ export interface Holder {
   version: string;
 }
 
+export interface Invitation {
+  created_at: string;
+  expires_at: string;
+  id: string;
+  invited_by: string;
+  project_id: string;
+  project_title: string;
+  role: MemberRole;
+}
+
 export interface Iteration {
   artifacts: Made | null;
   ended_at: string | null;
@@ -191,6 +201,18 @@ export interface Made {
   updated_documents: Named[];
   updated_tasks: Named[];
 }
+
+export interface Member {
+  created_at: string;
+  handle: string;
+  id: string;
+  invited: boolean;
+  kind: 'person' | 'subagent';
+  name: string;
+  role: MemberRole;
+}
+
+export type MemberRole = 'viewer' | 'editor' | 'owner';
 
 export interface Metrics {
   by_model: Record<string, ModelMetrics>;
@@ -325,11 +347,12 @@ export interface Notification {
   at: string;
   body: string;
   id: string;
-  kind: 'question' | 'waiting' | 'completed' | 'stopped' | 'failed' | 'canceled';
+  invitation_id: string | null;
+  kind: 'question' | 'waiting' | 'completed' | 'stopped' | 'failed' | 'canceled' | 'invitation';
   owner: string;
   question_id: string | null;
   read_at: string | null;
-  run_id: string;
+  run_id: string | null;
   seq: number;
   title: string;
 }
@@ -370,6 +393,7 @@ export interface Project {
   description: string;
   id: string;
   props: Record<string, unknown>;
+  role?: MemberRole;
   title: string;
   updated_at: string;
   version: number;
@@ -395,6 +419,7 @@ export interface Report {
   findings: string[];
   iterations?: number;
   left_out?: number;
+  messages_not_shown?: string[];
   metrics: Metrics;
   models: string[];
   nodes?: Record<string, number>;
@@ -435,6 +460,7 @@ export interface Run {
   owner: string;
   plan: Plan | null;
   project_ids: string[];
+  provider_wait?: { error?: string; provider: string; until: string; };
   questions: Question[];
   report: Report | null;
   root_node_id?: string;

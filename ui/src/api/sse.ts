@@ -9,6 +9,8 @@ export interface Message {
 /** Turns pieces of text, cut anywhere, into whole messages. */
 export function createParser(take: (message: Message) => void): (piece: string) => void {
   let rest = '';
+  /** So much of the rest has no end of a line in it. */
+  let looked = 0;
   let event = 'message';
   let id: string | null = null;
   let data: string[] = [];
@@ -33,11 +35,12 @@ export function createParser(take: (message: Message) => void): (piece: string) 
   return (piece) => {
     rest += piece;
     let start = 0;
-    for (let end = rest.indexOf('\n', start); end >= 0; end = rest.indexOf('\n', start)) {
+    for (let end = rest.indexOf('\n', looked); end >= 0; end = rest.indexOf('\n', start)) {
       line(rest.slice(start, rest[end - 1] === '\r' ? end - 1 : end));
       start = end + 1;
     }
     rest = rest.slice(start);
+    looked = rest.length;
   };
 }
 

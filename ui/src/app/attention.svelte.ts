@@ -34,10 +34,10 @@ class Attention {
 
   tell(notice: Notice): void {
     if (!this.wanted || document.visibilityState === 'visible') return;
-    const shown = new Notification(headline(notice.title), { body: headline(notice.body, 200), tag: `${notice.run_id}:${notice.seq}` });
+    const shown = new Notification(headline(notice.title), { body: headline(notice.body, 200), tag: notice.id });
     shown.onclick = () => {
       focus();
-      router.go(`/runs/${notice.run_id}`);
+      router.go(notice.run_id === null ? '/questions' : `/runs/${notice.run_id}`);
     };
   }
 }

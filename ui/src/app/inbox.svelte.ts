@@ -1,12 +1,14 @@
-// Notifications that were stored for this person, newest first.
+// What waits for this person besides questions: invitations, and notifications that were stored, newest first.
 
 import { at, get, post, Problem, type Page } from '../api/http';
-import type { Notification } from '../api/shapes';
+import { invitations, settleInvitation } from '../api/people';
+import type { Invitation, Notification } from '../api/shapes';
 
 const MOST = 200;
 
 class Inbox {
   notices = $state.raw<Notification[]>([]);
+  invitations = $state.raw<Invitation[]>([]);
   loaded = $state(false);
   problem = $state.raw<Problem | null>(null);
   unread = $derived(this.notices.filter((notice) => !notice.read_at).length);
@@ -22,8 +24,25 @@ class Inbox {
   }
 
   take(notice: Notification): void {
-    const known = this.notices.some((other) => other.run_id === notice.run_id && other.seq === notice.seq);
-    if (!known) this.notices = [notice, ...this.notices].slice(0, MOST);
+    if (!this.notices.some((other) => sameNotice(other, notice))) this.notices = [notice, ...this.notices].slice(0, MOST);
+    if (notice.kind === 'invitation') void this.loadInvitations();
+  }
+
+  /** Who may not be asked, such as a login that is bound to projects, has none. */
+  async loadInvitations(): Promise<void> {
+    this.invitations = await invitations().catch(() => this.invitations);
+  }
+
+  async settle(invitation: Invitation, verb: 'accept' | 'decline'): Promise<void> {
+    try {
+      await settleInvitation(invitation.id, verb);
+      this.invitations = this.invitations.filter((other) => other.id !== invitation.id);
+      this.notices = this.notices.filter((notice) => notice.invitation_id !== invitation.id);
+    } catch (problem) {
+      // Withdrawn, expired, or settled elsewhere: what is left is shown.
+      await this.loadInvitations();
+      throw problem;
+    }
   }
 
   async readAll(): Promise<void> {
@@ -32,5 +51,9 @@ class Inbox {
     this.notices = this.notices.map((notice) => (notice.read_at ? notice : { ...notice, read_at: now }));
   }
 }
+
+export const noticeKey = (notice: Notification): string => (notice.run_id === null ? notice.id : `${notice.run_id}:${notice.seq}`);
+
+const sameNotice = (a: Notification, b: Notification): boolean => noticeKey(a) === noticeKey(b);
 
 export const inbox = new Inbox();

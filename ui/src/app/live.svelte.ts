@@ -118,7 +118,7 @@ class Live {
     switch (message.event) {
       case 'run':
         return this.onrun(data as unknown as Run);
-      case 'run_deleted':
+      case 'run_gone':
         return this.ongone(String(data.id));
       case 'notification':
         return this.onnotice(data as unknown as Notification);

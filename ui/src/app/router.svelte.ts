@@ -12,6 +12,7 @@ export type Page =
   | { name: 'questions' }
   | { name: 'webhooks' }
   | { name: 'settings' }
+  | { name: 'login' }
   | { name: 'nowhere' };
 
 const LISTS = {
@@ -20,7 +21,7 @@ const LISTS = {
   projects: 'project',
   agents: 'agent',
 } as const;
-const SINGLE = ['questions', 'webhooks', 'settings'] as const;
+const SINGLE = ['questions', 'webhooks', 'settings', 'login'] as const;
 
 export function pageAt(path: string): Page {
   const [first = '', second, more] = path.split('/').filter((part) => part !== '');

@@ -83,7 +83,7 @@ function queued(state: State, event: StoredEvent): void {
     costKnown: prices.every((price) => price != null),
     warnings: payload.warnings ?? [],
     owner: payload.owner,
-    workspaceProject: payload.projectIds?.length === 1 ? payload.projectIds[0] : payload.workspaceProjectId,
+    workspaceProject: payload.projectIds?.length === 1 && !payload.ownWorkspace ? payload.projectIds[0] : payload.workspaceProjectId,
     agent: payload.agent ? { handle: payload.agent.handle, maxSteps: payload.agent.maxSteps ?? 30 } : null,
   };
   state.say('budgets', payload.budgets);

@@ -45,7 +45,7 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
   state.start('providerWait', run.activity === 'waiting: provider' ? {} : null);
   state.start('phase', phaseIn(run.activity, run.status));
   state.figures.put(F.planned, /using tools|executors? working/.test(run.activity) ? 1 : 0);
-  state.figures.put(F.executors, Number(/(\d+) executors? working/.exec(run.activity)?.[1] ?? 0));
+  state.figures.put(F.executors, Number(/(\d{1,6}) executors? working/.exec(run.activity)?.[1] ?? 0));
   state.calls.orphansBackingOff = run.activity.endsWith('(retrying)') ? 1 : 0;
   state.figures.put(F.backingOff, state.calls.orphansBackingOff);
   state.figures.put(F.iteration, run.iteration);

@@ -77,6 +77,8 @@ export function endWords(run: Pick<Run, 'stop_reason' | 'stop_detail'>): string 
 const unknown = (name: string): State => ({ tone: 'waiting', mark: '·', words: name.replaceAll('_', ' ') });
 
 export const runState = (status: Status): State => RUN[status] ?? unknown(status);
+/** The same for somebody who may or may not answer. */
+export const stateFor = (status: Status, answers: boolean): State => (status === 'waiting_on_user' && !answers ? { ...runState(status), words: 'waits for an answer' } : runState(status));
 export const nodeState = (status: string): State => NODE[status] ?? unknown(status);
 export const stepState = (status: string): State => STEP[status] ?? unknown(status);
 export const taskState = (state: TaskState): State => TASK[state] ?? unknown(state);
@@ -140,6 +142,9 @@ export const shortIds = (text: string): string => text.replaceAll(/\b([0-9a-f]{8
 
 /** The first line of an objective, short enough for a title. */
 export function headline(text: string, most = 90): string {
-  const line = text.trim().split('\n')[0]?.trim() ?? '';
+  const words = text.trimStart();
+  let end = 0;
+  while (end < words.length && words[end] !== '\n' && words[end] !== '\r') end += 1;
+  const line = words.slice(0, end).trimEnd();
   return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }

@@ -120,7 +120,8 @@ test('a run is paused, told something, and goes on; the model reads what it was 
   await page.getByText('“Prefer primary sources”').waitFor();
   free();
   await page.getByRole('button', { name: 'Resume' }).first().click();
-  await page.getByText('completed', { exact: true }).first().waitFor();
+  // The run itself: its first step is completed before any call can carry the message.
+  await page.locator('.top .badge', { hasText: 'completed' }).waitFor();
   assert.ok(house.model.calls.some((call) => call.prompt.includes('Prefer primary sources')), 'no call carried the message');
   await house.close();
 });

@@ -36,7 +36,7 @@ const at = (id, rest = '') => `/runs/${id}${rest}`;
 
 const PLACES = {
   runs: '/', inbox: '/questions', documents: '/documents', document: `/documents/${made('document.tree_agent.artifact')}`, scratchpad: `/documents/${made('document.tree_agent.scratchpad')}`,
-  projects: '/projects', project: `/projects/${project}`, webhooks: '/webhooks', settings: '/settings', nowhere: '/nowhere', 'no-run': '/runs/01a1de11-0000-7000-8000-000000000000', 'no-document': '/documents/01a1de11-0000-7000-8000-000000000000',
+  projects: '/projects', project: `/projects/${project}`, webhooks: '/webhooks', settings: '/settings', 'login-used': '/login?problem=used', nowhere: '/nowhere', 'no-run': '/runs/01a1de11-0000-7000-8000-000000000000', 'no-document': '/documents/01a1de11-0000-7000-8000-000000000000',
   'run-tree': at(greenhouse), 'run-outline': at(greenhouse, '?view=outline'), 'run-timeline': at(greenhouse, '?view=timeline'), 'run-metrics': at(greenhouse, '?view=metrics'), 'run-documents': at(greenhouse, '?view=documents'), 'run-events': at(greenhouse, '?view=events'),
   'run-node': at(greenhouse, `?node=${node}`), 'run-failed': at(greenhouse, `?node=${failed}`),
   ...Object.fromEntries(['notes', 'files', 'plan', 'children', 'timeline', 'raw'].map((tab) => [`run-node-${tab}`, at(greenhouse, `?node=${node}&tab=${tab}`)])),

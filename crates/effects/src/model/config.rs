@@ -141,6 +141,24 @@ impl Kind {
     }
 }
 
+/// The variables that a provider's key and address are read from, where there are any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    pub key: Option<String>,
+    pub url: Option<String>,
+}
+
+impl ProviderConfig {
+    /// The well-known variables describe the vendor's own provider, not every server that speaks its format.
+    pub fn sources(&self, name: &str) -> Sources {
+        let kind = self.kind.or_else(|| Kind::named(name));
+        let vendor = kind.filter(|kind| kind.name() == name || self.base_url.is_none());
+        let key = vendor.and_then(Kind::key_variable).map(str::to_owned);
+        let url = vendor.filter(|_| self.base_url.is_none()).and_then(Kind::url_variable);
+        Sources { key: self.api_key_env.clone().or(key), url: url.map(str::to_owned) }
+    }
+}
+
 /// One provider with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
@@ -179,15 +197,13 @@ fn resolve_one(
     let kind = config.kind.or_else(|| Kind::named(&name)).ok_or_else(|| {
         ConfigError(format!("provider {name:?} has no kind; write kind = \"openai\", \"anthropic\" or \"rehearsal\" under [providers.{name}]"))
     })?;
-    // The well-known variables describe the vendor's own provider, not every server that speaks its format.
-    let vendor = kind.name() == name || config.base_url.is_none();
-    let base_url = config.base_url.clone().or_else(|| vendor.then(|| env(kind.url_variable()?)).flatten());
+    let Sources { key, url } = config.sources(&name);
+    let base_url = config.base_url.clone().or_else(|| env(&url?));
     let key = match &config.api_key_env {
         Some(variable) => Some(env(variable).ok_or_else(|| {
             ConfigError(format!("provider {name:?} takes its key from {variable}, which is not set; export {variable}=… or remove api_key_env"))
         })?),
-        None if vendor => kind.key_variable().and_then(env),
-        None => None,
+        None => key.and_then(|variable| env(&variable)),
     };
     if base_url.is_none()
         && key.is_none()

@@ -5,12 +5,17 @@ use super::usage::Reported;
 
 /// More text than any model writes in one answer.
 pub(super) const MOST_TEXT: usize = 4 * 1024 * 1024;
+/// More calls than any model makes at once. Each piece of an answer looks for its call among them.
+const MOST_CALLS: usize = 256;
 
 #[derive(Default)]
 pub(super) struct Draft {
     text: String,
+    /// Something other than white space was said.
+    has_words: bool,
     calls: Vec<Call>,
-    thought_bytes: usize,
+    /// Everything that was written, seen or not. Counted as it comes: an answer has up to a million pieces.
+    written: usize,
     pub usage: Reported,
     pub id: Option<String>,
     /// Why the model stopped, in the server's word.
@@ -41,12 +46,14 @@ pub(super) struct CallDelta<'a> {
 
 impl Draft {
     pub fn say(&mut self, text: &str) {
+        self.written += text.len();
+        self.has_words |= !text.trim().is_empty();
         self.text.push_str(text);
     }
 
     /// Reasoning is paid for and is no part of the answer.
     pub fn think(&mut self, text: &str) {
-        self.thought_bytes += text.len();
+        self.written += text.len();
     }
 
     pub fn call(&mut self, delta: CallDelta<'_>) {
@@ -55,6 +62,10 @@ impl Draft {
             (None, Some(id)) => call.id.as_deref() == Some(id),
             (None, None) => true,
         });
+        self.written += delta.name.map_or(0, str::len) + delta.arguments.map_or(0, str::len);
+        if known.is_none() && self.calls.len() >= MOST_CALLS {
+            return;
+        }
         let at = known.unwrap_or_else(|| {
             self.calls.push(Call { index: delta.index, id: delta.id.map(str::to_owned), ..Call::default() });
             self.calls.len() - 1
@@ -68,7 +79,7 @@ impl Draft {
     /// arguments of whatever it called instead.
     pub fn answer(&self, role: &str) -> &str {
         let forced = self.calls.iter().find(|call| call.name == role && !call.arguments.is_empty());
-        let words = || (!self.text.trim().is_empty()).then_some(self.text.as_str());
+        let words = || self.has_words.then_some(self.text.as_str());
         forced.map(|call| call.arguments.as_str()).or_else(words).unwrap_or_else(|| {
             self.calls.iter().map(|call| call.arguments.as_str()).find(|arguments| !arguments.is_empty()).unwrap_or("")
         })
@@ -76,9 +87,7 @@ impl Draft {
 
     /// Everything that was written, seen or not.
     pub fn bytes(&self) -> usize {
-        self.text.len()
-            + self.thought_bytes
-            + self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+        self.written
     }
 
     /// The model came to an end and its output was counted, whether or not any of it is an answer.

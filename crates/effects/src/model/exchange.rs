@@ -17,6 +17,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 const MOST_RAW: usize = 32 * 1024 * 1024;
 const MOST_ERROR: usize = 64 * 1024;
 
+/// The codes of POSIX, equal on Linux and macOS.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
 /// What arrived, and the id the provider gave it.
 pub(super) struct Arrived {
     pub draft: Draft,
@@ -89,7 +93,9 @@ impl Reading<'_, '_> {
             let Some(chunk) = chunk else { break };
             raw += chunk.len();
             let mut events = Vec::new();
-            parser.push(&chunk, |event| events.push(event));
+            let parsed = parser.push(&chunk, |event| events.push(event));
+            parsed
+                .map_err(|sse::TooLong| Trouble::Broke("an event of the stream had no end and was cut off".into()))?;
             if self.take(&events)? {
                 limit = idle;
             }
@@ -211,11 +217,22 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 /// Before the request was written nothing can have been paid; after that, nobody knows.
 pub(super) fn not_sent(error: reqwest::Error) -> Trouble {
     let reason = chain(&error);
-    if error.is_connect() || error.is_dns() || error.is_builder() {
+    if is_out_of_files(&error) {
+        Trouble::OutOfFiles
+    } else if error.is_connect() || error.is_dns() || error.is_builder() {
         Trouble::Unreached(reason)
     } else {
         Trouble::Broke(format!("the connection was lost before an answer came: {reason}"))
     }
+}
+
+/// The process, or the whole machine, has no file handle left for a connection.
+fn is_out_of_files(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |cause| cause.source());
+    causes.any(|cause| {
+        let os = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+        matches!(os, Some(ENFILE | EMFILE))
+    })
 }
 
 fn cut(error: reqwest::Error) -> Trouble {

@@ -13,13 +13,14 @@ mod habits;
 mod openai;
 mod prices;
 mod secrets;
-mod sse;
+pub mod sse;
 mod trouble;
 mod usage;
 mod wire;
 
 pub use config::{
     ConfigError, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, REHEARSAL, Resolved, SchemaMode,
+    Sources,
 };
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;
@@ -37,6 +38,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use trouble::Trouble;
 use wire::Ask;
+
+/// What a server streams, read as both providers would: with the fuzz command in mind, so nothing is kept.
+pub(crate) fn read_stream(bytes: &[u8]) {
+    for wire in [Kind::Openai, Kind::Anthropic].into_iter().filter_map(wire::of) {
+        let (mut parser, mut draft) = (sse::Parser::default(), draft::Draft::default());
+        for piece in bytes.chunks(61) {
+            let mut events = Vec::new();
+            if parser.push(piece, |event| events.push(event)).is_err() {
+                return;
+            }
+            for event in &events {
+                let _ = wire.event(event, &mut draft);
+            }
+            // Looked at after each piece, as whoever watches an answer grow does.
+            let shown = draft.answer("homework_planner").len();
+            assert!(shown <= draft.bytes(), "more is shown than was written");
+        }
+    }
+}
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug)]

@@ -1,17 +1,24 @@
-//! Server-sent events from bytes, however they are cut. Pure; bounded by the caps of its caller.
+//! Server-sent events from bytes, however they are cut. Pure, one pass, and bounded: an event that does not end is given up.
 //!
 //! Lines end in LF, CRLF or CR; a leading BOM, comments and unknown fields are skipped; bytes that are not
 //! UTF-8 become replacement characters, since one bad byte should not lose a paid answer.
 
+/// More than one event of any answer that is taken. Text may be six times as long when it is written as JSON.
+const MOST_EVENT: usize = 24 * 1024 * 1024;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub struct Event {
     /// The `event:` field; empty when the server does not use it.
     pub name: String,
     pub data: String,
 }
 
+/// An event had no end within `MOST_EVENT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
 #[derive(Default)]
-pub(super) struct Parser {
+pub struct Parser {
     line: Vec<u8>,
     after_cr: bool,
     begun: bool,
@@ -20,7 +27,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    pub fn push(&mut self, bytes: &[u8], mut emit: impl FnMut(Event)) {
+    pub fn push(&mut self, bytes: &[u8], mut emit: impl FnMut(Event)) -> Result<(), TooLong> {
         for &byte in bytes {
             let follows_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
             match byte {
@@ -32,6 +39,8 @@ impl Parser {
                 _ => self.line.push(byte),
             }
         }
+        let held = self.line.len() + self.name.len() + self.data.as_ref().map_or(0, String::len);
+        if held > MOST_EVENT { Err(TooLong) } else { Ok(()) }
     }
 
     /// The stream ended: a last event without its blank line still counts; the terminator decides about wholeness.
@@ -81,7 +90,7 @@ mod tests {
         let mut events = Vec::new();
         let mut parser = Parser::default();
         for chunk in chunks {
-            parser.push(chunk, |event| events.push(event));
+            parser.push(chunk, |event| events.push(event)).unwrap();
         }
         parser.finish(|event| events.push(event));
         events
@@ -101,6 +110,14 @@ mod tests {
     #[test]
     fn a_byte_that_is_not_utf_8_is_replaced() {
         assert_eq!(parse([&b"data: a\xffb\n\n"[..]]), [event("", "a\u{fffd}b")]);
+    }
+
+    #[test]
+    fn an_event_without_end_is_given_up() {
+        let mut parser = Parser::default();
+        let line = format!("data: {}\n", "x".repeat(1 << 20));
+        let given_up = (0..30).find(|_| parser.push(line.as_bytes(), |_| panic!("no event ended")).is_err());
+        assert_eq!(given_up, Some(23));
     }
 
     proptest! {

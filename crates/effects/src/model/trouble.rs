@@ -9,11 +9,16 @@ use serde_json::Value;
 pub(super) enum Trouble {
     /// The request never left.
     Unreached(String),
+    /// The request never left, and that is this machine's doing.
+    OutOfFiles,
     /// The server said no.
     Refused { status: u16, body: String, retry_after_ms: Option<i64> },
     /// The request left, and no whole answer came back.
     Broke(String),
 }
+
+const OUT_OF_FILES: &str = "was not asked: this process has too many open files. The call is made again in a few seconds; \
+    raise the limit (ulimit -n) or lower --workers if it stays so";
 
 /// As much of a server's words as people need.
 const MOST_SAID: usize = 300;
@@ -34,6 +39,7 @@ impl Trouble {
             Trouble::Unreached(reason) => {
                 (CallFailure::Unreachable, format!("could not be reached: {reason}"), None, false)
             }
+            Trouble::OutOfFiles => (CallFailure::Local, OUT_OF_FILES.to_owned(), None, false),
             Trouble::Broke(reason) => (CallFailure::Interrupted, format!("did not answer: {reason}"), None, true),
             Trouble::Refused { status, body, retry_after_ms } => {
                 let failure = classify(status, &body);

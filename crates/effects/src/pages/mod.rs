@@ -12,9 +12,10 @@ mod views;
 
 pub use address::{Address, Spot};
 pub use errand::{is_errand_tool, perform};
+pub(crate) use page::quoted;
 pub use page::{Offer, Page};
 
-use crate::tools::Registry;
+use crate::tools::{Registry, VIEWER_ONLY};
 use engine::actor::ActorKind;
 use engine::effect::{EffectId, RunContext, ToolCall};
 use engine::ids::{ProjectId, RunId};
@@ -89,18 +90,18 @@ impl Pages<'_> {
         match address {
             Address::Page { spot, from } => Ok(self.view(spot, from).await?.unwrap_or_else(nowhere)),
             Address::Actions(spot) => match self.seen(spot).await? {
-                true => Ok(self.actions(spot)),
+                true => self.actions(spot).await,
                 false => Ok(nowhere()),
             },
             Address::Action(spot, name) => match self.seen(spot).await? {
-                true => Ok(self.description(spot, &name)),
+                true => self.description(spot, &name).await,
                 false => Ok(nowhere()),
             },
         }
     }
 
-    fn actions(&self, spot: Spot) -> Page {
-        let offers = self.offers(spot);
+    async fn actions(&self, spot: Spot) -> Result<Page, StoreError> {
+        let offers = self.offers(spot).await?;
         let lines = offers.iter().map(|offer| {
             format!(
                 "- `{}({})`: {} Describe: GET {}. Execute: POST there.\n",
@@ -111,23 +112,23 @@ impl Pages<'_> {
             )
         });
         let text = page::listed(lines.collect(), "There is nothing you may do here but read.");
-        Page::new(200, format!("{spot}/actions"), format!("Actions at {spot}")).words(text).offers(offers)
+        Ok(Page::new(200, format!("{spot}/actions"), format!("Actions at {spot}")).words(text).offers(offers))
     }
 
-    fn description(&self, spot: Spot, name: &str) -> Page {
-        let offer = match self.permitted(spot, name) {
+    async fn description(&self, spot: Spot, name: &str) -> Result<Page, StoreError> {
+        let offer = match self.permitted(spot, name).await? {
             Ok(given) => given.offer(self.registry, spot),
-            Err(refused) => return *refused,
+            Err(refused) => return Ok(*refused),
         };
-        let Some(offer) = offer else { return nowhere() };
+        let Some(offer) = offer else { return Ok(nowhere()) };
         let schema = serde_json::to_string_pretty(&offer.schema).unwrap_or_default();
-        Page::new(200, offer.path(), name)
+        Ok(Page::new(200, offer.path(), name)
             .fact("class", offer.class)
             .fact("params", offer.params.as_str())
             .words(offer.description)
             .section("Parameters", &format!("```json\n{schema}\n```"))
             .section("Execute", &format!("POST {} with a JSON object of these parameters.", offer.path()))
-            .offers(vec![offer])
+            .offers(vec![offer]))
     }
 
     /// Carry out an action of a page. The caller commits what comes of it.
@@ -141,7 +142,7 @@ impl Pages<'_> {
         if !self.seen(spot).await? {
             return Ok(Carried::refused(nowhere()));
         }
-        let given = match self.permitted(spot, name) {
+        let given = match self.permitted(spot, name).await? {
             Ok(given) => given,
             Err(refused) => return Ok(Carried::refused(*refused)),
         };
@@ -194,25 +195,29 @@ impl Pages<'_> {
                 mutations: outcome.mutations,
                 command: None,
             },
-            Err(why) => Carried::refused(unfit(spot, tool, &why)),
+            Err(why) => Carried::refused(match why.strip_prefix(VIEWER_ONLY) {
+                Some(why) => for_viewers(spot, tool, &format!("{tool} was not carried out: {why}")),
+                None => unfit(spot, tool, &why),
+            }),
         })
     }
 
     /// The action, or a page that says why not and what is valid.
-    fn permitted(&self, spot: Spot, name: &str) -> Result<Given, Box<Page>> {
+    async fn permitted(&self, spot: Spot, name: &str) -> Result<Result<Given, Box<Page>>, StoreError> {
         let known = offers::at(spot, self.registry).into_iter().find(|given| given.name() == name);
-        match known {
-            Some(given) if self.may(&given) => Ok(given),
+        let (page, said) = match known {
+            Some(given) if !self.may(&given) => (Page::new(403, spot.action(name), "Forbidden"), self.why_not(name)),
+            Some(given) if self.standing(spot).await?.allows(&given, self.registry) => return Ok(Ok(given)),
             Some(_) => {
-                let page = Page::new(403, spot.action(name), "Forbidden");
-                Err(Box::new(self.valid_here(page, spot, &self.why_not(name))))
+                let said = format!("{name} is for editors: you may only read what is at {spot}. Nothing was changed.");
+                return Ok(Err(Box::new(for_viewers(spot, name, &said))));
             }
             None => {
                 let said = format!("There is no action {} at {spot}.", line(shortened(name)));
-                let page = Page::new(404, spot.action(&shortened(name)), "No such action");
-                Err(Box::new(self.valid_here(page, spot, &said)))
+                (Page::new(404, spot.action(&shortened(name)), "No such action"), said)
             }
-        }
+        };
+        Ok(Err(Box::new(self.valid_here(page, spot, &said).await?)))
     }
 
     fn why_not(&self, name: &str) -> String {
@@ -224,12 +229,12 @@ impl Pages<'_> {
         }
     }
 
-    fn valid_here(&self, page: Page, spot: Spot, said: &str) -> Page {
-        let offers = self.offers(spot);
+    async fn valid_here(&self, page: Page, spot: Spot, said: &str) -> Result<Page, StoreError> {
+        let offers = self.offers(spot).await?;
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
         let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let said = format!("{said} Valid actions at {spot}: {valid}.");
-        page.fact("error", said.as_str()).words(said).offers(offers)
+        Ok(page.fact("error", said.as_str()).words(said).offers(offers))
     }
 }
 
@@ -245,8 +250,13 @@ fn nowhere() -> Page {
         .words(format!("{said} Begin at /whoami, and follow the paths that pages show, with ids exactly as given."))
 }
 
+/// The reader may see it and not change it.
+fn for_viewers(spot: Spot, name: &str, said: &str) -> Page {
+    Page::new(403, spot.action(name), "Forbidden").fact("type", "viewer_only").fact("error", said).words(said)
+}
+
 fn unfit(spot: Spot, name: &str, why: &str) -> Page {
-    let said = format!("{name} was not carried out: {why}");
+    let said = engine::lines::one_line(&format!("{name} was not carried out: {why}"));
     Page::new(422, spot.action(name), "Not carried out").fact("error", said.as_str()).words(said)
 }
 
@@ -268,7 +278,7 @@ fn done(spot: Spot, name: &str, summary: &str, result: Value) -> Page {
     page.words(summary).words(match &place {
         Some(place) => format!("See {place}."),
         None if result.is_null() => String::new(),
-        None => format!("{QUOTED}\n\n```json\n{result}\n```"),
+        None => format!("{QUOTED}\n\n```json\n{}\n```", line(result)),
     })
 }
 

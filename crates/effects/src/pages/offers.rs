@@ -112,6 +112,22 @@ impl Given {
     }
 }
 
+/// Whether somebody may change what is at a place, or only read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    may_change: bool,
+}
+
+impl Standing {
+    pub fn allows(self, given: &Given, registry: &Registry) -> bool {
+        let reads = match given.does {
+            Does::Tool(name) => registry.find(name).is_some_and(Action::is_read),
+            Does::Command(_) => false,
+        };
+        reads || self.may_change
+    }
+}
+
 /// Everything that can be done at a place, by somebody.
 pub fn at(spot: Spot, registry: &Registry) -> Vec<Given> {
     let tools = |names: &[&'static str], params: Vec<(&'static str, String)>| -> Vec<Given> {
@@ -145,9 +161,23 @@ pub fn at(spot: Spot, registry: &Registry) -> Vec<Given> {
 
 impl Pages<'_> {
     /// What this reader may do there.
-    pub(super) fn offers(&self, spot: Spot) -> Vec<Offer> {
-        let may = at(spot, self.registry).into_iter().filter(|given| self.may(given));
-        may.filter_map(|given| given.offer(self.registry, spot)).collect()
+    pub(super) async fn offers(&self, spot: Spot) -> Result<Vec<Offer>, StoreError> {
+        let standing = self.standing(spot).await?;
+        let may = |given: &Given| self.may(given) && standing.allows(given, self.registry);
+        let offered = at(spot, self.registry).into_iter().filter(may);
+        Ok(offered.filter_map(|given| given.offer(self.registry, spot)).collect())
+    }
+
+    /// What this reader's role allows there.
+    pub(super) async fn standing(&self, spot: Spot) -> Result<Standing, StoreError> {
+        let scope = &self.reader.scope;
+        let may_change = match (spot, self.home(spot).await?.0) {
+            (Spot::Run(run), _) => self.store.may_steer(scope, run).await?,
+            (_, Some(project)) => self.store.may_write(scope, project).await?,
+            // Where it goes is said with the action, and judged then.
+            (_, None) => true,
+        };
+        Ok(Standing { may_change })
     }
 
     /// Closed unless it is opened: a subagent does what it was granted, and nothing to runs.

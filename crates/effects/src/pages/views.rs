@@ -28,7 +28,10 @@ impl Pages<'_> {
             Spot::Run(id) => self.run(id).await?,
             Spot::Tools => None,
         };
-        Ok(page.map(|page| page.offers(self.offers(spot))))
+        match page {
+            Some(page) => Ok(Some(page.offers(self.offers(spot).await?))),
+            None => Ok(None),
+        }
     }
 
     pub(super) async fn seen(&self, spot: Spot) -> Result<bool, StoreError> {
@@ -63,7 +66,7 @@ impl Pages<'_> {
         page = page
             .data("projects", project_list(&projects))
             .section("Your projects", &listed(lines, "You have no projects."));
-        let offers = self.offers(Spot::Whoami);
+        let offers = self.offers(Spot::Whoami).await?;
         let lines = offers.iter().map(|offer| {
             format!("- `{}({})`: {} POST {}\n", offer.name, offer.params, offer.description, offer.path())
         });
@@ -176,7 +179,7 @@ impl Pages<'_> {
     async fn run(&self, id: RunId) -> Result<Option<Page>, StoreError> {
         let scope = &self.reader.scope;
         let Some(run) = self.store.run(scope, id).await? else { return Ok(None) };
-        let title: String = run.objective.lines().next().unwrap_or_default().chars().take(120).collect();
+        let title: String = engine::lines::lines(&run.objective).next().unwrap_or_default().chars().take(120).collect();
         let mut page = Page::new(200, Spot::Run(id), title)
             .fact("kind", run.kind.name())
             .fact("id", id.to_string())
@@ -199,7 +202,9 @@ impl Pages<'_> {
             page = page.section("Steps", &listed(lines.collect(), "It has not begun."));
         }
         let open = run.questions.as_array().into_iter().flatten().filter(|question| question["answer"].is_null());
-        let open: Vec<String> = open.map(|question| format!("- {} {}\n", question["id"], question["text"])).collect();
+        let open: Vec<String> = open
+            .map(|question| format!("- {} {}\n", line(question["id"].clone()), line(question["text"].clone())))
+            .collect();
         if !open.is_empty() {
             page = page.section("Open questions", &open.concat());
         }

@@ -1,90 +1,117 @@
-//! A directory whose files runs may read and, where that is allowed, write. No path leads out of it: not by `..`, not by
-//! being absolute, not by a link. Somebody who changes the directory while it is used is not guarded against.
+//! A directory whose files runs may read and, where that is allowed, write. No path leads out of it, and none leads to what
+//! this program, or another one, takes orders from: hidden files, our own configuration and data. How a path is walked is
+//! in `walk`.
+
+mod walk;
 
 use super::outside::{Offer, Offers, Toolbox, output};
 use async_trait::async_trait;
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, openat, renameat, statat, unlinkat};
 use serde_json::{Value, json};
-use std::fs;
-use std::io::{ErrorKind, Read};
-use std::path::{Component, Path, PathBuf};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use walk::{Place, Workspace, kind_of};
 
 const SERVER: &str = "files";
 const LONGEST_FILE: u64 = 1_000_000;
-const LONGEST_PATH: usize = 1_000;
 const MOST_LISTED: usize = 500;
 
+#[derive(Clone)]
 pub struct Files {
-    root: PathBuf,
+    workspace: Workspace,
     write: bool,
 }
 
 impl Files {
-    pub fn new(root: PathBuf, write: bool) -> Files {
-        Files { root, write }
+    /// `own`: files and directories of this program, which are nobody's to read or write here, wherever they lie.
+    pub fn new(root: PathBuf, write: bool, own: Vec<PathBuf>) -> Files {
+        Files { workspace: Workspace { root, own }, write }
     }
 
     fn carry_out(&self, tool: &str, arguments: &Value) -> Result<(Value, String), String> {
         let asked = arguments["path"].as_str().unwrap_or(".");
-        let place = self.place(asked)?;
         match tool {
-            "list_files" => list(&place, asked),
-            "read_file" => read(&place, asked),
-            _ => write(&place, asked, arguments["content"].as_str().unwrap_or_default()),
+            "list_files" => self.list(asked),
+            "read_file" => read(&self.workspace.find(asked)?, asked),
+            _ => self.write(asked, arguments["content"].as_str().unwrap_or_default()),
         }
     }
 
-    /// Where a path leads, seen to be inside. Every part that exists is looked at, and none may be a link.
-    fn place(&self, asked: &str) -> Result<PathBuf, String> {
-        let refused = |why: &str| format!("`path` is {:?}: {why}", asked.chars().take(200).collect::<String>());
-        if asked.len() > LONGEST_PATH || asked.contains('\0') {
-            return Err(refused("it is no path"));
-        }
-        let mut place =
-            self.root.canonicalize().map_err(|error| format!("the directory of files cannot be used: {error}"))?;
-        for part in Path::new(asked).components() {
-            match part {
-                Component::Normal(name) => place.push(name),
-                Component::CurDir => continue,
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(refused("paths are relative to the directory of files and do not lead out of it"));
-                }
+    fn list(&self, asked: &str) -> Result<(Value, String), String> {
+        let failed = |error: rustix::io::Errno| format!("{asked} cannot be listed: {error}");
+        let directory = self.workspace.open_directory(asked)?;
+        let mut found = Vec::new();
+        for entry in Dir::read_from(&directory).map_err(failed)?.flatten() {
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name == "." || name == ".." || self.workspace.judge(&directory, name).is_err() {
+                continue;
             }
-            match fs::symlink_metadata(&place) {
-                Ok(found) if found.file_type().is_symlink() => return Err(refused("links are not followed")),
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(refused(&error.to_string())),
+            let Ok(about) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let kind = match FileType::from_raw_mode(about.st_mode as RawMode) {
+                FileType::Directory => "directory",
+                FileType::RegularFile => "file",
+                _ => continue,
+            };
+            found.push(json!({"name": name, "kind": kind, "bytes": about.st_size}));
+            if found.len() > MOST_LISTED {
+                break;
             }
         }
-        Ok(place)
+        found.sort_by_key(|entry| entry["name"].as_str().unwrap_or_default().to_owned());
+        let more = found.len() > MOST_LISTED;
+        found.truncate(MOST_LISTED);
+        let summary = format!("{} entries in {asked}", found.len());
+        Ok((json!({"path": asked, "entries": found, "more": more}), summary))
+    }
+
+    fn write(&self, asked: &str, content: &str) -> Result<(Value, String), String> {
+        if content.len() as u64 > LONGEST_FILE {
+            return Err(format!("`content` has {} bytes; at most {LONGEST_FILE} can be written", content.len()));
+        }
+        let place = self.workspace.find_or_make(asked)?;
+        let Place { directory, name } = &place;
+        if let Ok(about) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            match FileType::from_raw_mode(about.st_mode as RawMode) {
+                FileType::RegularFile => {}
+                other => return Err(format!("{asked} is {}; only a file can be written", kind_of(other))),
+            }
+        }
+        put(&place, content).map_err(|error| format!("{asked} cannot be written: {error}"))?;
+        let summary = format!("wrote {asked}, {} bytes", content.len());
+        Ok((json!({"path": asked, "bytes": content.len()}), summary))
     }
 }
 
-fn list(place: &Path, asked: &str) -> Result<(Value, String), String> {
-    let entries = fs::read_dir(place).map_err(|error| format!("{asked} cannot be listed: {error}"))?;
-    let mut found: Vec<Value> = entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| {
-            let about = fs::symlink_metadata(entry.path()).ok().filter(|about| !about.file_type().is_symlink())?;
-            let name = entry.file_name().into_string().ok()?;
-            let kind = if about.is_dir() { "directory" } else { "file" };
-            Some(json!({"name": name, "kind": kind, "bytes": about.len()}))
-        })
-        .take(MOST_LISTED + 1)
-        .collect();
-    found.sort_by_key(|entry| entry["name"].as_str().unwrap_or_default().to_owned());
-    let more = found.len() > MOST_LISTED;
-    found.truncate(MOST_LISTED);
-    let summary = format!("{} entries in {asked}", found.len());
-    Ok((json!({"path": asked, "entries": found, "more": more}), summary))
+/// Whole or not at all, whoever reads meanwhile. A link that somebody puts in the way is replaced, never followed.
+fn put(Place { directory, name }: &Place, content: &str) -> std::io::Result<()> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let fresh = format!("pleach-{}-{}.part", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
+    // A process of the same number may have died in the middle.
+    let _ = unlinkat(directory, fresh.as_str(), AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(directory, fresh.as_str(), flags, Mode::from_raw_mode(0o666))?);
+    let written = file.write_all(content.as_bytes());
+    let placed = written.and_then(|()| Ok(renameat(directory, fresh.as_str(), directory, name.as_str())?));
+    if placed.is_err() {
+        let _ = unlinkat(directory, fresh.as_str(), AtFlags::empty());
+    }
+    placed
 }
 
-fn read(place: &Path, asked: &str) -> Result<(Value, String), String> {
+fn read(Place { directory, name }: &Place, asked: &str) -> Result<(Value, String), String> {
     let failed = |error: std::io::Error| format!("{asked} cannot be read: {error}");
-    let about = fs::symlink_metadata(place).map_err(failed)?;
-    // A pipe or a device would be read for ever.
+    // A pipe would be waited for, so it is opened without waiting and then looked at.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(directory, name.as_str(), flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::LOOP) => return Err(walk::refused(asked, walk::A_LINK)),
+        Err(error) => return Err(failed(error.into())),
+    };
+    let about = file.metadata().map_err(failed)?;
     if !about.is_file() {
         return Err(format!("{asked} is not a file; list_files shows what is there"));
     }
@@ -92,31 +119,10 @@ fn read(place: &Path, asked: &str) -> Result<(Value, String), String> {
         return Err(format!("{asked} has {} bytes; at most {LONGEST_FILE} can be read", about.len()));
     }
     let mut bytes = Vec::new();
-    fs::File::open(place).map_err(failed)?.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{asked} is not a text"))?;
     let summary = format!("{asked}, {} bytes", text.len());
     Ok((json!({"path": asked, "text": text}), summary))
-}
-
-fn write(place: &Path, asked: &str, content: &str) -> Result<(Value, String), String> {
-    let failed = |error: std::io::Error| format!("{asked} cannot be written: {error}");
-    if content.len() as u64 > LONGEST_FILE {
-        return Err(format!("`content` has {} bytes; at most {LONGEST_FILE} can be written", content.len()));
-    }
-    if let Some(above) = place.parent() {
-        fs::create_dir_all(above).map_err(failed)?;
-    }
-    if place.is_dir() {
-        return Err(format!("{asked} is a directory"));
-    }
-    // Whole or not at all, whoever reads meanwhile.
-    let fresh = place.with_extension(format!("{}.part", std::process::id()));
-    fs::write(&fresh, content).and_then(|()| fs::rename(&fresh, place)).map_err(|error| {
-        let _ = fs::remove_file(&fresh);
-        failed(error)
-    })?;
-    let summary = format!("wrote {asked}, {} bytes", content.len());
-    Ok((json!({"path": asked, "bytes": content.len()}), summary))
 }
 
 #[async_trait]
@@ -130,14 +136,13 @@ impl Toolbox for Files {
     }
 
     async fn offers(&self) -> Result<Offers, String> {
-        if !self.root.is_dir() {
-            return Err(format!("{} is not a directory", self.root.display()));
-        }
+        self.workspace.check()?;
         let path = json!({"type": "string", "description": "Relative to the directory of files."});
         let offer = |name: &str, description: &str, class, required: &[&str], fields: Value| Offer {
             name: name.into(),
             description: description.into(),
             class,
+            hint: None,
             schema: json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false}),
         };
         let mut tools = vec![
@@ -153,8 +158,7 @@ impl Toolbox for Files {
     }
 
     async fn call(&self, offer: &Offer, call: &ToolCall, _effect: &EffectId) -> Outcome {
-        let (files, tool, arguments) =
-            (Files::new(self.root.clone(), self.write), offer.name.clone(), call.arguments.clone());
+        let (files, tool, arguments) = (self.clone(), offer.name.clone(), call.arguments.clone());
         let done = tokio::task::spawn_blocking(move || files.carry_out(&tool, &arguments)).await;
         Outcome::Tool(match done {
             Ok(Ok((content, summary))) => {
@@ -169,7 +173,9 @@ impl Toolbox for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
 
     fn house() -> (tempfile::TempDir, Files) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -179,7 +185,7 @@ mod tests {
         fs::write(root.join("a.txt"), "hello").expect("written");
         symlink(folder.path(), root.join("out")).expect("a link");
         symlink(folder.path().join("secret"), root.join("sub/leak")).expect("a link");
-        (folder, Files::new(root, true))
+        (folder, Files::new(root, true, Vec::new()))
     }
 
     #[test]
@@ -227,5 +233,118 @@ mod tests {
         assert!(error("sub").contains("not a file"));
         let long = json!({"path": "c", "content": "y".repeat(LONGEST_FILE as usize + 1)});
         assert!(files.carry_out("write_file", &long).unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn x13_what_programs_take_orders_from_is_neither_read_nor_written_at_any_level() {
+        let (folder, files) = house();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("sub/.git")).expect("made");
+        fs::write(root.join("sub/.git/config"), "hidden").expect("written");
+        fs::write(root.join(".mcp.json"), "{}").expect("written");
+        fs::write(root.join("sub/pleach.toml"), "").expect("written");
+        for (bad, why) in [
+            (".mcp.json", "hidden"),
+            (".envrc", "hidden"),
+            ("sub/.git/config", "hidden"),
+            ("sub/.git/hooks/post-checkout", "hidden"),
+            ("pleach.toml", "configuration"),
+            ("sub/Pleach.TOML", "configuration"),
+            ("new/pleach.toml", "configuration"),
+        ] {
+            for tool in ["read_file", "write_file"] {
+                let error = files.carry_out(tool, &json!({"path": bad, "content": "x"})).expect_err("refused");
+                assert!(error.contains(bad) && error.contains(why), "{tool} {bad}: {error}");
+            }
+        }
+        assert_eq!(fs::read_to_string(root.join(".mcp.json")).expect("there"), "{}");
+        assert!(!root.join("new").exists(), "nothing is made for a path that is refused");
+        for directory in [".", "sub"] {
+            let (listed, _) = files.carry_out("list_files", &json!({"path": directory})).expect("listed");
+            let listed = listed.to_string();
+            assert!(
+                !listed.contains(".mcp.json") && !listed.contains(".git") && !listed.contains("pleach.toml"),
+                "{listed}"
+            );
+        }
+    }
+
+    #[test]
+    fn x13_our_own_data_is_out_of_reach_also_where_it_lies_inside() {
+        let (folder, _) = house();
+        let root = folder.path().join("root");
+        fs::create_dir(root.join("data")).expect("made");
+        fs::write(root.join("data/pleach.db"), "rows").expect("written");
+        fs::write(root.join("other.db"), "rows").expect("written");
+        fs::hard_link(root.join("other.db"), root.join("innocent.txt")).expect("a second name");
+        let own = vec![root.join("data"), root.join("other.db"), root.join("later")];
+        let files = Files::new(root.clone(), true, own.clone());
+        for bad in ["data/pleach.db", "data/new.txt", "data", "other.db", "innocent.txt", "later/x", "later"] {
+            for tool in ["read_file", "write_file", "list_files"] {
+                let error = files.carry_out(tool, &json!({"path": bad, "content": "x"})).expect_err("refused");
+                assert!(error.contains("Pleach's own"), "{tool} {bad}: {error}");
+            }
+        }
+        let (listed, _) = files.carry_out("list_files", &json!({})).expect("listed");
+        assert!(!listed.to_string().contains("\"data\"") && !listed.to_string().contains("other.db"), "{listed}");
+        assert_eq!(fs::read_to_string(root.join("data/pleach.db")).expect("there"), "rows");
+        let within = Files::new(root.join("data"), false, own);
+        assert!(within.carry_out("list_files", &json!({})).unwrap_err().contains("Pleach's own"));
+    }
+
+    #[test]
+    fn x13_pipes_and_sockets_are_not_opened_and_links_are_not_followed() {
+        let (folder, files) = house();
+        let root = folder.path().join("root");
+        let _listener = UnixListener::bind(root.join("socket")).expect("a socket");
+        rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .expect("a pipe");
+        symlink(root.join("a.txt"), root.join("inside")).expect("a link");
+        for bad in ["socket", "pipe", "inside"] {
+            for tool in ["read_file", "write_file"] {
+                let refused = files.carry_out(tool, &json!({"path": bad, "content": "x"}));
+                assert!(refused.is_err(), "{tool} {bad}: {refused:?}");
+            }
+        }
+        let link = files.carry_out("read_file", &json!({"path": "inside"})).expect_err("refused");
+        assert!(link.contains("links are not followed"), "{link}");
+        let (listed, _) = files.carry_out("list_files", &json!({})).expect("listed");
+        assert!(!listed.to_string().contains("pipe") && !listed.to_string().contains("socket"), "{listed}");
+    }
+
+    /// Somebody swaps a directory for a link that leads out, as fast as they can, while it is written and read.
+    #[test]
+    fn x13_a_directory_that_is_swapped_for_a_link_meanwhile_never_leads_out() {
+        let (folder, files) = house();
+        let root = folder.path().join("root");
+        let outside = folder.path().join("outside");
+        fs::create_dir(&outside).expect("made");
+        fs::write(outside.join("in.txt"), "s3cret").expect("written");
+        fs::create_dir(root.join("real")).expect("made");
+        fs::write(root.join("real/in.txt"), "mine").expect("written");
+        symlink(&outside, root.join("lure")).expect("a link");
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (stopped, place) = (stop.clone(), root.clone());
+        let swapping = std::thread::spawn(move || {
+            while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = rustix::fs::renameat_with(
+                    rustix::fs::CWD,
+                    place.join("real"),
+                    rustix::fs::CWD,
+                    place.join("lure"),
+                    rustix::fs::RenameFlags::EXCHANGE,
+                );
+            }
+        });
+        for turn in 0..600 {
+            let name = if turn % 2 == 0 { "real" } else { "lure" };
+            let _ = files.carry_out("write_file", &json!({"path": format!("{name}/out.txt"), "content": "x"}));
+            if let Ok((read, _)) = files.carry_out("read_file", &json!({"path": format!("{name}/in.txt")})) {
+                assert_eq!(read["text"], "mine");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        swapping.join().expect("it ends");
+        assert!(!outside.join("out.txt").exists(), "nothing was written outside");
     }
 }

@@ -6,8 +6,12 @@ use super::{Action, Done, Refused};
 use engine::effect::Class;
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Edge, Mutation};
+use runtime::ports::{EdgeFilter, Slice};
 use serde_json::json;
 use uuid::Uuid;
+
+/// Relations between the same two things that are looked through.
+const MOST_BETWEEN: usize = 1_000;
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -38,7 +42,8 @@ async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused>
         return Err(Refused::Request("src_id and dst_id are the same; an edge joins two different things".into()));
     }
     let (from, to) = (reach.entity(src).await?, reach.entity(dst).await?);
-    let known = reach.library.edges(reach.scope, Some(src), Some(dst), None).await?;
+    let between = EdgeFilter { src: Some(src), dst: Some(dst), run_id: None };
+    let known = reach.library.edges(reach.scope, between, Slice::first(MOST_BETWEEN)).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
         return Ok(Done::settled(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));

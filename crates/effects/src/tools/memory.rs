@@ -67,7 +67,7 @@ async fn add_lesson(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Re
     let Some(agent) = reach.agent() else {
         return Err(Refused::Request("only a subagent that was given a part of a run learns lessons".into()));
     };
-    let text = lessons::one_line(arguments.required_text("text"));
+    let text = engine::lines::one_line(arguments.required_text("text"));
     let id: LessonId = reach.mint(0);
     let stamp = reach.stamp();
     let lesson = Mutation::AddLesson {

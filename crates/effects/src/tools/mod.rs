@@ -3,9 +3,11 @@
 //! A tool reads through `Library` with the run's scope, evaluated when it is called, and *returns* the
 //! changes it wants; they commit with its outcome. It never writes, and no input makes it panic.
 
+mod approval;
 mod arguments;
 mod documents;
 mod files;
+mod hosts;
 mod lent;
 mod links;
 mod memory;
@@ -17,12 +19,16 @@ mod schema;
 mod search;
 mod tasks;
 mod web;
+mod writing;
 
 pub use files::Files;
+pub use hosts::Hosts;
 pub use lent::{Unlent, lent};
 pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
+pub(crate) use web::read_page;
+pub use writing::VIEWER_ONLY;
 
 use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
@@ -180,7 +186,10 @@ impl Registry {
         let done = match self.granted(call) {
             Ok(action) => {
                 let reach = Reach::new(library, run, call, effect);
-                action.carry_out(&reach).await
+                match action.carry_out(&reach).await {
+                    Ok(done) => writing::permitted(&reach, &done.mutations).await.map(|()| done),
+                    refused => refused,
+                }
             }
             Err(refused) => Err(refused),
         };
@@ -215,7 +224,7 @@ impl Registry {
 /// At most 200 characters without line breaks, for the journal.
 fn one_line(text: &str) -> String {
     const SUMMARY_MAX: usize = 200;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = engine::lines::one_line(text);
     match line.char_indices().nth(SUMMARY_MAX) {
         None => line,
         Some(_) => line.chars().take(SUMMARY_MAX - 1).chain(['…']).collect(),

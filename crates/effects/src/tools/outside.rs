@@ -1,18 +1,19 @@
 //! Tools that are not built in: servers of tools, the web, a directory of files. Here stands what is the same for all of
 //! them: what a run is told of a tool, and whether this call may be made now. How it is carried out is the toolbox's.
 
+use super::approval::{Approved, approved};
 use super::one_line;
 use super::schema::misfits;
 use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
-    Asking, Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
+    Class, EffectId, Outcome, Outside, RunContext, ToolCall, ToolList, ToolOutcome, ToolOutput, ToolSpec,
 };
 use engine::ids::ProjectId;
+use engine::json::{MAX_DEPTH, is_deeper};
 use runtime::ports::Library;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What is told of one tool; a longer description is cut.
@@ -28,7 +29,10 @@ pub struct Offer {
     pub description: String,
     /// Of its arguments.
     pub schema: Value,
+    /// What whoever runs this process takes it for: decides about approval, grants and repetition.
     pub class: Class,
+    /// What its server says of itself. Nobody checks that, so it decides nothing here.
+    pub hint: Option<Class>,
 }
 
 /// All of one server's tools, in an order that does not change by itself.
@@ -39,7 +43,7 @@ pub struct Offers {
     pub tools: Vec<Offer>,
 }
 
-/// When a person is asked before one of a server's tools that change something is called.
+/// When a person is asked before a tool is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Approval {
     #[default]
@@ -49,14 +53,38 @@ pub enum Approval {
     Always,
 }
 
+impl Approval {
+    /// As it is written in a configuration file.
+    pub fn parse(text: &str) -> Option<Approval> {
+        match text {
+            "never" => Some(Approval::Never),
+            "tainted" => Some(Approval::Tainted),
+            "always" => Some(Approval::Always),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Approval::Never => "never",
+            Approval::Tainted => "tainted",
+            Approval::Always => "always",
+        }
+    }
+}
+
 /// Somebody who carries out tools.
 #[async_trait]
 pub trait Toolbox: Send + Sync + 'static {
     fn server(&self) -> &str;
     /// Only runs within these projects may use it; empty: every run.
     fn projects(&self) -> &[ProjectId];
-    fn approval(&self) -> Approval {
+    fn approval(&self, _offer: &Offer) -> Approval {
         Approval::Never
+    }
+    /// Who gets what this call sends, in words for the person who is asked about it.
+    fn destination(&self, _call: &ToolCall) -> String {
+        format!("{}, on this machine", self.server())
     }
     /// What it offers now, or why it cannot be reached.
     async fn offers(&self) -> Result<Offers, String>;
@@ -66,8 +94,9 @@ pub trait Toolbox: Send + Sync + 'static {
 }
 
 impl Offer {
+    /// Of what the server says of the tool: a change of our own configuration does not change the tool.
     pub fn hash(&self) -> String {
-        let class = format!("{:?}", self.class);
+        let class = format!("{:?}", self.hint.unwrap_or(self.class));
         let schema = self.schema.to_string();
         let parts = [&self.name, &self.description, &schema, &class].map(|part| part.as_bytes());
         Hash::of(&[parts[0], b"\0", parts[1], b"\0", parts[2], b"\0", parts[3]]).to_string()
@@ -105,7 +134,7 @@ impl Outsiders {
     /// Make one call, if it may be made at this moment. Refusals are the model's to read; nothing left then.
     pub async fn call(&self, library: &dyn Library, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         match self.admitted(library, run, call).await {
-            Ok((toolbox, offer)) => match approved(toolbox.approval(), &offer, run, call) {
+            Ok((toolbox, offer)) => match approved(toolbox.as_ref(), &offer, run, call) {
                 Approved::Yes(call) => toolbox.call(&offer, &call, effect).await,
                 Approved::No => Outcome::Tool(ToolOutcome::refused(format!(
                     "approval_refused: a person does not want {} to be called with these arguments",
@@ -169,40 +198,6 @@ impl Outsiders {
     }
 }
 
-/// What a question about a call keeps until it is answered; a tool that asks keeps something else.
-const APPROVAL: &str = "approval";
-const ALLOW: &str = "allow";
-const DENY: &str = "deny";
-/// As much of the arguments as the question shows.
-const SHOWN: usize = 600;
-
-enum Approved<'a> {
-    Yes(Cow<'a, ToolCall>),
-    No,
-    NotYet(Asking),
-}
-
-fn approved<'a>(approval: Approval, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
-    let needed = match approval {
-        Approval::Never => false,
-        Approval::Tainted => run.tainted,
-        Approval::Always => true,
-    };
-    match &call.told {
-        Some(told) if told.kept == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
-            Approved::Yes(Cow::Owned(ToolCall { told: None, ..call.clone() }))
-        }
-        Some(told) if told.kept == APPROVAL => Approved::No,
-        None if needed && offer.class != Class::ReadOnly => {
-            let why = if run.tainted { " after it read something from outside" } else { "" };
-            let arguments = cut(&call.arguments.to_string(), SHOWN);
-            let text = format!("May the run call {}{why}? It would send {arguments}", call.tool);
-            Approved::NotYet(Asking { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
-        }
-        _ => Approved::Yes(Cow::Borrowed(call)),
-    }
-}
-
 enum Refused {
     Request(String),
     Store(String),
@@ -216,9 +211,10 @@ fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
 /// A result from outside: capped, and marked as what it is wherever it is shown.
 pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     let size = content.to_string().len();
-    if size > LONGEST_RESULT {
+    if size > LONGEST_RESULT || is_deeper(&content, MAX_DEPTH) {
         let text = content["text"].as_str().map_or_else(|| content.to_string(), str::to_owned);
-        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": format!("{size} bytes, shown up to {LONGEST_RESULT} characters") });
+        let shown = format!("{size} bytes, shown as a text of up to {LONGEST_RESULT} characters");
+        content = json!({ "text": cut(&text, LONGEST_RESULT), "cut": shown });
     }
     content["source"] = json!(server);
     content["untrusted"] = json!(true);

@@ -6,7 +6,7 @@ use super::arguments::{Arguments, list};
 use engine::effect::{EffectId, RunContext, ToolCall};
 use engine::ids::{self, ActorId, DocumentId, EdgeId, ProjectId, TaskId};
 use engine::workspace::{Document, Edge, Mutation, Project, Scope, Task};
-use runtime::ports::{DocumentFilter, Store, TaskFilter};
+use runtime::ports::{DocumentFilter, EdgeFilter, Slice, Store, TaskFilter};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -134,7 +134,8 @@ impl<'a> Reach<'a> {
         if let Some(edge) = self.library.edge(self.scope, id).await? {
             return Ok(edge);
         }
-        let made_here = self.library.edges(self.scope, None, None, Some(self.run.run_id)).await?;
+        let of_run = EdgeFilter { run_id: Some(self.run.run_id), ..EdgeFilter::default() };
+        let made_here = self.library.edges(self.scope, of_run, Slice::first(OFFERED)).await?;
         Err(not_found("edge", id.0, made_here.iter().map(|edge| edge.id.0)))
     }
 

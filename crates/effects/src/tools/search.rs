@@ -37,6 +37,9 @@ async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Re
     if !query.chars().any(char::is_alphanumeric) {
         return Err(Refused::Request("argument `query` has no letters or digits: expected words to look for".into()));
     }
+    if let Some(why) = runtime::memory::terms::too_many(query) {
+        return Err(Refused::Request(format!("argument `query`: {why}")));
+    }
     let limit = arguments.limit();
     let project = reach.asked_project(arguments).await?;
     let filter =

@@ -5,6 +5,8 @@ use effects::model::{Kind, ProviderTimeouts, Timeouts};
 use engine::effect::{CallError, CallFailure};
 use serde_json::json;
 use simulation::scripted::{Reply, Scripted};
+use std::fs::File;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 async fn fault(kind: Kind, reply: Reply, failure: CallFailure) -> CallError {
@@ -243,4 +245,21 @@ async fn a_provider_that_is_gone_from_the_configuration_is_named() {
     let error = asked.gateway.list_models("acme").await.unwrap_err();
     assert_eq!(error.failure, CallFailure::Rejected);
     assert!(error.message.contains("acme") && error.message.contains("openai"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn r10_too_many_open_files_are_this_machines_fault_and_not_the_providers() {
+    // Given a server that would answer, and a process that has no file handle left
+    let server = Scripted::start().await;
+    server.on("homework_planner", vec![answer()]);
+    let asked = Asked::at(Kind::Openai, &server.url());
+    let me = std::process::id().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &me, "--nofile=128:"]).status().expect("prlimit runs").success());
+    let taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).take(1_000).collect();
+    // When it is asked, then nobody blames the provider, and nothing was paid
+    let error = fails(asked.ask().await, CallFailure::Local);
+    assert!(error.message.contains("too many open files") && !error.maybe_paid, "{}", error.message);
+    // And with handles it answers
+    drop(taken);
+    asked.ask().await.expect("an answer");
 }

@@ -122,5 +122,6 @@ pub fn brief(objective: &str, criteria: &[&str], tools: &[&str], owner: ActorId)
         tool_lists: Vec::new(),
         agent: None,
         agents: Vec::new(),
+        own_workspace: false,
     }
 }

@@ -9,7 +9,7 @@ use engine::tree::envelope::ArtifactType;
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
 use proptest::prelude::*;
-use runtime::ports::{Library, NodeFilter};
+use runtime::ports::{Library, NodeFilter, Slice};
 use std::collections::BTreeSet;
 
 const OBJECTIVES: [(&str, &str); 12] = [
@@ -50,11 +50,11 @@ async fn nodes(house: &House) -> Vec<NodeRow> {
 /// The versions of the root's plan.
 async fn plans(house: &House) -> Vec<PlanRow> {
     let root = nodes(house).await[0].id;
-    house.memory.plans(&Scope::Platform, RUN, Some(root)).await.expect("readable")
+    house.memory.plans(&Scope::Platform, RUN, Some(root), Slice::first(1_000)).await.expect("readable")
 }
 
 async fn artifacts(house: &House) -> Vec<ArtifactRow> {
-    house.memory.artifacts(&Scope::Platform, RUN, None).await.expect("readable")
+    house.memory.artifacts(&Scope::Platform, RUN, None, Slice::first(1_000)).await.expect("readable")
 }
 
 /// Band by band, the titles of the root's steps.

@@ -5,6 +5,7 @@ use effects::tools::{Registry, Unlent, lent};
 use engine::effect::{Class, EffectId, Outside, ToolCall};
 use engine::ids::ActorId;
 use engine::lessons;
+use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
 use runtime::agents::{AgentRecord, Agents};
@@ -76,11 +77,11 @@ async fn h8_it_sees_what_it_its_owner_and_the_run_may_all_see_and_the_runs_own_w
     let agent = scout(&world, world.owner, &[]).await;
     let look = |world: &World| asked(world, agent, "list_projects", json!({}));
     assert_eq!(judged(&world, &look(&world)).await, Ok(Scope::Within(world.owner, vec![world.home])));
-    world.memory.grant(world.second, agent).await.expect("granted");
+    world.memory.grant(world.second, agent, Role::Editor).await.expect("granted");
     let both = Scope::Within(world.owner, vec![world.second, world.home]);
     assert_eq!(judged(&world, &look(&world)).await, Ok(both));
     // A project of somebody else's is not its owner's to lend
-    world.memory.grant(world.foreign, agent).await.expect("granted");
+    world.memory.grant(world.foreign, agent, Role::Editor).await.expect("granted");
     let Ok(Scope::Within(_, seen)) = judged(&world, &look(&world)).await else { panic!("a scope") };
     assert!(!seen.contains(&world.foreign));
     // A run that was given projects lends no others, and those only to who may see them
@@ -120,4 +121,23 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
     let spec = lessons::spec();
     let action = Registry::builtin().find(&spec.name).copied().expect("in the registry");
     assert_eq!((action.without(&[]).0, action.description), (spec.arguments, spec.description.as_str()));
+}
+
+#[tokio::test]
+async fn x1_a_subagent_that_only_reads_a_project_writes_in_the_runs_own_workspace_and_not_there() {
+    let world = World::global().await;
+    let agent = scout(&world, world.owner, &["create_document"]).await;
+    world.memory.grant(world.second, agent, Role::Viewer).await.expect("granted");
+    let written = |project| {
+        let call = asked(&world, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));
+        let world = &world;
+        async move {
+            let Ok(run) = lent(&*world.memory, &world.registry, &world.run, &call, agent).await else { panic!("lent") };
+            let effect = EffectId("i1.t0".into());
+            world.registry.call(&*world.memory, &run, &call, &effect).await.expect("readable").result
+        }
+    };
+    let refused = written(world.second).await.expect_err("a viewer");
+    assert!(refused.starts_with("viewer_only: project \"Second\""), "{refused}");
+    written(world.home).await.expect("the run's own workspace");
 }

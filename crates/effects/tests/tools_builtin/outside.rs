@@ -19,7 +19,7 @@ struct Bell {
 fn ring(about: &str) -> Offer {
     let schema =
         json!({"type": "object", "properties": {"times": {"type": "integer", "minimum": 1}}, "required": ["times"]});
-    Offer { name: "bell__ring".into(), description: about.into(), schema, class: Class::Once }
+    Offer { name: "bell__ring".into(), description: about.into(), schema, class: Class::Once, hint: None }
 }
 
 #[async_trait]

@@ -1,7 +1,9 @@
 //! P8 and H8: what a run may see and touch, judged at the moment of the call.
 
 use crate::world::World;
+use engine::role::Role;
 use engine::workspace::Scope;
+use runtime::members::Members;
 use runtime::ports::Library;
 use serde_json::json;
 use uuid::Uuid;
@@ -90,6 +92,32 @@ async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() 
     assert!(error.contains("not found in scope"), "{error}");
     let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
     assert_eq!(error, format!("project {} not found; projects that may be used here: ", world.home));
-    world.memory.grant(world.home, world.owner).await.expect("granted");
+    world.memory.grant(world.home, world.owner, Role::Owner).await.expect("granted");
     world.done("create_document", json!({"title": "T", "content": ""})).await;
+}
+
+#[tokio::test]
+async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
+    let world = World::global().await;
+    let (theirs, mine) = (
+        world.document_in(world.foreign, 1, "Theirs", "t").await,
+        world.document_in(world.second, 2, "Mine", "m").await,
+    );
+    world.memory.grant(world.foreign, world.owner, Role::Viewer).await.expect("granted");
+    world.done("get_document", json!({"document_id": theirs})).await;
+    let foreign = world.foreign;
+    for (tool, arguments) in [
+        ("create_document", json!({"title": "T", "content": "", "project_id": foreign})),
+        ("create_task", json!({"title": "T", "project_id": foreign})),
+        ("update_document", json!({"document_id": theirs, "append": "x"})),
+        ("update_project", json!({"project_id": foreign, "title": "T"})),
+        ("link_entities", json!({"src_id": theirs, "dst_id": mine, "rel": "cites"})),
+    ] {
+        let error = world.error(tool, arguments).await;
+        assert!(error.starts_with("viewer_only: project \"Foreign\""), "{tool}: {error}");
+    }
+    // What is written elsewhere may refer to what is only read
+    world.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
+    world.memory.set_role(foreign, world.owner, Role::Editor).await.expect("an editor");
+    world.done("update_document", json!({"document_id": theirs, "append": "x"})).await;
 }

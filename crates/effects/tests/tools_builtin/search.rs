@@ -70,3 +70,12 @@ async fn a_search_finds_tasks_and_projects_too_and_says_when_there_is_more() {
     let error = world.error("search", json!({"query": "…"})).await;
     assert!(error.contains("`query`"), "{error}");
 }
+
+#[tokio::test]
+async fn r7_a_query_of_too_many_words_is_refused_with_the_limit() {
+    let world = World::bound().await;
+    for tool in ["search", "search_documents"] {
+        let error = world.error(tool, json!({"query": "a ".repeat(40)})).await;
+        assert!(error.contains("40 words; at most 32"), "{error}");
+    }
+}

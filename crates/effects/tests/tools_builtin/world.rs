@@ -7,7 +7,7 @@ use engine::ids::{ActorId, DocumentId, ProjectId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Mutation, Scope};
 use runtime::memory::Memory;
-use runtime::ports::{Clock, Library};
+use runtime::ports::{Clock, EdgeFilter, Library, Slice};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -168,6 +168,9 @@ impl World {
 
     pub async fn edges_to(&self, dst: &Value) -> Vec<Edge> {
         let dst = dst.as_str().and_then(|id| id.parse().ok());
-        self.memory.edges(&Scope::Platform, None, dst, None).await.expect("readable")
+        self.memory
+            .edges(&Scope::Platform, EdgeFilter { dst, ..EdgeFilter::default() }, Slice::first(1_000))
+            .await
+            .expect("readable")
     }
 }

@@ -61,6 +61,9 @@ pub struct Queued {
     /// Whom its planners may give work to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
+    /// Its documents go to a project of its own, though it works in one: its owner may only read that one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_workspace: bool,
 }
 
 /// A subagent as it was when its errand was given; what it may do is judged when it does it.
@@ -97,9 +100,11 @@ pub enum ResumeReason {
     /// Limits were raised or a person said go on; the no-progress counters start again.
     Continued,
     Retry,
+    /// A person does not want to wait for a provider any longer: calls that back off are tried at once.
+    TryNow,
 }
 
-/// paused, waiting, stopped or failed → running.
+/// paused, waiting, stopped or failed → running; with `try_now` a running one stops waiting for its provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resumed {
@@ -200,6 +205,9 @@ pub struct ProviderWaiting {
 pub struct Completed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The newest words of people that no call was ever shown, in short.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages_not_shown: Vec<String>,
 }
 
 /// running → stopped: a limit or the no-progress breaker; `continue` goes on from here.
@@ -208,6 +216,9 @@ pub struct Completed {
 pub struct Stopped {
     pub stop_reason: StopReason,
     pub detail: String,
+    /// The newest words of people that no call was ever shown, in short.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages_not_shown: Vec<String>,
 }
 
 /// running → failed.
@@ -216,6 +227,9 @@ pub struct Stopped {
 pub struct Failed {
     pub stop_reason: StopReason,
     pub error: String,
+    /// The newest words of people that no call was ever shown, in short.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages_not_shown: Vec<String>,
 }
 
 /// anything but terminal → canceled.
@@ -224,6 +238,9 @@ pub struct Failed {
 pub struct Canceled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The newest words of people that no call was ever shown, in short.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages_not_shown: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

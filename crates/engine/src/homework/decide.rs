@@ -58,7 +58,7 @@ impl State {
     fn out_of_iterations(&self, shared: &Shared, facts: &mut Facts) {
         let detail = format!("all {} iterations are used", shared.budgets.max_iterations);
         facts.push(ReportCreated { report: self.report(shared, StopReason::MaxIterations, &detail, None) });
-        facts.push(Stopped { stop_reason: StopReason::MaxIterations, detail });
+        facts.push(Stopped { stop_reason: StopReason::MaxIterations, detail, messages_not_shown: Vec::new() });
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
@@ -195,6 +195,7 @@ impl State {
         facts: &mut Facts,
     ) {
         let mut lessons = Allowance::beside(executor.map_or(&[], |executor| &executor.calls));
+        let (calls, left_out) = calls::recorded(calls, most);
         for (index, (call_id, call, repair_of)) in calls.into_iter().enumerate() {
             facts.push(fact::ToolCallRequested {
                 call_id: call_id.clone(),
@@ -205,7 +206,8 @@ impl State {
                 branch_id: executor.map(|executor| executor.task.branch_id.clone()),
                 repair_of,
             });
-            if let Some(why) = lessons.refusal(&call.tool, index, most) {
+            let for_all = calls::refused_for_all(index, most, left_out);
+            if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, most)) {
                 let record = calls::refused(&why, facts);
                 facts.push(self.result_of(call_id, call.tool, record));
             }
@@ -321,7 +323,11 @@ impl State {
             Some(Place::Plan { .. }) => {
                 let report = self.report(shared, StopReason::Error, error, None);
                 facts.push(ReportCreated { report });
-                facts.push(Failed { stop_reason: StopReason::Error, error: error.to_owned() });
+                facts.push(Failed {
+                    stop_reason: StopReason::Error,
+                    error: error.to_owned(),
+                    messages_not_shown: Vec::new(),
+                });
             }
             Some(Place::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
             Some(Place::Round { executor, .. }) => self.finish_executor(executor, Some(error.to_owned()), facts),

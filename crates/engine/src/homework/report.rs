@@ -16,9 +16,9 @@ impl State {
         match reason {
             StopReason::Completed => {
                 lessons::promote(self.lessons.iter().copied(), facts);
-                facts.push(Completed { detail: Some(detail) });
+                facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
             }
-            stop_reason => facts.push(Stopped { stop_reason, detail }),
+            stop_reason => facts.push(Stopped { stop_reason, detail, messages_not_shown: Vec::new() }),
         }
     }
 

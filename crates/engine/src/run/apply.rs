@@ -6,6 +6,7 @@ use super::terms::{Status, StopReason};
 use crate::actor::Actor;
 use crate::event::Event;
 use crate::facts::{self, Fact};
+use crate::time::Timestamp;
 
 /// Delivered messages kept for prompts; unread ones are never dropped.
 const KEPT_MESSAGES: usize = 20;
@@ -61,7 +62,7 @@ impl Shared {
                 self.paused = true;
                 self.held = fact.branches;
             }
-            R::Resumed(fact) => self.resume(fact.reason),
+            R::Resumed(fact) => self.resume(fact.reason, event.at),
             R::QuestionAsked(asked) => {
                 self.questions.push(Question {
                     id: asked.question_id,
@@ -118,7 +119,7 @@ impl Shared {
         }
     }
 
-    fn resume(&mut self, reason: facts::run::ResumeReason) {
+    fn resume(&mut self, reason: facts::run::ResumeReason, at: Timestamp) {
         use facts::run::ResumeReason;
         if self.standing.is_terminal() {
             self.generation += 1;
@@ -128,6 +129,7 @@ impl Shared {
                 self.paused = false;
                 self.held = false;
             }
+            ResumeReason::TryNow => self.try_now(at),
             ResumeReason::Answered
             | ResumeReason::Expired
             | ResumeReason::Withdrawn
@@ -141,6 +143,17 @@ impl Shared {
                 self.stop_detail = None;
                 self.exhausted = None;
                 self.ended_at = None;
+            }
+        }
+    }
+
+    /// Every wait for another attempt is over.
+    fn try_now(&mut self, at: Timestamp) {
+        self.provider_wait = None;
+        self.probes = true;
+        for state in self.effects.values_mut() {
+            if let EffectState::BackingOff { until, .. } = state {
+                *until = at.min(*until);
             }
         }
     }
@@ -192,6 +205,7 @@ impl Shared {
             facts::Effect::Started(started) => {
                 self.ledger.reserve(started.reserve);
                 self.provider_wait = None;
+                self.probes = false;
                 let counted = self.effects.get(&started.effect).map_or(0, EffectState::counted);
                 self.effects.insert(started.effect.clone(), EffectState::in_flight(started, counted, event.at));
             }
@@ -239,7 +253,7 @@ impl Shared {
                 let until = finished.retry_at.unwrap_or_default();
                 self.effects.insert(
                     finished.effect.clone(),
-                    EffectState::BackingOff { attempt: flight.attempt, counted, until },
+                    EffectState::BackingOff { attempt: flight.attempt, counted, until, model: flight.model },
                 );
             }
             FinishedAs::Asked => {

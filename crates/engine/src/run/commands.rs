@@ -240,7 +240,13 @@ impl Run {
                 format!("run {} waits for an answer, not for resume: answer its question", self.shared.id),
             ),
             Status::Stopped | Status::Failed => self.continue_with(&BudgetPatch::default(), None, actor, now),
-            Status::Queued | Status::Running => Ok(()),
+            Status::Queued | Status::Running => {
+                if self.shared.waits_for_provider().is_some() {
+                    self.emit(Resumed { reason: ResumeReason::TryNow }, actor, now);
+                    self.proceed(now);
+                }
+                Ok(())
+            }
             status => refuse(
                 "run_ended",
                 format!("run {} is {}; start a new run to go on from it", self.shared.id, status.name()),
@@ -263,7 +269,7 @@ impl Run {
         self.abandon_calls(now);
         let report = crate::projection::bare_report(self, StopReason::Canceled, "canceled by a person");
         self.emit(ReportCreated { report }, Actor::Platform, now);
-        self.emit(Canceled { detail: None }, actor, now);
+        self.emit(Canceled { detail: None, messages_not_shown: Vec::new() }, actor, now);
         Ok(())
     }
 

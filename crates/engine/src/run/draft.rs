@@ -1,7 +1,6 @@
 //! Facts being decided: what will be recorded, with the ids, texts and workspace changes that go with it.
 
 use super::Shared;
-use super::terms::ScopeKind;
 use crate::blob::{Blob, BlobRef};
 use crate::facts::Fact;
 use crate::ids::{self, ActorId, DocumentId, EdgeId, NodeId, RunId};
@@ -93,9 +92,10 @@ impl Facts {
 
     /// A run that has no one project of its own gets one for what it writes.
     pub(crate) fn open_home(&mut self, shared: &Shared) {
-        if shared.brief.scope != ScopeKind::Project {
+        let home = shared.home_project();
+        if !shared.brief.project_ids.contains(&home) {
             self.mutate(Mutation::CreateProject {
-                id: shared.home_project(),
+                id: home,
                 title: format!("Run: {}", headline(&shared.brief.objective)),
                 description: format!("Workspace of run {}", shared.id),
                 props: run_props(shared),

@@ -14,7 +14,10 @@ use crate::time::Timestamp;
 /// Attempts that count, crashes of our own and parked providers left out.
 const MAX_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF_MS: i64 = 1_000;
-const LONGEST_BACKOFF_MS: i64 = 30_000;
+/// A longer wait is one that the provider asked for, and people are told of it.
+pub(super) const LONGEST_BACKOFF_MS: i64 = 30_000;
+/// How long a call waits that this machine could not make.
+const LOCAL_PAUSE_MS: i64 = 5_000;
 
 impl Run {
     /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
@@ -310,7 +313,8 @@ impl Run {
         now: Timestamp,
     ) {
         let settled = if error.maybe_paid { Settled::presumed(flight.reserve) } else { Settled::default() };
-        let retry = |at| Retry { at, counted: parked.is_none(), error: Some(error.message.clone()), kept: None };
+        let counted = parked.is_none();
+        let retry = |at| Retry { at, counted, error: Some(error.message.clone()), kept: None };
         let Some(Want { wrap_up, .. }) = self.want(effect) else {
             // Nobody waits for it any more: the money is settled, and that is all.
             return self.finish(effect, flight.attempt, FinishedAs::Canceled, settled, retry(None), now);
@@ -330,12 +334,21 @@ impl Run {
                 }
             }
             CallFailure::Rejected => self.give_up(effect, flight, settled, retry(None), false, now),
+            // It never left, so it is no attempt.
+            CallFailure::Local => {
+                let at = Some(now.plus_ms(LOCAL_PAUSE_MS));
+                let retry = Retry { at, error: Some(error.message), ..Retry::default() };
+                self.finish(effect, flight.attempt, FinishedAs::Transient, Settled::default(), retry, now);
+            }
             _ if wrap_up || (parked.is_none() && flight.counted + 1 >= MAX_ATTEMPTS) => {
                 self.give_up(effect, flight, settled, retry(None), true, now);
             }
             CallFailure::Unreachable | CallFailure::RateLimited | CallFailure::Interrupted => {
                 let backoff = now.plus_ms(self.backoff(effect, flight).max(error.retry_after_ms.unwrap_or(0)));
                 let at = parked.as_ref().map_or(backoff, |parked| parked.until.max(backoff));
+                let asked_to_wait = error.retry_after_ms.is_some_and(|ms| ms > LONGEST_BACKOFF_MS);
+                let provider = self.provider(effect).filter(|_| asked_to_wait).map(str::to_owned);
+                let parked = parked.or(provider.map(|provider| Parked { provider, until: at }));
                 self.finish(effect, flight.attempt, FinishedAs::Transient, settled, retry(Some(at)), now);
                 if let Some(parked) = parked {
                     self.wait_for_provider(parked, Some(error.message), now);
@@ -406,7 +419,7 @@ impl Run {
         self.record(facts, Actor::Platform);
         let report = crate::projection::bare_report(self, stop_reason, &error);
         self.emit(crate::facts::run::ReportCreated { report }, Actor::Platform, now);
-        self.emit(Failed { stop_reason, error }, Actor::Platform, now);
+        self.emit(Failed { stop_reason, error, messages_not_shown: Vec::new() }, Actor::Platform, now);
     }
 
     /// Calls that will never be waited for: presumed paid.

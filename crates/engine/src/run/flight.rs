@@ -16,6 +16,9 @@ pub enum EffectState {
         attempt: u32,
         counted: u32,
         until: Timestamp,
+        /// Who is asked again, as `provider/model`; a tool has none.
+        #[serde(default)]
+        model: Option<String>,
     },
     /// Nobody knows whether it happened; a person is asked.
     Unknown {

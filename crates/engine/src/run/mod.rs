@@ -13,6 +13,7 @@ mod flight;
 mod outside;
 mod shared;
 mod terms;
+pub(crate) mod unshown;
 mod warnings;
 
 pub use commands::{Command, NodeOrder, Refusal, Reply};
@@ -266,7 +267,8 @@ impl Run {
     }
 
     fn emit_at(&mut self, spot: Spot, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
-        let fact = fact.into();
+        let mut fact = fact.into();
+        self.shared.name_unshown(&mut fact);
         let Some(payload) = fact.encode() else { return };
         let mut event = Event {
             run_id: self.shared.id,

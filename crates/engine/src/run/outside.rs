@@ -19,14 +19,14 @@ use serde_json::json;
 const ATTEMPTS: u32 = 3;
 /// How often one call may ask before it is refused.
 const QUESTIONS: u32 = 20;
-/// As much of a call's arguments as a question about it shows.
-const SHOWN: usize = 600;
+/// As much of a tool's error as the ledger of calls keeps; the result has all of it.
+const LONGEST_ERROR: usize = 600;
 
 impl Run {
     pub(super) fn tool_answered(&mut self, effect: &EffectId, flight: &Flight, outcome: &ToolOutcome, now: Timestamp) {
         let (finished, error) = match &outcome.result {
             Ok(_) => (FinishedAs::Ok, None),
-            Err(error) => (FinishedAs::Failed, Some(error.chars().take(SHOWN).collect())),
+            Err(error) => (FinishedAs::Failed, Some(error.chars().take(LONGEST_ERROR).collect())),
         };
         let finished = if self.want(effect).is_some() { finished } else { FinishedAs::Canceled };
         let retry = Retry { error, ..Retry::default() };
@@ -77,9 +77,9 @@ impl Run {
         self.ask(effect, text, options, "the outcome of a tool is unknown", now);
     }
 
+    /// All of it: whoever decides whether it happened has to know what it was.
     fn called_with(&self, effect: &EffectId) -> String {
-        let arguments = self.tool_call(effect).map(|call| call.arguments.to_string()).unwrap_or_default();
-        arguments.chars().take(SHOWN).collect()
+        self.tool_call(effect).map(|call| call.arguments.to_string()).unwrap_or_default()
     }
 
     fn ask(&mut self, effect: &EffectId, text: String, options: Vec<String>, why: &str, now: Timestamp) {

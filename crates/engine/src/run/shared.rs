@@ -1,5 +1,6 @@
 //! What every kind of run has in common.
 
+use super::effects::LONGEST_BACKOFF_MS;
 use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
@@ -38,6 +39,9 @@ pub struct Shared {
     pub questions: Vec<Question>,
     pub messages: Vec<Steering>,
     pub provider_wait: Option<ProviderWaiting>,
+    /// A person wants the provider tried now, parked or not.
+    #[serde(default)]
+    pub probes: bool,
     /// The limit that had no room for a call; raising limits clears it.
     pub exhausted: Option<Exhausted>,
     pub(super) warned: Vec<String>,
@@ -125,6 +129,7 @@ impl Shared {
             questions: Vec::new(),
             messages: Vec::new(),
             provider_wait: None,
+            probes: false,
             exhausted: None,
             warned: Vec::new(),
             report: None,
@@ -156,7 +161,7 @@ impl Shared {
     /// Where a write without a project goes: the run's one project, else its own workspace project.
     pub fn home_project(&self) -> ProjectId {
         match self.brief.project_ids.as_slice() {
-            [only] => *only,
+            [only] if !self.brief.own_workspace => *only,
             _ => self.brief.workspace_project_id,
         }
     }
@@ -256,6 +261,25 @@ impl Shared {
         self.status() == Status::Running && (in_flight || !held_up)
     }
 
+    /// The provider that nothing but time, or a person, brings back: parked, or one that asked for a long wait.
+    pub fn waits_for_provider(&self) -> Option<ProviderWaiting> {
+        if self.status() != Status::Running {
+            return None;
+        }
+        if self.provider_wait.is_some() || self.effects.values().any(|state| matches!(state, EffectState::InFlight(_)))
+        {
+            return self.provider_wait.clone();
+        }
+        let long = |until: Timestamp| until.since(self.updated_at) > LONGEST_BACKOFF_MS;
+        let waits = self.effects.values().filter_map(|state| match state {
+            EffectState::BackingOff { until, model: Some(model), .. } if long(*until) => Some((*until, model)),
+            _ => None,
+        });
+        let (until, model) = waits.min()?;
+        let provider = model.split_once('/').map_or(model.as_str(), |(provider, _)| provider).to_owned();
+        Some(ProviderWaiting { provider, until, error: None })
+    }
+
     /// The tool outside that has been out longest.
     fn tool_out(&self) -> Option<(&str, Timestamp)> {
         let flights = self.effects.values().filter_map(|state| match state {
@@ -269,7 +293,7 @@ impl Shared {
     pub(crate) fn activity(&self, working: impl FnOnce() -> String) -> String {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),
-            Status::Running if self.provider_wait.is_some() => "waiting: provider".into(),
+            Status::Running if self.waits_for_provider().is_some() => "waiting: provider".into(),
             Status::Running => match self.tool_out() {
                 Some((tool, since)) => format!("{}; {tool} called at {since}", working()),
                 None => working(),

@@ -14,10 +14,10 @@ impl State {
         let (stop_reason, detail) = (closing.stop_reason, closing.message.clone());
         facts.push(ReportCreated { report: self.report(shared, stop_reason, &detail) });
         match stop_reason.status() {
-            Status::Completed => facts.push(Completed { detail: Some(detail) }),
-            Status::Canceled => facts.push(Canceled { detail: Some(detail) }),
-            Status::Failed => facts.push(Failed { stop_reason, error: detail }),
-            _ => facts.push(Stopped { stop_reason, detail }),
+            Status::Completed => facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() }),
+            Status::Canceled => facts.push(Canceled { detail: Some(detail), messages_not_shown: Vec::new() }),
+            Status::Failed => facts.push(Failed { stop_reason, error: detail, messages_not_shown: Vec::new() }),
+            _ => facts.push(Stopped { stop_reason, detail, messages_not_shown: Vec::new() }),
         }
     }
 

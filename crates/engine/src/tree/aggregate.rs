@@ -71,9 +71,17 @@ impl State {
             );
         }
         if !answered {
-            self.fail(number, self.why_nothing(number), true, facts);
+            let cut_short = shared.exhausted.is_some() && self.is_cut_below(number);
+            facts.push_at(spot, fact::NodeFailed { error: self.why_nothing(number), retryable: true, cut_short });
+            self.step_ended(number, StepStatus::Failed, facts);
         }
         Ok(())
+    }
+
+    /// The work of one of its children was cut short, or a step was not even begun.
+    fn is_cut_below(&self, number: u32) -> bool {
+        let Some(plan) = &self.at(number).plan else { return false };
+        plan.skipped().next().is_some() || plan.children().any(|(_, child)| self.at(child).cut_short)
     }
 
     fn may_replan(&self, shared: &Shared, number: u32) -> bool {

@@ -40,10 +40,12 @@ impl State {
             StopReason::Completed => {
                 let verified = |(number, _): &&(u32, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
-                facts.push(Completed { detail: Some(detail) });
+                facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
             }
-            StopReason::Error => facts.push(Failed { stop_reason: reason, error: detail }),
-            stop_reason => facts.push(Stopped { stop_reason, detail }),
+            StopReason::Error => {
+                facts.push(Failed { stop_reason: reason, error: detail, messages_not_shown: Vec::new() })
+            }
+            stop_reason => facts.push(Stopped { stop_reason, detail, messages_not_shown: Vec::new() }),
         }
     }
 

@@ -44,12 +44,13 @@ impl State {
             result.primary_artifact_label =
                 result.primary_artifact_label.take().or(primary.map(|artifact| artifact.name().to_owned()));
         }
-        let tools: Vec<String> = answer.tool_calls.iter().map(|call| call.tool.clone()).collect();
+        let (tool_calls, left_out) = calls::recorded(answer.tool_calls, MAX_TOOL_CALLS);
+        let tools: Vec<String> = tool_calls.iter().map(|call| call.tool.clone()).collect();
         self.note(number, place.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
         facts.push_at(spot, fact::ExecutorAnswered { round, result });
         let mut lessons = Allowance::beside(&node.work.calls);
-        for (index, call) in answer.tool_calls.into_iter().enumerate() {
+        for (index, call) in tool_calls.into_iter().enumerate() {
             let call_id = self.place(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
             facts.push_at(
@@ -61,7 +62,8 @@ impl State {
                     purpose: call.purpose,
                 },
             );
-            if let Some(why) = lessons.refusal(&call.tool, index, MAX_TOOL_CALLS) {
+            let for_all = calls::refused_for_all(index, MAX_TOOL_CALLS, left_out);
+            if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, MAX_TOOL_CALLS)) {
                 let record = calls::refused(&why, facts);
                 facts.push_at(spot, result_of(call_id, call.tool, record));
             }

@@ -116,7 +116,7 @@ impl State {
     fn opening(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let node = self.at(number);
         let mut out = Sections::default();
-        out.text(format!("Node: {}\n\n", node.title.split_whitespace().collect::<Vec<_>>().join(" ")));
+        out.text(format!("Node: {}\n\n", crate::lines::one_line(&node.title)));
         out.add("objective", &shared.brief.objective);
         let mut path: Vec<&str> = self.path(number).skip(1).map(|at| self.at(at).title.as_str()).collect();
         path.reverse();

@@ -54,6 +54,7 @@ pub fn brief(objective: &str) -> Queued {
         tool_lists: Vec::new(),
         agent: None,
         agents: Vec::new(),
+        own_workspace: false,
     }
 }
 

@@ -178,3 +178,30 @@ fn a_crash_at_any_point_changes_nothing_in_the_end_but_attempts() {
         assert_eq!(count(&play, "tree.artifact_created"), 4, "cut at {cut}");
     }
 }
+
+#[test]
+fn r9_a_tree_that_a_budget_ends_before_anything_was_made_is_stopped_by_that_budget() {
+    // Given steps that look around, at a price that leaves no room for another round
+    let mut small = brief("No money left");
+    small.budgets.max_cost_usd = None;
+    small.budgets.max_tokens = Some(60_000);
+    let mut play = scripted(small, |role, title, _| match role {
+        Role::TreePlanner if title == "No money left" => Some(Ok(plan(&[&["a", "b"], &["c"]]))),
+        Role::TreeExecutor => Some(Ok(looks())),
+        _ => None,
+    });
+    play.usage = engine::effect::Usage { input: 13_000, cached: 0, output: 500, estimated: false };
+    // When they are cut short, and the root sums up nothing
+    play.go();
+    check(&play);
+    // Then the limit is what ended the run, and not an error of the tree
+    assert_eq!(count(&play, "tree.node_aggregated"), 1, "the root was asked for its sum, from the reserve");
+    assert_eq!(play.run.shared.status(), Status::Stopped, "{:?}", play.run.shared.stop_detail);
+    assert_eq!(play.run.shared.stop_reason, Some(StopReason::BudgetTokens));
+}
+
+/// A round without a result.
+fn looks() -> Value {
+    let call = json!({ "tool": "search_documents", "arguments": { "query": "oak" }, "purpose": "look" });
+    json!({ "tool_calls": [call], "artifacts": [], "result": null, "question": null, "scratchpad": pad("looked") })
+}

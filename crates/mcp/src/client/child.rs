@@ -2,20 +2,20 @@
 //! ends the group when we are gone, so that nothing is left behind however this process ends.
 
 use super::config::{ServerConfig, Transport};
+use super::messages::part_of_line;
+use crate::secrecy::inherited;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 /// What it said last on its error output, for people who ask why it does not work.
 const KEPT_LINES: usize = 8;
-const LONGEST_LINE: usize = 300;
-/// What a program needs to find itself and its files; everything else is given by name.
-const PASSED_ON: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
+const LONGEST_LINE: usize = 400;
 /// How long it may take to end when its input is closed.
 const TO_END: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -32,10 +32,8 @@ impl Process {
         let Transport::Stdio { command, args, env } = &config.transport else { return Err("it is no process".into()) };
         let own = std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
         let mut warden = Command::new(own);
-        warden.arg(crate::warden::WORD).arg(command).args(args).env_clear().envs(env);
-        for name in PASSED_ON.iter().filter(|name| !env.contains_key(**name)) {
-            warden.envs(std::env::var_os(name).map(|value| (*name, value)));
-        }
+        warden.arg(crate::warden::WORD).arg(command).args(args);
+        warden.env_clear().envs(inherited()).envs(env);
         warden.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = warden.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -44,17 +42,7 @@ impl Process {
         };
         let said = Arc::new(Mutex::new(VecDeque::new()));
         let (name, heard) = (config.name.clone(), said.clone());
-        let listening = tokio::spawn(async move {
-            let mut lines = BufReader::new(stderr).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
-                tracing::debug!(server = name, line, "mcp server says");
-                let mut said = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                said.push_back(line.chars().take(LONGEST_LINE).collect::<String>());
-                if said.len() > KEPT_LINES {
-                    said.pop_front();
-                }
-            }
-        });
+        let listening = tokio::spawn(listen(stderr, name, heard));
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok((Process { child, group, said, listening }, stdout, stdin))
     }
@@ -83,8 +71,51 @@ impl Process {
     }
 }
 
+/// Hears its error output to the end. Of a line only the beginning is kept, however long it is.
+async fn listen(stderr: impl AsyncRead + Unpin, name: String, heard: Arc<Mutex<VecDeque<String>>>) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    loop {
+        let part = part_of_line(&mut stderr).await.unwrap_or_default();
+        let is_over = part.is_none();
+        let (part, ended) = part.unwrap_or_default();
+        let room = LONGEST_LINE.saturating_sub(line.len());
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        if ended || (is_over && !line.is_empty()) {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            line.clear();
+            tracing::debug!(server = name, line = text, "mcp server says");
+            let mut said = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            said.push_back(text);
+            if said.len() > KEPT_LINES {
+                said.pop_front();
+            }
+        }
+        if is_over {
+            return;
+        }
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn r8_of_an_endless_line_only_the_beginning_is_kept_and_of_many_the_last() {
+        let said = format!("{}\n{}\nlast words", "x".repeat(5_000_000), vec!["line"; 1_000].join("\n"));
+        let heard = Arc::new(Mutex::new(VecDeque::new()));
+        listen(said.as_bytes(), "post".into(), heard.clone()).await;
+        let heard = heard.lock().unwrap().clone();
+        assert_eq!((heard.len(), heard.back().map(String::as_str)), (KEPT_LINES, Some("last words")));
+        let endless = Arc::new(Mutex::new(VecDeque::new()));
+        listen("x".repeat(5_000_000).as_bytes(), "post".into(), endless.clone()).await;
+        assert_eq!(endless.lock().unwrap().iter().map(String::len).collect::<Vec<_>>(), [LONGEST_LINE]);
     }
 }

@@ -4,7 +4,8 @@
 use effects::tools::Approval;
 use engine::ids::ProjectId;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,6 +17,8 @@ pub struct ServerConfig {
     pub transport: Transport,
     /// Only these of its tools; `None`: all.
     pub tools: Option<Vec<String>>,
+    /// The tools that only read, by the word of whoever wrote the configuration.
+    pub read_only: Vec<String>,
     pub projects: Vec<ProjectId>,
     pub approval: Approval,
     /// How long a call may be silent.
@@ -45,6 +48,7 @@ struct Written {
     url: Option<String>,
     headers: BTreeMap<String, String>,
     tools: Option<Vec<String>>,
+    read_only: Vec<String>,
     projects: Vec<ProjectId>,
     approve: Option<String>,
     timeout_s: Option<u64>,
@@ -85,20 +89,37 @@ impl ServerConfig {
             Some(seconds) if (1..=MOST_PATIENCE_S).contains(&seconds) => Duration::from_secs(seconds),
             Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; 1 to {MOST_PATIENCE_S} is possible"))),
         };
-        let approval = match written.approve.as_deref() {
-            None | Some("never") => Approval::Never,
-            Some("tainted") => Approval::Tainted,
-            Some("always") => Approval::Always,
-            Some(other) => return Err(bad(format!("approve is `{other}`; it is never, tainted or always"))),
-        };
-        let Written { tools, projects, .. } = written;
-        Ok(ServerConfig { name: name.into(), transport, tools, projects, approval, patience })
+        let approve = written.approve.as_deref().unwrap_or(Approval::Never.name());
+        let approval = Approval::parse(approve)
+            .ok_or_else(|| bad(format!("approve is `{approve}`; it is never, tainted or always")))?;
+        let Written { tools, read_only, projects, .. } = written;
+        Ok(ServerConfig { name: name.into(), transport, tools, read_only, projects, approval, patience })
     }
 
     /// What every tool of this server is called with in front.
     pub fn prefix(&self) -> String {
         format!("{}{}", self.name, super::BETWEEN)
     }
+}
+
+/// The variables that a server's section stands for, wherever it names them.
+pub fn variables(section: &serde_json::Value) -> BTreeSet<String> {
+    let found = RefCell::new(BTreeSet::new());
+    let note = |name: &str| {
+        found.borrow_mut().insert(name.to_owned());
+        Some(String::new())
+    };
+    let mut rest = vec![section];
+    while let Some(value) = rest.pop() {
+        match value {
+            // One that cannot be expanded names no variable that would be read.
+            serde_json::Value::String(text) => drop(expand(text, &note)),
+            serde_json::Value::Array(items) => rest.extend(items),
+            serde_json::Value::Object(fields) => rest.extend(fields.values()),
+            _ => {}
+        }
+    }
+    found.into_inner()
 }
 
 fn checked(url: String) -> Result<String, String> {
@@ -147,6 +168,13 @@ mod tests {
             read("web", json!({"url": "https://example.org/mcp?key=1", "headers": {"authorization": "Bearer ${KEY}"}}));
         let Transport::Http { headers, .. } = web.expect("read").transport else { panic!("an address") };
         assert_eq!(headers["authorization"], "Bearer k1");
+    }
+
+    #[test]
+    fn the_variables_of_a_section_are_all_found() {
+        let section =
+            json!({"command": "${A}", "args": ["-x", "${B:-b}${C}"], "env": {"D": "${E}"}, "headers": {"f": "${G"}});
+        assert_eq!(variables(&section).into_iter().collect::<Vec<_>>(), ["A", "B", "C", "E"]);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use super::call::{Calls, Elicited};
 use super::child::Process;
 use super::config::{ServerConfig, Transport};
-use effects::tools::{Offer, Offers};
+use super::http::BoundedClient;
+use super::messages;
+use effects::tools::{Approval, Offer, Offers};
 use engine::effect::Class;
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
@@ -62,7 +64,7 @@ impl Link {
         let us = Us::default();
         let known = us.clone();
         let (mut process, stdout, stdin) = Process::start(config)?;
-        match agree(serve_client_with_lifecycle(us, (stdout, stdin), way)).await {
+        match agree(serve_client_with_lifecycle(us, (messages::bounded(stdout), stdin), way)).await {
             Ok(service) => Ok(Link::over(service, known, Some(process))),
             Err(why) => {
                 process.end().await;
@@ -105,7 +107,7 @@ impl Link {
         };
         let wanted = |tool: &Tool| config.tools.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
         let mut tools: Vec<Offer> =
-            tools.into_iter().filter(wanted).map(|tool| offered(&config.prefix(), tool)).take(MOST_TOOLS).collect();
+            tools.into_iter().filter(wanted).map(|tool| offered(config, tool)).take(MOST_TOOLS).collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Offers { protocol: self.protocol.clone(), tools })
     }
@@ -144,7 +146,7 @@ async fn agree<E: std::fmt::Display>(
 fn http_transport(
     url: &str,
     headers: &std::collections::BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
     let mut custom = HashMap::new();
     for (name, value) in headers {
         let name = name.parse().map_err(|_| format!("the header {name} is none"))?;
@@ -158,22 +160,31 @@ fn http_transport(
         reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(Duration::from_secs(10));
     let client = client.build().map_err(|error| format!("no client for it can be made: {error}"))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
 }
 
-fn offered(prefix: &str, tool: Tool) -> Offer {
+/// A tool as our configuration takes it. That it only reads is believed of nobody but whoever wrote the configuration: a
+/// hint gives no right. A server that is asked without a person's word is believed that a call may be repeated; one whose
+/// calls people allow one by one is not, since what they allowed was one call.
+fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     let hints = tool.annotations.unwrap_or_default();
-    // Hints of somebody else's: what they do not claim is not assumed.
-    let class = match (hints.read_only_hint, hints.idempotent_hint) {
+    // What is not claimed is not assumed.
+    let hint = match (hints.read_only_hint, hints.idempotent_hint) {
         (Some(true), _) => Class::ReadOnly,
         (_, Some(true)) => Class::Idempotent,
         _ => Class::Once,
     };
+    let class = match (config.read_only.iter().any(|name| *name == tool.name), hint, config.approval) {
+        (true, ..) => Class::ReadOnly,
+        (false, Class::ReadOnly | Class::Idempotent, Approval::Never) => Class::Idempotent,
+        (false, ..) => Class::Once,
+    };
     Offer {
-        name: format!("{prefix}{}", tool.name),
+        name: format!("{}{}", config.prefix(), tool.name),
         description: tool.description.or(tool.title.map(Into::into)).unwrap_or_default().into_owned(),
         schema: Value::Object((*tool.input_schema).clone()),
         class,
+        hint: Some(hint),
     }
 }
 

@@ -5,15 +5,17 @@ mod answer;
 mod call;
 mod child;
 mod config;
+mod http;
 mod link;
+pub mod messages;
 mod reading;
 
-pub use config::{ConfigError, ServerConfig, Transport};
+pub use config::{ConfigError, ServerConfig, Transport, variables};
 
 use async_trait::async_trait;
 use call::{Held, Underway};
 use effects::tools::{Approval, Offer, Offers, Toolbox};
-use engine::effect::{EffectId, Outcome, ToolCall};
+use engine::effect::{Class, EffectId, Outcome, ToolCall};
 use engine::ids::ProjectId;
 use link::Link;
 use std::collections::HashMap;
@@ -94,8 +96,23 @@ impl Toolbox for McpServer {
         &self.config.projects
     }
 
-    fn approval(&self) -> Approval {
-        self.config.approval
+    /// What only reads by our own configuration's word needs nobody's.
+    fn approval(&self, offer: &Offer) -> Approval {
+        if offer.class == Class::ReadOnly { Approval::Never } else { self.config.approval }
+    }
+
+    fn destination(&self, _call: &ToolCall) -> String {
+        let name = &self.config.name;
+        match &self.config.transport {
+            Transport::Stdio { command, .. } => {
+                format!("the tool server {name}, the program {command} on this machine, which may send it anywhere")
+            }
+            Transport::Http { url, .. } => {
+                let url = reqwest::Url::parse(url).ok();
+                let host = url.as_ref().and_then(reqwest::Url::host_str).unwrap_or("an unknown host").to_owned();
+                format!("the tool server {name} at {host}")
+            }
+        }
     }
 
     async fn offers(&self) -> Result<Offers, String> {

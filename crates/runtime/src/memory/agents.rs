@@ -2,7 +2,7 @@
 
 use super::{Memory, page};
 use crate::agents::{AgentRecord, Agents, Lesson, PadVersion};
-use crate::ports::{Library, StoreError};
+use crate::ports::{Library, Slice, StoreError};
 use async_trait::async_trait;
 use engine::ids::{ActorId, LessonId};
 use engine::lessons::LessonStatus;
@@ -15,10 +15,11 @@ impl Agents for Memory {
         Ok(())
     }
 
-    async fn agents(&self, owner: Option<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
+    async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
         let state = self.state();
-        let theirs = state.agents.values().filter(|agent| owner.is_none_or(|owner| owner == agent.owner));
-        Ok(theirs.cloned().collect())
+        let theirs = state.agents.values().filter(|agent| agent.owner == owner);
+        let behind = theirs.filter(|agent| slice.after.is_none_or(|after| agent.id > after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
     }
 
     async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {

@@ -1,12 +1,12 @@
 //! Credentials and kept answers in memory.
 
-use super::Memory;
+use super::{Memory, page};
 use crate::keys::{
-    Begun, Digest, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+    Begun, Credential, Digest, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
-use crate::ports::StoreError;
+use crate::ports::{Slice, StoreError};
 use async_trait::async_trait;
-use engine::ids::{ActorId, KeyId, ProjectId};
+use engine::ids::{ActorId, KeyId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Ring {
     keys: BTreeMap<KeyId, (Key, Digest)>,
-    answers: BTreeMap<(ActorId, String), Request>,
+    answers: BTreeMap<(Credential, String), Request>,
 }
 
 struct Request {
@@ -51,10 +51,16 @@ impl Keys for Memory {
         Ok(found.and_then(|key| Some((key.clone(), state.actors.get(&key.actor_id)?.clone()))))
     }
 
-    async fn keys(&self, of: Option<ActorId>) -> Result<Vec<Key>, StoreError> {
+    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
         let state = self.state();
         let keys = state.ring.keys.values().rev().map(|(key, _)| key);
-        Ok(keys.filter(|key| of.is_none_or(|actor| actor == key.actor_id)).cloned().collect())
+        let theirs = keys.filter(|key| of.is_none_or(|actor| actor == key.actor_id));
+        let behind = theirs.filter(|key| slice.after.is_none_or(|after| key.id < after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
+    }
+
+    async fn key_named(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+        Ok(self.state().ring.keys.values().map(|(key, _)| key).find(|key| key.id == id).cloned())
     }
 
     async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<bool, StoreError> {
@@ -81,23 +87,7 @@ impl Keys for Memory {
         Ok(ids.iter().filter(|id| !valid(id)).copied().collect())
     }
 
-    async fn members(&self, project: ProjectId) -> Result<Vec<ActorRecord>, StoreError> {
-        let state = self.state();
-        let member = |actor: &&ActorRecord| state.members.contains(&(project, actor.id));
-        Ok(state.actors.values().filter(member).cloned().collect())
-    }
-
-    async fn acquaintances(&self, of: ActorId) -> Result<Vec<ActorRecord>, StoreError> {
-        let state = self.state();
-        let shared: Vec<ProjectId> =
-            state.members.iter().filter(|(_, actor)| *actor == of).map(|(project, _)| *project).collect();
-        let known = |actor: &&ActorRecord| {
-            actor.id == of || shared.iter().any(|project| state.members.contains(&(*project, actor.id)))
-        };
-        Ok(state.actors.values().filter(known).cloned().collect())
-    }
-
-    async fn begin(&self, by: ActorId, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
+    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
         let mut state = self.state();
         state.ring.answers.retain(|_, request| !request.forgotten(now));
         match state.ring.answers.get(&(by, name.to_owned())) {
@@ -112,7 +102,7 @@ impl Keys for Memory {
         }
     }
 
-    async fn finish(&self, by: ActorId, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
         let mut state = self.state();
         let key = (by, name.to_owned());
         match answer {

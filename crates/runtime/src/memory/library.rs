@@ -3,44 +3,64 @@
 use super::workspace::{Conflict, Kept, Origin};
 use super::{Memory, State, Stored, page, terms};
 use crate::ports::{
-    AppendError, DocumentFilter, DocumentVersion, Hit, HitKind, Library, NodeFilter, PROJECT_ITEMS, RunFilter,
-    SearchFilter, StoreError, TaskFilter,
+    AppendError, DocumentFilter, DocumentVersion, EdgeFilter, Hit, HitKind, Library, NodeFilter, PROJECT_ITEMS,
+    RunFilter, SearchFilter, Slice, StoreError, TaskFilter,
 };
 use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
+use engine::role::Role;
+use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, DOC_ROLE, Document, Edge, Entry, Project, Scope, Task};
 use uuid::Uuid;
 
+/// What comes behind a row in the order of their making; nothing behind one that is not there.
+fn behind<'a, K: Copy + Ord + 'a, T: 'a>(
+    rows: impl Iterator<Item = (&'a (Timestamp, K), &'a T)> + Clone,
+    after: Option<K>,
+) -> impl Iterator<Item = &'a T> {
+    let last = after.map(|after| rows.clone().map(|(key, _)| *key).find(|(_, id)| *id == after));
+    let is_behind = move |key: &(Timestamp, K)| last.is_none_or(|last| last.is_some_and(|last| *key > last));
+    rows.filter(move |(key, _)| is_behind(key)).map(|(_, row)| row)
+}
+
 impl State {
-    fn is_member(&self, project: ProjectId, actor: ActorId) -> bool {
-        self.members.contains(&(project, actor))
+    fn is_member(&self, project: ProjectId, actor: ActorId, least: Role) -> bool {
+        self.members.get(&(project, actor)).is_some_and(|role| *role >= least)
+    }
+
+    /// At least this role in the project: for everybody whom the scope stands for.
+    fn reaches(&self, scope: &Scope, project: ProjectId, least: Role) -> bool {
+        let member = |actor: &ActorId| self.is_member(project, *actor, least);
+        match scope {
+            Scope::Platform => true,
+            Scope::Actor(actor) => member(actor),
+            Scope::Within(actor, projects) => projects.contains(&project) && member(actor),
+            Scope::OnBehalf { agent, owner } => member(agent) && member(owner),
+        }
     }
 
     fn sees(&self, scope: &Scope, project: ProjectId) -> bool {
+        self.reaches(scope, project, Role::Viewer)
+    }
+
+    /// Its owner, or at least this role in all of its projects. A run without projects is its owner's alone.
+    fn reaches_run(&self, scope: &Scope, run: &RunRow, least: Role) -> bool {
+        let shared =
+            |fits: &dyn Fn(&ProjectId) -> bool| !run.project_ids.is_empty() && run.project_ids.iter().all(fits);
+        let theirs =
+            |actor: &ActorId| run.owner == *actor || shared(&|project| self.is_member(*project, *actor, least));
         match scope {
             Scope::Platform => true,
-            Scope::Actor(actor) => self.is_member(project, *actor),
-            Scope::Within(actor, projects) => projects.contains(&project) && self.is_member(project, *actor),
-            Scope::OnBehalf { agent, owner } => self.is_member(project, *agent) && self.is_member(project, *owner),
+            Scope::Actor(actor) => theirs(actor),
+            Scope::Within(actor, projects) => shared(&|project| projects.contains(project)) && theirs(actor),
+            Scope::OnBehalf { agent, owner } => theirs(owner) && (run.agent_id == Some(*agent) || theirs(agent)),
         }
     }
 
     fn sees_run(&self, scope: &Scope, run: &RunRow) -> bool {
-        let theirs = |actor: &ActorId| {
-            run.owner == *actor || run.project_ids.iter().any(|project| self.is_member(*project, *actor))
-        };
-        match scope {
-            Scope::Platform => true,
-            Scope::Actor(actor) => theirs(actor),
-            Scope::Within(actor, projects) => {
-                let inside =
-                    run.project_ids.iter().chain([&run.workspace_project_id]).any(|project| projects.contains(project));
-                inside && theirs(actor)
-            }
-            Scope::OnBehalf { agent, owner } => theirs(owner) && (run.agent_id == Some(*agent) || theirs(agent)),
-        }
+        self.reaches_run(scope, run, Role::Viewer)
     }
 
     fn seen_run(&self, scope: &Scope, run: RunId) -> Option<&Stored> {
@@ -120,10 +140,11 @@ impl Library for Memory {
         Ok(self.state().seen_run(scope, id).map(|stored| stored.row.clone()))
     }
 
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
         let state = self.state();
         let iterations = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.iterations.values());
-        Ok(iterations.cloned().collect())
+        let behind = iterations.filter(|row| slice.after.is_none_or(|after| row.iteration > after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
     }
 
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
@@ -153,16 +174,30 @@ impl Library for Memory {
         Ok(own.take(page(limit)).cloned().collect())
     }
 
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError> {
         let state = self.state();
-        let plans = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.plans.values());
-        Ok(plans.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
+        let plans = state.seen_run(scope, run).into_iter().flat_map(|stored| &stored.plans);
+        let rows = behind(plans, slice.after).filter(|row| node.is_none_or(|node| node == row.node_id));
+        Ok(rows.take(page(slice.limit)).cloned().collect())
     }
 
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError> {
         let state = self.state();
-        let artifacts = state.seen_run(scope, run).into_iter().flat_map(|stored| stored.artifacts.values());
-        Ok(artifacts.filter(|row| node.is_none_or(|node| node == row.node_id)).cloned().collect())
+        let artifacts = state.seen_run(scope, run).into_iter().flat_map(|stored| &stored.artifacts);
+        let rows = behind(artifacts, slice.after).filter(|row| node.is_none_or(|node| node == row.node_id));
+        Ok(rows.take(page(slice.limit)).cloned().collect())
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
@@ -223,14 +258,25 @@ impl Library for Memory {
         Ok(kept.map(|kept| state.whole(&kept.entity)))
     }
 
-    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError> {
+        let state = self.state();
+        Ok(state.workspace.documents.get(&id).is_some_and(|kept| state.sees(scope, kept.entity.project_id)))
+    }
+
+    async fn versions(
+        &self,
+        scope: &Scope,
+        id: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError> {
         let state = self.state();
         let Some(kept) = state.workspace.documents.get(&id).filter(|kept| state.sees(scope, kept.entity.project_id))
         else {
             return Ok(Vec::new());
         };
         let superseded = state.superseded.get(&id).into_iter().flatten().rev();
-        Ok([kept].into_iter().chain(superseded).map(version).collect())
+        let older = |kept: &&Kept<Document>| slice.after.is_none_or(|after| kept.entity.version < after);
+        Ok([kept].into_iter().chain(superseded).filter(older).take(page(slice.limit)).map(version).collect())
     }
 
     async fn entries(
@@ -270,21 +316,18 @@ impl Library for Memory {
         Ok(kept.map(|kept| kept.entity.clone()))
     }
 
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<Uuid>,
-        dst: Option<Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
         let state = self.state();
+        let EdgeFilter { src, dst, run_id } = filter;
         let wanted = |kept: &&Kept<Edge>| {
             src.is_none_or(|src| src == kept.entity.src)
                 && dst.is_none_or(|dst| dst == kept.entity.dst)
-                && run.is_none_or(|run| kept.made.run_id == Some(run))
+                && run_id.is_none_or(|run| kept.made.run_id == Some(run))
+                && slice.after.is_none_or(|after| kept.entity.id > after)
                 && state.sees(scope, kept.entity.project_id)
         };
-        Ok(state.workspace.edges.values().filter(wanted).map(|kept| kept.entity.clone()).collect())
+        let edges = state.workspace.edges.values().filter(wanted).take(page(slice.limit));
+        Ok(edges.map(|kept| kept.entity.clone()).collect())
     }
 
     async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
@@ -322,8 +365,10 @@ impl Library for Memory {
         }
     }
 
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
-        Ok(self.state().actors.values().cloned().collect())
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
+        let state = self.state();
+        let behind = state.actors.values().filter(|actor| slice.after.is_none_or(|after| actor.id > after));
+        Ok(behind.take(page(slice.limit)).cloned().collect())
     }
 
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
@@ -331,17 +376,22 @@ impl Library for Memory {
         Ok(self.state().actors.values().find(named).cloned())
     }
 
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
-        self.state().members.insert((project, actor));
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+        self.state().members.entry((project, actor)).or_insert(role);
         Ok(())
     }
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        Ok(self.state().members.remove(&(project, actor)))
+        Ok(self.state().members.remove(&(project, actor)).is_some())
     }
 
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        Ok(self.state().is_member(project, actor))
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
+        let state = self.state();
+        Ok(state.runs.get(&run).is_some_and(|stored| state.reaches_run(scope, &stored.row, Role::Editor)))
+    }
+
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
+        Ok(self.state().reaches(scope, project, Role::Editor))
     }
 
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {

@@ -79,7 +79,9 @@ impl Removal for Memory {
         }
         state.workspace.edges.retain(|_, kept| kept.entity.project_id != project);
         state.drop_edges(project.0);
-        state.members.retain(|(of, _)| *of != project);
+        state.members.retain(|(of, _), _| *of != project);
+        state.creators.remove(&project);
+        state.forget_invitations(|invited| invited.project == project);
         Ok(done(state.workspace.projects.remove(&project).is_some()))
     }
 

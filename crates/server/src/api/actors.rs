@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::ActorId;
 use engine::workspace::ActorRecord;
+use runtime::ports::Slice;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -35,11 +36,16 @@ pub fn routes() -> Vec<Route> {
         ),
     );
     vec![
-        Route::get("/api/actors", Read, "Yourself and those you share a project with; everybody for an admin", list)
-            .asks("cursor", super::shape::id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(records::actor()))
-            .personal(),
+        Route::get(
+            "/api/actors",
+            Read,
+            "Yourself, your subagents, and people you share a project or an invitation with; everybody for an admin",
+            list,
+        )
+        .asks("cursor", super::shape::id())
+        .asks("limit", whole(1, MAX_PAGE as i64))
+        .gives(200, page(records::actor()))
+        .personal(),
         Route::post("/api/actors", Admin, "A new person", create)
             .takes(form([("handle", text())], [("name", nullable(text()))]))
             .gives(201, records::actor()),
@@ -59,13 +65,12 @@ async fn list(
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<ActorRecord>>> {
-    let mut known = match caller.is_admin() {
-        true => house.store.actors().await?,
-        false => house.keys.acquaintances(caller.id()).await?,
-    };
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    known.retain(|actor| query.cursor.is_none_or(|cursor| actor.id > cursor));
-    known.truncate(limit + 1);
+    let slice = Slice { after: query.cursor, limit: limit + 1 };
+    let known = match caller.is_admin() {
+        true => house.store.actors(slice).await?,
+        false => house.members.acquaintances(caller.id(), slice, house.clock.now()).await?,
+    };
     Ok(Json(Page::cut(known, limit, |actor| actor.id.to_string())))
 }
 

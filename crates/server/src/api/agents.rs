@@ -2,21 +2,24 @@
 
 use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
+use super::door::{Door, slow};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, list as list_of, named, nullable, one_of, page, record, text, time, whole};
 use super::version::{Edited, stale, write};
-use super::{Answer, House, Page, actors, projects, records, runs};
-use axum::Json;
+use super::{Answer, House, Page, access, actors, records, runs};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::{Extension, Json};
 use effects::tools::{Authorization, Registry};
 use engine::ids::{ActorId, ProjectId};
+use engine::role::Role;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation};
 use runtime::agents::{AgentRecord, PadVersion};
+use runtime::ports::Slice;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,8 +39,11 @@ pub fn routes() -> Vec<Route> {
             ("model", nullable(text())),
         ]
     };
-    vec![
-        Route::get("/api/agents", Read, "Your subagents", list).gives(200, page(shape())),
+    let all = vec![
+        Route::get("/api/agents", Read, "Your subagents, oldest first", list)
+            .asks("cursor", id())
+            .asks("limit", whole(1, MAX_PAGE as i64))
+            .gives(200, page(shape())),
         Route::post("/api/agents", Run, "A new subagent, yours", create)
             .takes(form([("handle", text())], changes()))
             .gives(201, shape()),
@@ -57,7 +63,9 @@ pub fn routes() -> Vec<Route> {
             .gives(200, pad_shape()),
         Route::post("/api/agents/{handle}/scratchpad/clear", Run, "Empty it; what was there stays a version", clear)
             .gives(200, pad_shape()),
-    ]
+    ];
+    // They are the person's, not any project's.
+    all.into_iter().map(Route::personal).collect()
 }
 
 fn shape() -> Shape {
@@ -151,12 +159,26 @@ async fn view(house: &House, record: AgentRecord) -> Answer<AgentView> {
     Ok(AgentView { record, projects, scratchpad, pending_lessons })
 }
 
-async fn list(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Page<AgentView>>> {
-    let mut items = Vec::new();
-    for agent in house.store.agents(Some(caller.id())).await? {
-        items.push(view(&house, agent).await?);
+#[derive(Deserialize)]
+struct ListQuery {
+    cursor: Option<ActorId>,
+    limit: Option<usize>,
+}
+
+async fn list(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Asked(query): Asked<ListQuery>,
+) -> Answer<Json<Page<AgentView>>> {
+    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let slice = Slice { after: query.cursor, limit: limit + 1 };
+    let found = house.store.agents(caller.id(), slice).await?;
+    let Page { items, next_cursor } = Page::cut(found, limit, |agent| agent.id.to_string());
+    let mut views = Vec::with_capacity(items.len());
+    for agent in items {
+        views.push(view(&house, agent).await?);
     }
-    Ok(Json(Page { items, next_cursor: None }))
+    Ok(Json(Page { items: views, next_cursor }))
 }
 
 /// The body of `POST /api/agents`; without a handle, of `PATCH`.
@@ -224,11 +246,12 @@ fn grantable(actions: Vec<String>) -> Answer<Vec<String>> {
 
 async fn create(
     State(house): State<Arc<House>>,
+    Extension(door): Extension<Door>,
     caller: Caller,
     Sent(new): Sent<NewAgent>,
 ) -> Answer<(StatusCode, Json<AgentView>)> {
     house.desk()?;
-    let handle = actors::free_handle(&house, new.handle.clone().unwrap_or_default()).await?;
+    let handle = free_handle(&house, &caller, door, new.handle.clone().unwrap_or_default()).await?;
     let projects = seen(&house, &caller, new.projects.as_deref().unwrap_or_default()).await?;
     let now = house.clock.now();
     let fresh = AgentRecord {
@@ -246,17 +269,33 @@ async fn create(
     let agent = new.applied(fresh)?;
     house.store.create_agent(agent.clone()).await?;
     for project in projects {
-        house.store.grant(project, agent.id).await?;
+        bring(&house, &caller, project, agent.id).await?;
     }
     Ok((StatusCode::CREATED, Json(view(&house, agent).await?)))
+}
+
+/// That a handle is taken says that somebody has it, so nobody tries many.
+async fn free_handle(house: &House, caller: &Caller, door: Door, handle: String) -> Answer<String> {
+    match actors::free_handle(house, handle).await {
+        Err(problem) if problem.status == StatusCode::CONFLICT && door == Door::Open => {
+            slow(&house.front.handles, &caller.id().to_string()).and(Err(problem))
+        }
+        free => free,
+    }
 }
 
 /// Nobody gives what they do not have.
 async fn seen(house: &House, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<ProjectId>> {
     for project in ids {
-        projects::visible(house, caller, *project).await?;
+        access::read_project(house, caller, *project).await?;
     }
     Ok(ids.to_vec())
+}
+
+/// What it does there is limited by the actions it was granted; its role is an editor's, or the owner's own if that is less.
+async fn bring(house: &House, caller: &Caller, project: ProjectId, agent: ActorId) -> Answer<()> {
+    let own = access::role_in(house, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
+    Ok(house.store.grant(project, agent, Role::Editor.min(own)).await?)
 }
 
 async fn show(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<AgentView>> {
@@ -296,7 +335,7 @@ async fn edit(
             house.store.revoke(gone.id, changed.id).await?;
         }
         for project in projects {
-            house.store.grant(project, changed.id).await?;
+            bring(&house, &caller, project, changed.id).await?;
         }
     }
     view(&house, AgentRecord { version: version + 1, ..changed }).await.map(Json)

@@ -93,7 +93,12 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
     if project_ids.is_empty() && !caller.bounds().is_empty() {
         return Err(door::bound());
     }
+    if !caller.bounds().is_empty() && (new.agent.is_some() || !new.agents.is_empty()) {
+        // What a subagent is and remembers would be in the run's log.
+        return Err(door::bound());
+    }
     let scope = scope(new.scope, project_ids.len())?;
+    let own_workspace = only_reads(house, caller, &project_ids).await?;
     let agent = sent(house, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
     let agents = helpers(house, caller, kind, &new.agents).await?;
     let granted = match kind {
@@ -136,10 +141,19 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
             max_steps: new.max_steps,
         }),
         agents,
+        own_workspace,
     };
     match engine::run::check_brief(&brief) {
         Ok(()) => Ok(brief),
         Err(refusal) => Err(Problem::invalid(refusal.slug, refusal.message)),
+    }
+}
+
+/// A run in one project keeps its documents there, unless its owner may not write there.
+async fn only_reads(house: &House, caller: &Caller, projects: &[ProjectId]) -> Result<bool, Problem> {
+    match projects {
+        [only] => Ok(!house.store.may_write(&caller.scope(), *only).await?),
+        _ => Ok(false),
     }
 }
 

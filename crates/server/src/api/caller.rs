@@ -3,7 +3,8 @@
 use super::problems::Problem;
 use super::reliance::{Ending, Reliance};
 use super::route::Access;
-use super::{House, MAX_BODY, door};
+use super::shape::{Shape, not_an_object};
+use super::{House, MAX_BODY, access, door};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
@@ -14,7 +15,7 @@ use engine::ids::{ActorId, KeyId, ProjectId, RunId};
 use engine::workspace::{ActorRecord, Scope};
 use futures::StreamExt;
 use runtime::agents::AgentRecord;
-use runtime::keys::Key;
+use runtime::keys::{Credential, Key};
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -65,6 +66,11 @@ impl Caller {
         self.key.as_ref().map(|(key, _)| key)
     }
 
+    /// Whose answers are kept for requests sent twice.
+    pub fn credential(&self) -> Credential {
+        self.key().map_or(Credential::Socket(self.id()), |key| Credential::Key(key.id))
+    }
+
     pub fn is_admin(&self) -> bool {
         self.access == Access::Admin
     }
@@ -102,7 +108,7 @@ impl Caller {
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
     pub async fn run(&self, house: &House, id: RunId) -> Result<RunRow, Problem> {
-        house.store.run(&self.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
+        access::see_run(house, self, id).await
     }
 }
 
@@ -129,6 +135,19 @@ impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
     }
 }
 
+/// The shape of the body that a route takes.
+#[derive(Clone)]
+pub struct Takes(pub Arc<Shape>);
+
+impl Takes {
+    /// Where an object is due and something else stands. It is looked for by shape since serde reads an array as the
+    /// fields of a struct in their order, and an empty one as a struct of defaults.
+    fn misfit(&self, body: &[u8]) -> Option<String> {
+        let value = serde_json::from_slice(body).ok()?;
+        not_an_object(&self.0, &value, "")
+    }
+}
+
 /// A JSON body of at most a mebibyte. An empty body is an empty object.
 pub struct Sent<T>(pub T);
 
@@ -137,6 +156,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
 
     async fn from_request(request: Request, _house: &Arc<House>) -> Result<Self, Problem> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
+        let takes = request.extensions().get::<Takes>().cloned();
         let bytes = whole(request.into_body()).await?;
         if !bytes.is_empty() && !is_json {
             return Err(Problem::new(
@@ -146,9 +166,17 @@ impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
             ));
         }
         let body: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        serde_json::from_slice(body).map(Sent).map_err(|error| {
-            Problem::new(StatusCode::BAD_REQUEST, "bad_request", format!("the body cannot be used: {error}"))
-        })
+        if engine::json::is_too_deep(body) {
+            let detail = format!("the body is nested deeper than {} levels", engine::json::MAX_DEPTH);
+            return Err(unreadable(detail));
+        }
+        let misfit = takes.and_then(|takes| takes.misfit(body));
+        if let Some(misfit) = misfit {
+            return Err(unreadable(format_args!("the body cannot be used: {misfit}; nothing was changed")));
+        }
+        serde_json::from_slice(body)
+            .map(Sent)
+            .map_err(|error| unreadable(format_args!("the body cannot be used: {error}")))
     }
 }
 

@@ -6,7 +6,7 @@ use super::problems::Problem;
 use super::route::Access::Run;
 use super::route::Route;
 use super::shape::{Shape, form, id, list, one_of, text, words};
-use super::{Answer, House, records};
+use super::{Answer, House, access, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -56,7 +56,7 @@ fn answer() -> Shape {
 const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
 pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
-    caller.run(house, run).await?;
+    access::steer_run(house, caller, run).await?;
     Ok(house.desk()?.command(run, command, caller.actor()).await?)
 }
 

@@ -8,13 +8,13 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, named, nullable, open, page, record, text, time, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs, version};
+use super::{Answer, House, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Change, DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
-use runtime::ports::{DocumentFilter, DocumentVersion};
+use runtime::ports::{DocumentFilter, DocumentVersion, Slice};
 use runtime::removal::Removed;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -106,6 +106,19 @@ fn version_shape() -> Shape {
 
 async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
     house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
+}
+
+/// The same without reading its text.
+async fn seen(house: &House, caller: &Caller, id: DocumentId) -> Answer<()> {
+    let seen = house.store.sees_document(&caller.scope(), id).await?;
+    seen.then_some(()).ok_or_else(|| Problem::not_found("document"))
+}
+
+/// One that this caller may change.
+async fn changeable(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
+    let document = visible(house, caller, id).await?;
+    access::may_write(house, caller, document.project_id).await?;
+    own(document)
 }
 
 /// Only its run writes it; it can be read, linked to and copied.
@@ -232,7 +245,7 @@ async fn edit(
     expected: Expected,
     Sent(patch): Sent<DocumentPatch>,
 ) -> Answer<Versioned<Document>> {
-    let document = own(visible(&house, &caller, id).await?)?;
+    let document = changeable(&house, &caller, id).await?;
     expected.check(&document)?;
     let mutation = Mutation::UpdateDocument {
         id,
@@ -247,7 +260,7 @@ async fn edit(
 
 async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
     house.desk()?;
-    own(visible(&house, &caller, id).await?)?;
+    changeable(&house, &caller, id).await?;
     match house.removal.remove_document(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("document")),
@@ -266,7 +279,7 @@ async fn entries(
     Id(id): Id<DocumentId>,
     Asked(query): Asked<PartQuery>,
 ) -> Answer<Json<Page<Entry>>> {
-    visible(&house, &caller, id).await?;
+    seen(&house, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let found = house.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
     Ok(Json(Page::cut(found, limit, |entry| entry.position.to_string())))
@@ -278,11 +291,10 @@ async fn versions(
     Id(id): Id<DocumentId>,
     Asked(query): Asked<PartQuery>,
 ) -> Answer<Json<Page<Value>>> {
-    visible(&house, &caller, id).await?;
+    seen(&house, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let mut found = house.store.versions(&caller.scope(), id).await?;
-    found.retain(|version| query.before.is_none_or(|before| version.version < before));
-    found.truncate(limit + 1);
+    let slice = Slice { after: query.before, limit: limit + 1 };
+    let found = house.store.versions(&caller.scope(), id, slice).await?;
     let page = Page::cut(found, limit, |version| version.version.to_string());
     Ok(Json(Page { items: page.items.into_iter().map(version).collect(), next_cursor: page.next_cursor }))
 }

@@ -8,6 +8,7 @@ use super::problems::Problem;
 use super::route::Access;
 use super::secret::Secret;
 use super::{House, once};
+use crate::connections::Connection;
 use crate::link::ACTOR_HEADER;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
@@ -19,8 +20,6 @@ use runtime::ports::LOCAL_HANDLE;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The session of a browser.
-pub const COOKIE: &str = "pleach_session";
 /// When a credential was last used is known to the minute.
 const USE_NOTED_MS: i64 = 60_000;
 
@@ -44,6 +43,8 @@ pub struct Guard {
     pub personal: bool,
     /// Changes that subagents may ask for: what they were granted is judged behind it.
     pub for_agents: bool,
+    /// Its answer shows a secret this once.
+    pub gives_secret: bool,
 }
 
 pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
@@ -55,12 +56,15 @@ pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> 
         Ok(caller) => caller,
         Err(problem) => return problem.into_response(),
     };
-    let actor = caller.id();
+    if let Some(connection) = parts.extensions.get::<Connection>() {
+        connection.authenticate();
+    }
+    let by = caller.credential();
     parts.extensions.insert(caller);
     parts.extensions.insert(guard.door);
     let request = Request::from_parts(parts, body);
     match request.method() == Method::POST && request.headers().contains_key(once::HEADER) {
-        true => once::answer(&guard.house, actor, request, next).await,
+        true => once::answer(&guard.house, by, guard.gives_secret, request, next).await,
         false => next.run(request).await,
     }
 }
@@ -106,29 +110,25 @@ impl Guard {
     }
 
     async fn recognized(&self, request: &Parts) -> Result<Caller, Problem> {
-        let headers = &request.headers;
-        let (text, kind) = match bearer(headers)? {
-            Some(token) => (token, KeyKind::Token),
-            None => (session(headers).ok_or_else(unauthorized)?, KeyKind::Session),
-        };
-        if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(headers) {
+        let front = &self.house.front;
+        let shown = shown(&request.headers, front.cookie());
+        if shown.is_ok_and(|shown| shown.is_none()) {
+            return Err(unauthorized());
+        }
+        let recognized = self.recognized_by(request, shown.ok().flatten()).await;
+        recognized.map_err(|problem| front.refused(&front.guesses, peer(request), problem))
+    }
+
+    async fn recognized_by(&self, request: &Parts, shown: Option<(&str, KeyKind)>) -> Result<Caller, Problem> {
+        let (text, kind) = shown.ok_or_else(unauthorized)?;
+        if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "foreign_origin",
                 "a browser's session changes things only from this server's own pages; programs send a token instead",
             ));
         }
-        let recognized = match kind {
-            KeyKind::Token => recognize(&self.house, text).await,
-            _ => recognize_as(&self.house, text, &[kind]).await,
-        };
-        match recognized {
-            Err(problem) if problem.status == StatusCode::UNAUTHORIZED && Secret::parse(text).is_none() => {
-                let from = peer(request).map_or_else(String::new, |address| address.to_string());
-                slow(&self.house.front.guesses, &from).and(Err(problem))
-            }
-            recognized => recognized,
-        }
+        recognize_as(&self.house, text, &[kind]).await
     }
 }
 
@@ -151,23 +151,44 @@ pub async fn recognize_as(house: &House, text: &str, kinds: &[KeyKind]) -> Resul
     Caller::with_key(house, actor, key).await
 }
 
+/// A credential that cannot be read.
+#[derive(Clone, Copy)]
+struct Unreadable;
+
+/// What a request shows: a token, or else a session; `None` when it shows nothing at all.
+fn shown<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, Unreadable> {
+    let token = bearer(headers)?.map(|token| (token, KeyKind::Token));
+    Ok(token.or_else(|| session(headers, cookie).map(|session| (session, KeyKind::Session))))
+}
+
 /// A token in the `Authorization` header; one that is there but unreadable is no token at all.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Unreadable> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let Some(first) = given.next() else { return Ok(None) };
-    let (scheme, token) = first.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(unauthorized)?;
+    let (scheme, token) = first.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(Unreadable)?;
     match given.next().is_none() && scheme.eq_ignore_ascii_case("bearer") {
         true => Ok(Some(token.trim())),
-        false => Err(unauthorized()),
+        false => Err(Unreadable),
     }
 }
 
-fn session(headers: &HeaderMap) -> Option<&str> {
+/// The value of the cookie of this name.
+fn session<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     cookies.flat_map(|line| line.split(';')).find_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE).then_some(value)
+        (name == cookie).then_some(value)
     })
+}
+
+/// Who is logged in with this browser, on a route that is open to everybody.
+pub async fn logged_in(house: &House, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+    let Some(session) = session(headers, house.front.cookie()) else { return Ok(None) };
+    match recognize_as(house, session, &[KeyKind::Session]).await {
+        Ok(caller) => Ok(Some(caller)),
+        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => Ok(None),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// The address a request came from; requests of this process itself have none.
@@ -221,3 +242,6 @@ impl From<&Key> for Access {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,20 +2,26 @@
 //! from no page at all, and its answer tells browsers to be careful.
 
 use super::House;
+use super::door::slow;
 use super::pace::Pace;
 use super::problems::Problem;
 use super::reliance::Reliance;
+use crate::connections::Network;
+use crate::ui;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use engine::ids::KeyId;
+use engine::ids::{ActorId, KeyId};
 use sha2::{Digest, Sha256};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
+
+/// The session of a browser, before the letters that tell one database from another.
+const COOKIE: &str = "pleach_session";
 
 /// The network side of a house.
 pub struct Front {
@@ -25,12 +31,17 @@ pub struct Front {
     pub listening: OnceLock<SocketAddr>,
     /// Who relies on which credential.
     pub validity: Arc<Reliance<KeyId>>,
-    /// Failed logins, by address.
+    /// What the session's cookie is called, and the API's document that says so; both once it listens.
+    pub cookie: OnceLock<String>,
+    pub document: OnceLock<String>,
+    /// Wrong tokens and codes at the login, by network.
     pub logins: Pace,
-    /// Tokens that were never ours, by address.
+    /// Wrong credentials everywhere else, by network.
     pub guesses: Pace,
     /// New runs, by actor.
     pub starts: Pace,
+    /// Handles tried, by actor: to invite somebody, or for a new subagent.
+    pub handles: Pace,
 }
 
 impl Front {
@@ -39,9 +50,12 @@ impl Front {
             public,
             listening: OnceLock::new(),
             validity,
+            cookie: OnceLock::new(),
+            document: OnceLock::new(),
             logins: Pace::new(20, 0.2),
-            guesses: Pace::new(1_000, 20.0),
+            guesses: Pace::new(200, 2.0),
             starts: Pace::new(300, 5.0),
+            handles: Pace::new(30, 0.1),
         }
     }
 
@@ -49,6 +63,29 @@ impl Front {
     pub fn url(&self) -> Option<String> {
         let own = || self.listening.get().map(|address| format!("http://{address}"));
         self.public.as_ref().map(|public| public.origin.clone()).or_else(own)
+    }
+
+    /// A browser sends its cookies to every port of a host, so each database has a name of its own for the session: two
+    /// servers on one machine do not log each other's people out.
+    pub fn name_cookie(&self, instance: ActorId) {
+        let digest = Sha256::digest(instance.to_string());
+        let letters: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        // Set once: a process serves one database.
+        let _ = self.cookie.set(format!("{COOKIE}_{letters}"));
+    }
+
+    pub fn cookie(&self) -> &str {
+        self.cookie.get().map_or(COOKIE, String::as_str)
+    }
+
+    /// A wrong credential counts against the network that it came from, and is answered with a pause after many. A right
+    /// one is never counted and never asks here, so it passes whatever else comes from the same place.
+    pub fn refused(&self, pace: &Pace, peer: Option<IpAddr>, problem: Problem) -> Problem {
+        let from = peer.map_or_else(String::new, |address| Network::from(address).to_string());
+        match problem.status {
+            StatusCode::UNAUTHORIZED => slow(pace, &from).err().unwrap_or(problem),
+            _ => problem,
+        }
     }
 
     /// A page of another site can make a browser call us by a name of its own choosing, never by an address.
@@ -147,6 +184,11 @@ pub fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
         && !PASSED_ON.iter().any(|name| headers.contains_key(*name))
 }
 
+/// Does the browser say that another site's page led here? Then it has kept our cookies back.
+pub fn from_elsewhere(headers: &HeaderMap) -> bool {
+    site(headers).is_some_and(|site| !matches!(site, "same-origin" | "none"))
+}
+
 /// Does the browser say that one of our own pages sent this? Cookies count for changes only then.
 pub fn from_own_page(headers: &HeaderMap) -> bool {
     // What they say has been compared already; here it matters that they say something.
@@ -156,7 +198,7 @@ pub fn from_own_page(headers: &HeaderMap) -> bool {
 /// Nothing from elsewhere, nothing inline but the page's own import map, no framing. Svelte makes its templates under
 /// the one policy named here.
 static CONTENT_SECURITY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let map = crate::ui::import_map().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
+    let map = ui::import_map().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
     let policy = format!(
         "default-src 'none'; script-src 'self'{}; style-src 'self'; img-src 'self' data:; font-src 'self'; \
          connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'self'; \
@@ -188,8 +230,9 @@ pub async fn receive(State(house): State<Arc<House>>, request: Request, next: Ne
     for (name, value) in CAREFUL {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    if path.starts_with("/api") {
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    // What may be kept is named by its content; everything else is somebody's, or may be another's next time.
+    if headers.get(header::CACHE_CONTROL).is_none_or(|said| said != ui::FOREVER) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     if let Ok(number) = HeaderValue::from_str(&number) {
         headers.insert("x-request-id", number);

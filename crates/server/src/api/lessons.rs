@@ -29,7 +29,8 @@ pub fn routes() -> Vec<Route> {
             .asks("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(shape())),
+            .gives(200, page(shape()))
+            .personal(),
         Route::post(
             "/api/agents/{handle}/lessons/{lesson}",
             Run,
@@ -38,7 +39,8 @@ pub fn routes() -> Vec<Route> {
         )
         .takes(form([("action", one_of(["promote", "dismiss"]))], []))
         .gives(200, shape())
-        .refuses([409]),
+        .refuses([409])
+        .personal(),
     ]
 }
 

@@ -1,19 +1,21 @@
 //! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
 
-use super::asked::Asked;
+mod ask;
+mod link;
+
 use super::caller::{Caller, Sent};
-use super::door::{self, COOKIE, recognize_as, slow};
+use super::door::{self, recognize_as};
 use super::front::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{form, list, named, nullable, one_of, record, text, time};
-use super::tokens::{Terms, keep, scopes};
+use super::shape::{form, list, named, nullable, one_of, record, secret, text, time};
+use super::tokens::{Terms, grant, keep, scope, scopes};
 use super::{Answer, House, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::ActorId;
 use engine::time::Timestamp;
@@ -38,18 +40,30 @@ pub fn routes() -> Vec<Route> {
             [],
         ),
     );
+    let code = [("code", secret()), ("url", nullable(text())), ("scopes", list(scope())), ("expires_at", time())];
     vec![
-        Route::get("/login", Public, "The way in for the link with a one-time code", follow)
+        Route::get("/login", Public, "The way in for the link with a one-time code", link::follow)
             .asks("code", text())
+            .asks("problem", one_of(link::Trouble::ALL.map(link::Trouble::name)))
+            .gives_text(200, "text/html")
             .gives_nothing(303),
         Route::post("/login", Public, "Open a browser session with a token or a one-time code", log_in)
             .takes(form([], [("token", text()), ("code", text())]))
             .gives(200, session.clone())
             .refuses([401]),
+        Route::post(
+            "/login/confirm",
+            Public,
+            "Log in with a link's code instead of whoever is logged in",
+            link::confirm,
+        )
+        .asks("code", text())
+        .gives_nothing(303),
         Route::post("/logout", Read, "End the session this request came with", log_out).gives_nothing(204),
         Route::get("/api/session", Read, "Who you are here, and what you may do", whoever).gives(200, session),
         Route::post("/api/login-codes", Admin, "A one-time code that opens a browser session as you", make_code)
-            .gives(201, record([("code", text()), ("url", nullable(text())), ("expires_at", time())], [])),
+            .takes(form([], [("scope", scope())]))
+            .gives(201, record(code, [])),
     ]
 }
 
@@ -58,7 +72,18 @@ pub fn routes() -> Vec<Route> {
 pub struct CodeView {
     pub code: String,
     pub url: Option<String>,
+    #[serde(default)]
+    pub scopes: Vec<String>,
     pub expires_at: Timestamp,
+}
+
+/// The body of `POST /api/login-codes`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewCode {
+    /// `run` when absent: enough for the page. People and tokens are made with `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -68,17 +93,22 @@ struct SessionView {
     expires_at: Option<Timestamp>,
 }
 
-async fn make_code(State(house): State<Arc<House>>, caller: Caller) -> Answer<(StatusCode, Json<CodeView>)> {
+async fn make_code(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Sent(new): Sent<NewCode>,
+) -> Answer<(StatusCode, Json<CodeView>)> {
     house.desk()?;
+    let grant = new.scope.as_deref().map_or(Ok(Grant::Run), grant)?;
     let expires_at = house.clock.now().plus_ms(CODE_MS);
     let name = "one-time login".to_owned();
     let end = Some(expires_at);
-    let terms =
-        Terms { kind: KeyKind::Code, parent: None, name, grant: Grant::Admin, projects: Vec::new(), expires_at: end };
+    let terms = Terms { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
     let (secret, _) = keep(&house, caller.id(), terms).await?;
     let code = secret.reveal().to_owned();
     let url = house.front.url().map(|url| format!("{url}/login?code={code}"));
-    Ok((StatusCode::CREATED, Json(CodeView { code, url, expires_at })))
+    let scopes = scopes(grant).into_iter().map(str::to_owned).collect();
+    Ok((StatusCode::CREATED, Json(CodeView { code, url, scopes, expires_at })))
 }
 
 #[derive(Deserialize)]
@@ -93,31 +123,32 @@ struct Login {
 type Peer = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
 
 async fn log_in(State(house): State<Arc<House>>, peer: Peer, Sent(login): Sent<Login>) -> Answer<Response> {
-    let opened = match (login.token, login.code) {
-        (Some(secret), None) | (None, Some(secret)) => open(&house, &secret).await,
+    let (shown, kinds) = match (login.token, login.code) {
+        (Some(token), None) => (token, &[KeyKind::Token, KeyKind::Code][..]),
+        (None, Some(code)) => (code, &[KeyKind::Code][..]),
         _ => return Err(Problem::invalid("bad_login", "give either a token or a code")),
     };
-    let (cookie, session) = opened.map_err(|problem| guessed(&house, peer, problem))?;
+    house.desk()?;
+    let opened = match recognize_as(&house, shown.trim(), kinds).await {
+        Ok(caller) => open(&house, &caller).await,
+        Err(problem) => Err(problem),
+    };
+    let (cookie, session) = opened.map_err(|problem| guessed(&house, &peer, not_accepted(problem)))?;
     Ok(([(header::SET_COOKIE, cookie)], Json(session)).into_response())
 }
 
 /// Who guesses has to wait longer and longer.
-fn guessed(house: &House, peer: Peer, problem: Problem) -> Problem {
-    let address = peer.map_or_else(String::new, |axum::Extension(ConnectInfo(address))| address.ip().to_string());
-    match problem.status {
-        StatusCode::UNAUTHORIZED => slow(&house.front.logins, &address).err().unwrap_or(problem),
-        _ => problem,
-    }
+fn guessed(house: &House, peer: &Peer, problem: Problem) -> Problem {
+    let peer = peer.as_ref().map(|axum::Extension(ConnectInfo(address))| address.ip());
+    house.front.refused(&house.front.logins, peer, problem)
 }
 
 /// A new session for whoever holds this token, or this code for the first time.
-async fn open(house: &House, text: &str) -> Answer<(String, SessionView)> {
-    house.desk()?;
-    let caller = recognize_as(house, text.trim(), &[KeyKind::Token, KeyKind::Code]).await.map_err(not_accepted)?;
+async fn open(house: &House, caller: &Caller) -> Answer<(String, SessionView)> {
     let Some(key) = caller.key() else { return Err(door::unauthorized()) };
     let now = house.clock.now();
     if key.kind == KeyKind::Code && !house.keys.revoke_key(key.id, now).await? {
-        return Err(not_accepted(door::unauthorized()));
+        return Err(door::unauthorized());
     }
     let own_end = now.plus_ms(SESSION_MS);
     let (parent, end) = match key.kind {
@@ -125,7 +156,7 @@ async fn open(house: &House, text: &str) -> Answer<(String, SessionView)> {
         _ => (None, own_end),
     };
     let (secret, session) = session_of(house, caller.id(), parent, key, end).await?;
-    let cookie = cookie(secret.reveal(), (end.since(now) / 1000).max(1), house.front.public.as_ref());
+    let cookie = cookie(house, secret.reveal(), (end.since(now) / 1000).max(1));
     Ok((cookie, SessionView { actor: caller.record.clone(), scopes: scopes(session.grant), expires_at: Some(end) }))
 }
 
@@ -159,48 +190,28 @@ fn not_accepted(problem: Problem) -> Problem {
 }
 
 /// Set and cleared with the same attributes.
-fn cookie(value: &str, seconds: i64, public: Option<&PublicUrl>) -> String {
-    let secure = if public.is_some_and(PublicUrl::is_secure) { "; Secure" } else { "" };
-    format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
+fn cookie(house: &House, value: &str, seconds: i64) -> String {
+    let secure = if house.front.public.as_ref().is_some_and(PublicUrl::is_secure) { "; Secure" } else { "" };
+    let name = house.front.cookie();
+    format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
 }
 
 /// A token outlives its use in a browser; only sessions end here.
 async fn log_out(State(house): State<Arc<House>>, caller: Caller) -> Answer<Response> {
+    end(&house, &caller).await?;
+    let cleared = cookie(&house, "", 0);
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
+}
+
+async fn end(house: &House, caller: &Caller) -> Answer<()> {
     if let Some(key) = caller.key().filter(|key| key.kind == KeyKind::Session) {
         house.keys.revoke_key(key.id, house.clock.now()).await?;
     }
-    let cleared = cookie("", 0, house.front.public.as_ref());
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
+    Ok(())
 }
 
 async fn whoever(caller: Caller) -> Json<SessionView> {
     let grant = caller.key().map_or(Grant::Admin, |key| key.grant);
     let expires_at = caller.key().and_then(|key| key.expires_at);
     Json(SessionView { actor: caller.record, scopes: scopes(grant), expires_at })
-}
-
-#[derive(Deserialize)]
-struct FollowQuery {
-    code: Option<String>,
-}
-
-/// A link from the terminal logs in at once. The application itself tells those whom this did not let in.
-async fn follow(
-    State(house): State<Arc<House>>,
-    method: Method,
-    peer: Peer,
-    Asked(query): Asked<FollowQuery>,
-) -> Answer<Response> {
-    let home = (header::LOCATION, "/".to_owned());
-    // Whoever only looks at a link, as scanners and previews do, must not use it up.
-    let Some(code) = query.code.filter(|_| method == Method::GET) else {
-        return Ok((StatusCode::SEE_OTHER, [home]).into_response());
-    };
-    match open(&house, &code).await.map_err(|problem| guessed(&house, peer, problem)) {
-        Ok((cookie, _)) => Ok((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), home]).into_response()),
-        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => {
-            Ok((StatusCode::SEE_OTHER, [home]).into_response())
-        }
-        Err(problem) => Err(problem),
-    }
 }

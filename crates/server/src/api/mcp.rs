@@ -1,7 +1,9 @@
 //! `/mcp`: the same API for programs that speak MCP. Every action is a request of its own through the door the caller
 //! came in by, so that scopes, ownership and pace are judged once, where they always are.
 
+use super::caller::whole;
 use super::door::Door;
+use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::open;
@@ -10,9 +12,13 @@ use crate::face::RunsFace;
 use crate::link::Link;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header;
 use axum::response::Response;
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// Of what the library says.
+const MOST_SAID: usize = 500;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -29,5 +35,18 @@ async fn speak(State(house): State<Arc<House>>, request: Request) -> Answer<Resp
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().copied();
     let link = Link::on_behalf(router(house, door), request.headers(), peer);
     let response = mcp::server::answer(Arc::new(RunsFace::new(link, false)), request).await;
-    Ok(response.map(Body::new))
+    explained(response.map(Body::new)).await
+}
+
+/// The library refuses what it cannot read in plain text. That becomes a problem like every other.
+async fn explained(response: Response) -> Answer<Response> {
+    let status = response.status();
+    let said = response.headers().get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
+    if status.is_success() || said.starts_with("application/json") || said.starts_with("text/event-stream") {
+        return Ok(response);
+    }
+    let text = whole(response.into_body()).await?;
+    let text = String::from_utf8_lossy(&text).trim().chars().take(MOST_SAID).collect::<String>();
+    let detail = format!("this is no MCP request that can be answered here: {text}; nothing was changed");
+    Err(Problem { status, slug: "mcp_refused".into(), detail, retry_after: None, member: None })
 }

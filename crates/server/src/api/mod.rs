@@ -1,6 +1,7 @@
 //! The HTTP API of the process that holds the database. Handlers translate; what a run may do is decided
 //! by the engine, what an actor may see by the store.
 
+mod access;
 mod actors;
 mod agents;
 mod asked;
@@ -13,9 +14,11 @@ mod events;
 mod example;
 pub mod front;
 mod inbox;
+mod invitations;
 mod lessons;
 mod login;
 mod mcp;
+mod members;
 mod metrics;
 mod multiplex;
 mod nodes;
@@ -49,7 +52,7 @@ pub use agents::{AgentView, NewAgent};
 pub use brief::NewRun;
 pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
 pub use lessons::{LessonAction, Settlement};
-pub use login::CodeView;
+pub use login::{CodeView, NewCode};
 pub use metrics::Counters;
 pub use nodes::NodeView;
 pub use snapshot::Views;
@@ -70,6 +73,7 @@ use reliance::{Alarm, Reliance, Sight};
 use route::Route;
 use runtime::keys::Keys;
 use runtime::live::Live;
+use runtime::members::Members;
 use runtime::ports::{Clock, Store};
 use runtime::post::Post;
 use runtime::removal::Removal;
@@ -82,6 +86,7 @@ const MAX_BODY: usize = 1 << 20;
 pub struct House {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
+    pub members: Arc<dyn Members>,
     pub removal: Arc<dyn Removal>,
     /// Absent where the database is only read.
     pub desk: Option<runtime::Desk>,
@@ -178,6 +183,8 @@ fn table() -> Vec<Route> {
         realtime::routes(),
         workspace::routes(),
         projects::routes(),
+        members::routes(),
+        invitations::routes(),
         documents::routes(),
         tasks::routes(),
         actors::routes(),

@@ -285,7 +285,7 @@ impl Multiplex {
         let since = self.cursor.at.plus_ms(-CLOCKS_DIFFER_MS);
         let newest = self.house.post.notices(self.reader, false, None, NEWEST).await?;
         let mut fresh = Vec::new();
-        for notice in newest.into_iter().rev().filter(|notice| notice.row.at >= since) {
+        for notice in newest.into_iter().rev().filter(|notice| notice.at >= since) {
             if self.told.insert(notice.id.clone()) {
                 fresh.extend(serde_json::to_string(&notice).ok().map(|json| ("notification", json)));
             }

@@ -13,11 +13,11 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
-use engine::ids::{NodeId, RunId};
+use engine::ids::{ArtifactId, NodeId, PlanId, RunId};
 use engine::run::{Command, NodeOrder};
 use engine::time::Timestamp;
 use engine::workspace::Entry;
-use runtime::ports::NodeFilter;
+use runtime::ports::{NodeFilter, Slice};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,6 +26,8 @@ use std::sync::Arc;
 const PAGE: usize = 200;
 const MAX_PAGE: usize = 1_000;
 const LAST_ENTRIES: usize = 5;
+/// Plans or artifacts in one answer; a list without pages, for trees of the usual sizes.
+const MOST_PARTS: usize = 10_000;
 
 pub fn routes() -> Vec<Route> {
     const NODE: &str = "/api/runs/{id}/nodes/{node}";
@@ -47,9 +49,13 @@ pub fn routes() -> Vec<Route> {
         Route::post("/api/runs/{id}/nodes/{node}/resume", Run, "Let a paused subtree go on", resume).gives_run(),
         Route::get("/api/runs/{id}/plans", Read, "Every version of every plan", plans)
             .asks("node_id", id())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MOST_PARTS as i64))
             .gives(200, list_of(plan())),
         Route::get("/api/runs/{id}/artifacts", Read, "What the nodes made", artifacts)
             .asks("node_id", id())
+            .asks("cursor", id())
+            .asks("limit", whole(1, MOST_PARTS as i64))
             .gives(200, list_of(records::artifact())),
     ]
 }
@@ -158,12 +164,12 @@ async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -
     let mut scratchpad = store.entries(&scope, node.scratchpad_doc_id, None, LAST_ENTRIES).await?;
     scratchpad.reverse();
     let events = store.timeline(&scope, run, node.id, 0, PAGE).await?;
-    let reads = reads(&events, store.artifacts(&scope, run, None).await?);
+    let reads = reads(&events, store.artifacts(&scope, run, None, Slice::first(MOST_PARTS)).await?);
     let timeline_next_cursor = next(&events, PAGE);
     Ok(Json(NodeView {
         step: step(&house, &caller, &node).await?,
-        plans: store.plans(&scope, run, Some(node.id)).await?,
-        artifacts: store.artifacts(&scope, run, Some(node.id)).await?,
+        plans: store.plans(&scope, run, Some(node.id), Slice::first(MAX_PAGE)).await?,
+        artifacts: store.artifacts(&scope, run, Some(node.id), Slice::first(MAX_PAGE)).await?,
         reads,
         questions,
         scratchpad,
@@ -190,7 +196,7 @@ async fn find(house: &House, caller: &Caller, run: RunId, node: NodeId) -> Answe
 /// The newest plan of its parent that has the step.
 async fn step(house: &House, caller: &Caller, node: &NodeRow) -> Answer<Value> {
     let (Some(parent), Some(step_id)) = (node.parent_node_id, &node.step_id) else { return Ok(Value::Null) };
-    let plans = house.store.plans(&caller.scope(), node.run_id, Some(parent)).await?;
+    let plans = house.store.plans(&caller.scope(), node.run_id, Some(parent), Slice::first(MAX_PAGE)).await?;
     let newest_first = plans.iter().rev().flat_map(|plan| {
         let bands = plan.plan_json["bands"].as_array().into_iter().flatten();
         bands.map(move |band| (plan, band))
@@ -235,28 +241,37 @@ fn public(events: Vec<StoredEvent>) -> Vec<Value> {
 }
 
 #[derive(Deserialize)]
-struct PartsQuery {
+struct PartsQuery<C> {
     node_id: Option<NodeId>,
+    /// The last one of the part before.
+    cursor: Option<C>,
+    limit: Option<usize>,
+}
+
+impl<C> PartsQuery<C> {
+    fn slice(self) -> Slice<C> {
+        Slice { after: self.cursor, limit: self.limit.unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS) }
+    }
 }
 
 async fn plans(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<PartsQuery>,
+    Asked(query): Asked<PartsQuery<PlanId>>,
 ) -> Answer<Json<Vec<PlanRow>>> {
     caller.run(&house, id).await?;
-    Ok(Json(house.store.plans(&caller.scope(), id, query.node_id).await?))
+    Ok(Json(house.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
 
 async fn artifacts(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<PartsQuery>,
+    Asked(query): Asked<PartsQuery<ArtifactId>>,
 ) -> Answer<Json<Vec<ArtifactRow>>> {
     caller.run(&house, id).await?;
-    Ok(Json(house.store.artifacts(&caller.scope(), id, query.node_id).await?))
+    Ok(Json(house.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
 
 async fn order(house: &House, caller: &Caller, path: NodePath, order: NodeOrder) -> Told {

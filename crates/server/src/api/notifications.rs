@@ -11,6 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::ids::RunId;
 use engine::time::Timestamp;
+use runtime::members::INVITATION_KIND;
 use runtime::post::{KINDS, Mark, Notice};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,13 +40,14 @@ pub fn notice() -> shape::Shape {
         record(
             [
                 ("id", text()),
-                ("run_id", id()),
+                ("run_id", nullable(id())),
                 ("seq", count()),
                 ("owner", id()),
-                ("kind", one_of(KINDS)),
+                ("kind", one_of(KINDS.into_iter().chain([INVITATION_KIND]))),
                 ("title", text()),
                 ("body", text()),
                 ("question_id", nullable(id())),
+                ("invitation_id", nullable(id())),
                 ("at", time()),
                 ("read_at", nullable(time())),
             ],
@@ -77,7 +79,7 @@ async fn list(
 }
 
 fn cursor(notice: &Notice) -> String {
-    format!("{}:{}", notice.row.at.0, notice.id)
+    format!("{}:{}", notice.at.0, notice.id)
 }
 
 fn parse_cursor(text: &str) -> Option<Mark> {

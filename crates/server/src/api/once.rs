@@ -1,16 +1,16 @@
-//! `Idempotency-Key`: a request sent twice is done once and answered twice. Names belong to whoever sends them.
+//! `Idempotency-Key`: a request sent twice is done once and answered twice. Names belong to the credential they are sent
+//! with. An answer that shows a secret is not kept: the second time, it is said that there was one.
 
 use super::House;
 use super::caller::whole;
-use super::problems::Problem;
+use super::problems::{MEDIA_TYPE, Problem};
 use super::shape::Shape;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use engine::ids::ActorId;
-use runtime::keys::{Begun, KeptAnswer};
+use runtime::keys::{Begun, Credential, KeptAnswer};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -22,14 +22,20 @@ pub fn shape() -> Shape {
     json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$"})
 }
 
-pub async fn answer(house: &House, actor: ActorId, request: Request, next: Next) -> Response {
-    match attempt(house, actor, request, next).await {
+pub async fn answer(house: &House, by: Credential, gives_secret: bool, request: Request, next: Next) -> Response {
+    match attempt(house, by, gives_secret, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
 }
 
-async fn attempt(house: &House, actor: ActorId, request: Request, next: Next) -> Result<Response, Problem> {
+async fn attempt(
+    house: &House,
+    by: Credential,
+    gives_secret: bool,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let name = name(&request)?;
     let (parts, body) = request.into_parts();
     let body = whole(body).await?;
@@ -37,10 +43,10 @@ async fn attempt(house: &House, actor: ActorId, request: Request, next: Next) ->
     for part in [parts.uri.path().as_bytes(), b"\0", parts.uri.query().unwrap_or_default().as_bytes(), b"\0", &body] {
         hasher.update(part);
     }
-    match house.keys.begin(actor, &name, hasher.finalize().into(), house.clock.now()).await? {
+    match house.keys.begin(by, &name, hasher.finalize().into(), house.clock.now()).await? {
         Begun::First => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-            kept(house, actor, &name, response).await
+            kept(house, by, &name, gives_secret, response).await
         }
         Begun::Done(answer) => replayed(answer),
         Begun::Pending => Err(Problem {
@@ -70,7 +76,13 @@ fn name(request: &Request) -> Result<String, Problem> {
 }
 
 /// What failed for reasons of ours, or only for now, may be tried again under the same name.
-async fn kept(house: &House, actor: ActorId, name: &str, response: Response) -> Result<Response, Problem> {
+async fn kept(
+    house: &House,
+    by: Credential,
+    name: &str,
+    gives_secret: bool,
+    response: Response,
+) -> Result<Response, Problem> {
     let status = response.status();
     let temporary = status.is_server_error() || matches!(status.as_u16(), 401 | 403 | 408 | 429);
     let (parts, body) = response.into_parts();
@@ -79,10 +91,23 @@ async fn kept(house: &House, actor: ActorId, name: &str, response: Response) -> 
     })?;
     let content_type =
         parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let answer = String::from_utf8(bytes.to_vec()).ok().filter(|_| !temporary);
-    let answer = answer.map(|body| KeptAnswer { status: status.as_u16(), content_type: content_type.to_owned(), body });
-    house.keys.finish(actor, name, answer).await?;
+    let as_given = |body| KeptAnswer { status: status.as_u16(), content_type: content_type.to_owned(), body };
+    let answer = match (temporary, gives_secret && status.is_success()) {
+        (true, _) => None,
+        (false, true) => Some(in_place_of_a_secret()),
+        (false, false) => String::from_utf8(bytes.to_vec()).ok().map(as_given),
+    };
+    house.keys.finish(by, name, answer).await?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+fn in_place_of_a_secret() -> KeptAnswer {
+    let problem = Problem::new(
+        StatusCode::CONFLICT,
+        "secret_not_kept",
+        "this request was done already. Its answer showed a secret, which is shown once and was not kept; if you do not have it, end what was made and make another with a new Idempotency-Key",
+    );
+    KeptAnswer { status: problem.status.as_u16(), content_type: MEDIA_TYPE.into(), body: problem.json().to_string() }
 }
 
 fn replayed(answer: KeptAnswer) -> Result<Response, Problem> {

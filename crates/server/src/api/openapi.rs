@@ -1,21 +1,14 @@
 //! The API document (OpenAPI 3.1), made from the route table. Shapes with a name are written once among the
 //! components and referred to from everywhere else.
 
-use super::door::COOKIE;
 use super::route::{Access, Body, Route};
 use super::shape::{Shape, id, text};
-use super::{example, once, records, table};
+use super::{example, once, records};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
-use std::sync::LazyLock;
 
-static DOCUMENT: LazyLock<String> = LazyLock::new(|| document(&table()).to_string());
-
-pub fn published() -> &'static str {
-    &DOCUMENT
-}
-
-pub fn document(routes: &[Route]) -> Value {
+/// `cookie` is what this server calls a browser's session.
+pub fn document(routes: &[Route], cookie: &str) -> Value {
     let mut paths = Map::new();
     for route in routes {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
@@ -31,7 +24,7 @@ pub fn document(routes: &[Route]) -> Value {
         "paths": paths,
         "components": {"securitySchemes": {
             "token": {"type": "http", "scheme": "bearer"},
-            "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+            "session": {"type": "apiKey", "in": "cookie", "name": cookie},
         }},
     });
     let mut schemas = Map::new();
@@ -46,6 +39,8 @@ fn operation(route: &Route, all: &[Route]) -> Value {
         "summary": route.summary,
         "tags": [tag(route.path)],
         "x-access": route.access.name(),
+        "x-personal": route.personal,
+        "x-for-agents": route.for_agents,
         "security": security(route.access),
         "responses": responses(route, all),
     });
@@ -175,6 +170,7 @@ fn lift(value: &mut Value, schemas: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::table;
     use std::collections::BTreeSet;
 
     #[test]
@@ -190,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_has_an_example_and_what_is_made_leads_on() {
-        let document = document(&table());
+        let document = document(&table(), "session");
         let new = &document["paths"]["/api/runs"]["post"];
         let example = &new["requestBody"]["content"]["application/json"]["example"];
         assert_eq!((&example["kind"], example["objective"].is_string()), (&json!("homework"), true), "{example}");
@@ -205,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_to_a_schema() {
-        let document = document(&table());
+        let document = document(&table(), "session");
         let text = document.to_string();
         for reference in text.split("#/components/schemas/").skip(1) {
             let name = reference.split('"').next().unwrap();

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
-/// Above this many names, those with a full bucket are forgotten: they would start full again.
+/// Above this many names, those with a full bucket are forgotten: they would start full again. When that leaves more than
+/// half, all are: going over so many for each request would cost more than what they hold back.
 const MANY: usize = 10_000;
 
 pub struct Pace {
@@ -30,6 +31,9 @@ impl Pace {
         };
         if levels.len() > MANY {
             levels.retain(|_, level| refilled(*level) < self.burst);
+            if levels.len() > MANY / 2 {
+                levels.clear();
+            }
         }
         let level = levels.get(who).copied().map_or(self.burst, refilled);
         let fits = level >= 1.0;
@@ -54,5 +58,14 @@ mod tests {
         assert_eq!(pace.take("bob"), Ok(()));
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!((pace.take("ann"), pace.take("ann")), (Ok(()), Err(TooFast(2))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn x16_names_without_end_are_not_kept_without_end() {
+        let pace = Pace::new(2, 0.5);
+        for number in 0..3 * MANY {
+            assert_eq!(pace.take(&number.to_string()), Ok(()));
+        }
+        assert!(pace.levels.lock().unwrap().len() <= MANY + 1);
     }
 }

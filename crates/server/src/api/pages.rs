@@ -150,7 +150,9 @@ fn shown(page: Page, headers: &HeaderMap) -> Response {
 pub fn problem(page: &Page) -> Problem {
     let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
     let error = error.unwrap_or_default();
+    let is_for_viewers = page.facts.iter().any(|(name, kind)| *name == "type" && kind == "viewer_only");
     match page.status {
+        403 if is_for_viewers => Problem::new(StatusCode::FORBIDDEN, "viewer_only", error),
         403 => Problem::new(StatusCode::FORBIDDEN, "action_forbidden", error),
         404 if page.offers.is_empty() => Problem { detail: error.to_owned(), ..Problem::not_found("page") },
         404 => Problem::new(StatusCode::NOT_FOUND, "action_not_found", error),

@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use runtime::ports::{AppendError, StoreError};
 use serde_json::{Value, json};
 
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub status: StatusCode,
@@ -70,6 +72,17 @@ impl Problem {
         Problem { status, slug, detail, retry_after: None, member: None }
     }
 
+    /// The document itself.
+    pub fn json(&self) -> Value {
+        let title = self.status.canonical_reason().unwrap_or("Error");
+        let mut body =
+            json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
+        if let Some((name, value)) = &self.member {
+            body[*name] = value.clone();
+        }
+        body
+    }
+
     /// It is not an answer of ours.
     pub fn is_foreign(&self) -> bool {
         self.slug == FOREIGN || self.slug.is_empty()
@@ -98,14 +111,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let title = self.status.canonical_reason().unwrap_or("Error");
-        let mut body =
-            json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
-        if let Some((name, value)) = self.member {
-            body[name] = value;
-        }
-        let mut response =
-            (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
+        let mut response = (self.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], self.json().to_string()).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
@@ -119,7 +125,9 @@ impl IntoResponse for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         let (status, slug, retry_after) = match &error {
-            StoreError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", Some(TRY_AGAIN)),
+            StoreError::Unavailable(_) | StoreError::Busy(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", Some(TRY_AGAIN))
+            }
             StoreError::Full(_) => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", Some(TRY_AGAIN)),
             StoreError::Unusable(_) => (StatusCode::INTERNAL_SERVER_ERROR, "database_unusable", None),
         };

@@ -3,7 +3,7 @@
 use super::problems::Problem;
 use super::route::{Access, Route};
 use super::shape::{count, named, nullable, one_of, open, record, text};
-use super::{Answer, HolderView, House, openapi};
+use super::{Answer, HolderView, House, openapi, table};
 use crate::ui;
 use axum::Json;
 use axum::extract::State;
@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use runtime::ports::LOCAL_HANDLE;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -31,24 +32,31 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// Whoever asks whether to send people here cannot wait longer.
+const READY: Duration = Duration::from_millis(1_500);
+
 async fn healthy() -> &'static str {
     "ok\n"
 }
 
 /// A store is only ever open with the schema it needs, so that it answers is all there is to ask.
 async fn ready(State(house): State<Arc<House>>) -> Answer<&'static str> {
-    match house.store.actor(LOCAL_HANDLE).await? {
+    let found = tokio::time::timeout(READY, house.store.actor(LOCAL_HANDLE)).await;
+    let found = found.map_err(|_| unready("the database does not answer"))?;
+    match found? {
         Some(_) => Ok("ready\n"),
-        None => Err(Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "database_unavailable",
-            "the database answers but has nobody in it yet",
-        )),
+        None => Err(unready("the database answers but has nobody in it yet")),
     }
 }
 
-async fn document() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], openapi::published())
+fn unready(why: &str) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", why)
+}
+
+async fn document(State(house): State<Arc<House>>) -> Response {
+    let front = &house.front;
+    let document = front.document.get_or_init(|| openapi::document(&table(), front.cookie()).to_string());
+    ([(header::CONTENT_TYPE, "application/json")], document.clone()).into_response()
 }
 
 async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {

@@ -1,4 +1,4 @@
-//! Projects and who is a member of them. Members see and change everything in a project.
+//! Projects. Who belongs to one, and in which role, is said in `members`.
 
 use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
@@ -6,16 +6,17 @@ use super::documents::own_props;
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{form, id, list as list_of, open, page, text, whole, words};
-use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs, version};
+use super::shape::{form, id, open, page, text, whole, words};
+use super::version::{Edited, Expected, Versioned, write};
+use super::{Answer, House, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::ProjectId;
-use engine::workspace::{ActorRecord, Change, Mutation, Project};
+use engine::role::Role;
+use engine::workspace::{Change, Mutation, Project};
 use runtime::removal::Removed;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -42,14 +43,6 @@ pub fn routes() -> Vec<Route> {
             .refuses([412, 428]),
         Route::delete(ONE, Run, "Remove a project that no run works in, with everything in it", remove)
             .gives_nothing(204),
-        Route::get("/api/projects/{id}/members", Read, "Who may see and change it", members)
-            .gives(200, list_of(records::actor())),
-        Route::post("/api/projects/{id}/members", Run, "Let someone see and change it", grant)
-            .takes(form([("actor", text())], []))
-            .gives(200, records::actor()),
-        Route::delete("/api/projects/{id}/members/{actor}", Run, "Take that back", revoke)
-            .gives(200, records::actor())
-            .refuses([409]),
     ]
 }
 
@@ -74,13 +67,37 @@ fn described(text: String) -> Answer<String> {
     }
 }
 
-pub async fn visible(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
-    house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
+/// A project, and what the caller is in it.
+#[derive(Serialize)]
+struct ProjectView {
+    #[serde(flatten)]
+    project: Project,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
 }
 
-/// The same, for something new to go into.
+impl Edited for ProjectView {
+    fn version(&self) -> i64 {
+        self.project.version
+    }
+}
+
+async fn viewed(house: &House, caller: &Caller, projects: Vec<Project>) -> Answer<Vec<ProjectView>> {
+    let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
+    let roles = access::roles_in(house, caller, &ids).await?;
+    let role = |project: &Project| roles.iter().find(|(of, _)| *of == project.id).map(|(_, role)| *role);
+    Ok(projects.into_iter().map(|project| ProjectView { role: role(&project), project }).collect())
+}
+
+async fn visible(house: &House, caller: &Caller, id: ProjectId) -> Answer<ProjectView> {
+    let project = access::read_project(house, caller, id).await?;
+    let role = access::role_in(house, caller, id).await?;
+    Ok(ProjectView { project, role })
+}
+
+/// A project for something new to go into.
 pub async fn with_room(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
-    let project = visible(house, caller, id).await?;
+    let project = access::write_project(house, caller, id).await?;
     match house.store.has_room(id).await? {
         true => Ok(project),
         false => Err(Problem::new(
@@ -105,10 +122,11 @@ async fn list(
     State(house): State<Arc<House>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<Project>>> {
+) -> Answer<Json<Page<ProjectView>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let found = house.store.projects(&caller.scope(), query.cursor, limit + 1).await?;
-    Ok(Json(Page::cut(found, limit, |project| project.id.to_string())))
+    let page = Page::cut(found, limit, |project| project.id.to_string());
+    Ok(Json(Page { items: viewed(&house, &caller, page.items).await?, next_cursor: page.next_cursor }))
 }
 
 #[derive(Deserialize)]
@@ -125,7 +143,7 @@ async fn create(
     State(house): State<Arc<House>>,
     caller: Caller,
     Sent(new): Sent<NewProject>,
-) -> Answer<Versioned<Project>> {
+) -> Answer<Versioned<ProjectView>> {
     let id: ProjectId = runs::mint(&house);
     let (title, description) = (titled(&new.title)?, described(new.description)?);
     let props = Value::Object(own_props(new.props)?);
@@ -134,7 +152,11 @@ async fn create(
     Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Versioned<Project>> {
+async fn show(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+) -> Answer<Versioned<ProjectView>> {
     Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
 }
 
@@ -152,8 +174,8 @@ async fn edit(
     Id(id): Id<ProjectId>,
     expected: Expected,
     Sent(patch): Sent<ProjectPatch>,
-) -> Answer<Versioned<Project>> {
-    let project = visible(&house, &caller, id).await?;
+) -> Answer<Versioned<ProjectView>> {
+    let project = access::write_project(&house, &caller, id).await?;
     expected.check(&project)?;
     let mutation = Mutation::UpdateProject {
         id,
@@ -168,7 +190,7 @@ async fn edit(
 
 async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
     house.desk()?;
-    visible(&house, &caller, id).await?;
+    access::own_project(&house, &caller, id).await?;
     match house.removal.remove_project(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         Removed::Gone => Err(Problem::not_found("project")),
@@ -176,66 +198,6 @@ async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Proj
             StatusCode::CONFLICT,
             "project_in_use",
             "runs work or worked in this project; nothing was removed. Delete those runs first",
-        )),
-    }
-}
-
-async fn members(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(id): Id<ProjectId>,
-) -> Answer<Json<Vec<ActorRecord>>> {
-    visible(&house, &caller, id).await?;
-    Ok(Json(house.keys.members(id).await?))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewMember {
-    actor: String,
-}
-
-async fn member(house: &House, caller: &Caller, project: ProjectId, name: &str) -> Answer<ActorRecord> {
-    house.desk()?;
-    visible(house, caller, project).await?;
-    house.store.actor(name).await?.ok_or_else(|| Problem::unknown("actor", name))
-}
-
-async fn grant(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Id(project): Id<ProjectId>,
-    Sent(new): Sent<NewMember>,
-) -> Answer<Json<ActorRecord>> {
-    let actor = member(&house, &caller, project, &new.actor).await?;
-    house.store.grant(project, actor.id).await?;
-    Ok(Json(actor))
-}
-
-async fn revoke(
-    State(house): State<Arc<House>>,
-    caller: Caller,
-    Path((project, name)): Path<(String, String)>,
-) -> Answer<Json<ActorRecord>> {
-    let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
-    let actor = member(&house, &caller, project, &name).await?;
-    let members = house.keys.members(project).await?;
-    if members.iter().all(|member| member.id == actor.id) && !members.is_empty() {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            "last_member",
-            format!(
-                "{} is the last member: nobody could see the project any more. Grant it to somebody first",
-                actor.handle
-            ),
-        ));
-    }
-    match house.store.revoke(project, actor.id).await? {
-        true => Ok(Json(actor)),
-        false => Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "member_not_found",
-            format!("{} is not a member of this project; nothing was changed", actor.handle),
         )),
     }
 }

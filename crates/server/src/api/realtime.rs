@@ -9,11 +9,14 @@ use super::caller::Caller;
 use super::door;
 use super::problems::Problem;
 use super::route::{Access, Route};
+use super::secret::Secret;
 use super::shape::{one_of, text};
 use super::{Answer, House};
-use axum::extract::State;
+use crate::connections::Connection as Place;
+use axum::Extension;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use channel::{Channel, Happened};
@@ -21,13 +24,19 @@ use futures::FutureExt;
 use futures::future::select_all;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use wire::{Incoming, Version};
 
 const MOST_CHANNELS: usize = 100;
+/// Of a message and of each of its frames: what the protocol needs is small.
 const MOST_MESSAGE: usize = 64 << 10;
+/// Read at a time; kept by every socket.
+const READ_BUFFER: usize = 4 << 10;
+/// A socket on which nobody has shown a valid token by then is closed.
+const LOGIN_WITHIN: Duration = Duration::from_secs(10);
 /// Clients send a heartbeat every 25 seconds or so; one that is silent for this long is gone.
 const SILENCE: Duration = Duration::from_secs(90);
 
@@ -55,6 +64,8 @@ struct ConnectQuery {
 async fn connect(
     State(house): State<Arc<House>>,
     Asked(query): Asked<ConnectQuery>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    place: Option<Extension<Place>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Answer<Response> {
     let version =
@@ -62,13 +73,19 @@ async fn connect(
     let upgrade = upgrade.map_err(|refused| {
         Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", format!("this is a WebSocket: {refused}"))
     })?;
-    let token = query.apikey;
-    Ok(upgrade.max_message_size(MOST_MESSAGE).on_upgrade(move |socket| async move {
-        Connection { house, version, token, channels: Vec::new(), socket }.serve().await;
+    let (token, place) = (query.apikey, place.map(|Extension(place)| place));
+    let peer = peer.map(|Extension(ConnectInfo(address))| address.ip());
+    let upgrade = upgrade.max_message_size(MOST_MESSAGE).max_frame_size(MOST_MESSAGE).read_buffer_size(READ_BUFFER);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        if let Some(place) = &place {
+            place.upgrade();
+        }
+        let connection = Connection { house, version, token, peer, place, known: false, channels: Vec::new(), socket };
+        connection.serve().await;
     }))
 }
 
-/// The client went away.
+/// The client went away, or is to go.
 struct Gone;
 
 struct Connection {
@@ -76,13 +93,22 @@ struct Connection {
     version: Version,
     /// The token of the URL, good for every topic that is joined without one of its own.
     token: Option<String>,
+    peer: Option<IpAddr>,
+    /// Its place among all connections.
+    place: Option<Place>,
+    /// A valid token was shown.
+    known: bool,
     channels: Vec<Channel>,
     socket: WebSocket,
 }
 
 impl Connection {
     async fn serve(mut self) {
-        let mut silent = Instant::now() + SILENCE;
+        // What may be the key of somebody else's service is looked at when a topic is joined with it.
+        if let Some(token) = self.token.clone().filter(|token| Secret::parse(token).is_some()) {
+            let _ = self.recognize(&token).await;
+        }
+        let (mut silent, login) = (Instant::now() + SILENCE, Instant::now() + LOGIN_WITHIN);
         loop {
             let turn = tokio::select! {
                 message = self.socket.recv() => {
@@ -95,7 +121,8 @@ impl Connection {
                     }
                 }
                 (index, happened) = next_of(&mut self.channels) => self.tell(index, happened).await,
-                () = tokio::time::sleep_until(silent) => return,
+                () = tokio::time::sleep_until(login), if !self.known => Err(Gone),
+                () = tokio::time::sleep_until(silent) => Err(Gone),
             };
             if turn.is_err() {
                 return;
@@ -129,13 +156,27 @@ impl Connection {
                 self.channels.push(channel);
                 self.reply(&message, true, json!({"postgres_changes": []})).await
             }
+            Err(problem) if problem.status == StatusCode::TOO_MANY_REQUESTS => {
+                self.reply(&message, false, json!({"reason": problem.detail})).await?;
+                Err(Gone)
+            }
             // Unknown and forbidden are the same here too.
             Err(_) => self.reply(&message, false, json!({"reason": "Unauthorized: you may not join this topic"})).await,
         }
     }
 
     async fn recognize(&mut self, token: &str) -> Answer<Caller> {
-        door::recognize(&self.house, token).await
+        if token.is_empty() {
+            return Err(door::unauthorized());
+        }
+        let front = &self.house.front;
+        let caller = door::recognize(&self.house, token).await;
+        let caller = caller.map_err(|problem| front.refused(&front.guesses, self.peer, problem))?;
+        self.known = true;
+        if let Some(place) = &self.place {
+            place.authenticate();
+        }
+        Ok(caller)
     }
 
     async fn admit(&mut self, message: &Incoming) -> Answer<Channel> {
@@ -159,6 +200,7 @@ impl Connection {
         };
         match renewed {
             Ok(()) => Ok(()),
+            Err(problem) if problem.status == StatusCode::TOO_MANY_REQUESTS => Err(Gone),
             Err(_) => self.end(index, "the token is not valid for this topic").await,
         }
     }
@@ -197,7 +239,9 @@ impl Connection {
         payload: &str,
     ) -> Result<(), Gone> {
         let text = wire::frame(self.version, join_ref, reference, topic, event, payload);
-        self.socket.send(Message::Text(text.into())).await.map_err(|_| Gone)
+        // Who does not read is not waited for.
+        let sent = tokio::time::timeout(SILENCE, self.socket.send(Message::Text(text.into()))).await;
+        sent.ok().and_then(Result::ok).ok_or(Gone)
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod standing;
 
 use super::shape::*;
+use engine::role::Role as MemberRole;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::tree::status::NodeStatus;
 use engine::workspace::TaskState;
@@ -48,6 +49,7 @@ pub fn run() -> Shape {
                 ("agent_id", id()),
                 ("max_steps", count()),
                 ("agents", list(text())),
+                ("provider_wait", record([("provider", text()), ("until", time())], [("error", text())])),
             ],
         ),
     )
@@ -244,6 +246,29 @@ pub fn actor() -> Shape {
     )
 }
 
+/// Somebody in a project, or invited to it.
+pub fn member() -> Shape {
+    named(
+        "Member",
+        record(
+            [
+                ("id", id()),
+                ("kind", one_of(["person", "subagent"])),
+                ("handle", text()),
+                ("name", text()),
+                ("created_at", time()),
+                ("role", member_role()),
+                ("invited", flag()),
+            ],
+            [],
+        ),
+    )
+}
+
+pub fn member_role() -> Shape {
+    named("MemberRole", one_of(MemberRole::ALL.map(MemberRole::name)))
+}
+
 pub fn project() -> Shape {
     named(
         "Project",
@@ -257,7 +282,7 @@ pub fn project() -> Shape {
                 ("created_at", time()),
                 ("updated_at", time()),
             ],
-            [],
+            [("role", member_role())],
         ),
     )
 }

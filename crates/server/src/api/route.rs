@@ -3,9 +3,10 @@
 
 use super::House;
 use super::asked::Askable;
+use super::caller::Takes;
 use super::door::{self, Door};
 use super::records;
-use super::shape::Shape;
+use super::shape::{Shape, has_secret};
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -61,9 +62,9 @@ pub struct Route {
     /// Costs more than an answer: see `door::Guard`.
     paced: bool,
     /// About the person who asks, not about any project of theirs.
-    personal: bool,
+    pub personal: bool,
     /// See `door::Guard`.
-    for_agents: bool,
+    pub for_agents: bool,
     /// Says no in a page of its own, too.
     pub refuses_in_pages: bool,
     refuses: BTreeSet<u16>,
@@ -189,6 +190,11 @@ impl Route {
         self
     }
 
+    /// Its answer shows a secret, as its shape says.
+    fn gives_secret(&self) -> bool {
+        self.gives.iter().any(|(_, body)| matches!(body, Body::Json(shape) if has_secret(shape)))
+    }
+
     /// Problems beyond those that follow from the route itself.
     pub fn refuses<const N: usize>(mut self, statuses: [u16; N]) -> Route {
         self.refuses.extend(statuses);
@@ -233,8 +239,13 @@ pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<H
             paced: route.paced,
             personal: route.personal,
             for_agents: route.for_agents,
+            gives_secret: route.gives_secret(),
         };
-        let handler = route.handler.route_layer(Extension(Askable(route.query.into())));
+        let mut handler = route.handler.route_layer(Extension(Askable(route.query.into())));
+        // Pages judge what they take by themselves, and say what is wrong as a page.
+        if let Some(shape) = route.takes.filter(|_| !route.refuses_in_pages) {
+            handler = handler.route_layer(Extension(Takes(Arc::new(shape))));
+        }
         router.route(route.path, handler.route_layer(from_fn_with_state(guard, door::admit)))
     })
 }

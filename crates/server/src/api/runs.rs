@@ -6,8 +6,8 @@ use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{id, list as list_of, page, text, whole};
-use super::{Answer, House, Page, agents, records};
+use super::shape::{count, id, list as list_of, page, text, whole};
+use super::{Answer, House, Page, agents, door, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -15,13 +15,14 @@ use axum::response::{IntoResponse, Response};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
-use runtime::ports::RunFilter;
+use runtime::ports::{RunFilter, Slice};
 use runtime::removal::Removed;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
 const MAX_PAGE: usize = 200;
+const MOST_ITERATIONS: usize = 10_000;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -50,6 +51,8 @@ pub fn routes() -> Vec<Route> {
         )
         .gives_nothing(204),
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
+            .asks("after", count())
+            .asks("limit", whole(1, MOST_ITERATIONS as i64))
             .gives(200, list_of(records::standing::iteration())),
         Route::get("/api/runs/{id}/steps", Read, "The steps of a task, with what came of each", steps)
             .gives(200, list_of(records::standing::task_step())),
@@ -102,9 +105,13 @@ async fn list(
 ) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let agent = match &query.agent {
+        Some(_) if !caller.bounds().is_empty() => return Err(door::bound()),
         Some(name) => Some(agents::owned(&house, &caller, name).await?.id),
         None => None,
     };
+    if let Some(why) = query.q.as_deref().and_then(runtime::memory::terms::too_many) {
+        return Err(Problem::invalid("too_many_words", why));
+    }
     let filter = RunFilter {
         agent,
         kind: given(query.kind).map(|word| known("kind", &word, Kind::ALL, Kind::name)).transpose()?,
@@ -159,13 +166,22 @@ async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunI
     }
 }
 
+#[derive(Deserialize)]
+struct IterationsQuery {
+    /// Only those behind this one.
+    after: Option<u32>,
+    limit: Option<usize>,
+}
+
 async fn iterations(
     State(house): State<Arc<House>>,
     caller: Caller,
     Id(id): Id<RunId>,
+    Asked(query): Asked<IterationsQuery>,
 ) -> Answer<Json<Vec<IterationRow>>> {
     caller.run(&house, id).await?;
-    Ok(Json(house.store.iterations(&caller.scope(), id).await?))
+    let limit = query.limit.unwrap_or(MOST_ITERATIONS).clamp(1, MOST_ITERATIONS);
+    Ok(Json(house.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 
 async fn steps(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<StepRow>>> {

@@ -15,6 +15,63 @@ pub fn text() -> Shape {
     json!({"type": "string"})
 }
 
+/// Shown in this answer and never again: an answer with one in it is not kept for requests sent twice.
+pub fn secret() -> Shape {
+    json!({"type": "string", "format": SECRET})
+}
+
+const SECRET: &str = "password";
+
+/// Is there a secret somewhere in what has this shape?
+pub fn has_secret(shape: &Shape) -> bool {
+    match shape {
+        Value::Object(fields) => {
+            fields.get("format").is_some_and(|format| format == SECRET) || fields.values().any(has_secret)
+        }
+        Value::Array(items) => items.iter().any(has_secret),
+        _ => false,
+    }
+}
+
+/// Says where a value, or what is in it, is no object though the shape wants one. What may be null is not told here.
+pub fn not_an_object(shape: &Shape, value: &Value, at: &str) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    if let Some(choices) = shape["anyOf"].as_array() {
+        let choices = choices.iter().filter(|choice| choice["type"] != "null");
+        let misfits: Option<Vec<String>> = choices.map(|choice| not_an_object(choice, value, at)).collect();
+        return misfits.and_then(|misfits| misfits.into_iter().next());
+    }
+    match (shape["type"].as_str(), value) {
+        (Some("object"), Value::Object(fields)) => fields.iter().find_map(|(name, value)| {
+            let of = shape["properties"].get(name).unwrap_or(&shape["additionalProperties"]);
+            let place = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+            not_an_object(of, value, &place)
+        }),
+        (Some("object"), other) => {
+            let place = if at.is_empty() { "it".to_owned() } else { format!("`{at}`") };
+            Some(format!("{place} is {}; expected an object", kind(other)))
+        }
+        (Some("array"), Value::Array(items)) => {
+            let place = |index: usize| format!("{at}[{index}]");
+            items.iter().enumerate().find_map(|(index, item)| not_an_object(&shape["items"], item, &place(index)))
+        }
+        _ => None,
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
 /// From one character to `most`, and not only spaces.
 pub fn words(most: usize) -> Shape {
     json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": "\\S"})
@@ -99,4 +156,37 @@ pub fn named(name: &str, mut shape: Shape) -> Shape {
 /// A part of a list, and where the next part starts.
 pub fn page(of: Shape) -> Shape {
     record([("items", list(of)), ("next_cursor", nullable(text()))], [])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r10_a_list_where_an_object_is_due_is_found_at_any_depth() {
+        let limits = || form([], [("max_tokens", count())]);
+        let shape = form(
+            [("answers", list(form([("text", text())], [])))],
+            [("budgets", nullable(limits())), ("props", open())],
+        );
+        for (value, said) in [
+            (json!([]), "it is a list; expected an object"),
+            (json!({"budgets": []}), "`budgets` is a list; expected an object"),
+            (json!({"budgets": 5}), "`budgets` is a number; expected an object"),
+            (json!({"answers": [{"text": "x"}, ["x"]]}), "`answers[1]` is a list; expected an object"),
+            (json!({"props": "x"}), "`props` is a text; expected an object"),
+        ] {
+            assert_eq!(not_an_object(&shape, &value, "").as_deref(), Some(said), "{value}");
+        }
+        for fine in [json!({}), json!({"budgets": null, "props": {"any": []}, "answers": []}), json!({"other": []})] {
+            assert_eq!(not_an_object(&shape, &fine, ""), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn x9_a_secret_is_found_wherever_it_stands_in_a_shape() {
+        assert!(has_secret(&record([("token", secret()), ("record", open())], [])));
+        assert!(has_secret(&list(record([], [("made", nullable(record([("key", secret())], [])))]))));
+        assert!(!has_secret(&record([("token", text()), ("format", text())], [])));
+    }
 }

@@ -32,6 +32,8 @@ use std::sync::Arc;
 pub const BEAT: Bytes = Bytes::from_static(b": \n\n");
 /// How soon a client comes back. Sent at once, so that the other side knows it is heard.
 pub const RETRY_MS: u32 = 2_000;
+/// Bytes that are sent at once.
+const PIECE: usize = 64 << 10;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -148,6 +150,16 @@ pub fn told_of(beat: &Beat) -> (Option<Bytes>, bool) {
     }
 }
 
+/// A text as it is sent: in parts, so that a commit of tens of thousands of events is not copied whole again and again.
+/// A part ends with an event where that is possible, so that every part can be used as soon as it is there.
+fn pieces(mut text: Bytes) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let most = text.len().min(PIECE);
+        let end = text[..most].windows(2).rposition(|two| two == b"\n\n").map_or(most, |at| at + 2);
+        (end > 0).then(|| text.split_to(end))
+    })
+}
+
 struct Log {
     house: Arc<House>,
     tail: Tail,
@@ -196,7 +208,10 @@ impl Log {
                 if commit.turns {
                     self.look_for_end().await?;
                 }
-                Some(commit.text_after(after))
+                let mut pieces = pieces(commit.text_after(after));
+                let first = pieces.next();
+                self.send_before_end(pieces);
+                first
             }
             Heard::CaughtUp => {
                 self.look_for_end().await?;
@@ -209,6 +224,13 @@ impl Log {
             Heard::Delta(json) => Some(aside("delta", json)),
             Heard::Behind => Some(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
         })
+    }
+
+    /// What is left of a commit goes before what was made ready to follow it.
+    fn send_before_end(&mut self, pieces: impl Iterator<Item = Bytes>) {
+        let follows = std::mem::take(&mut self.ready);
+        self.ready.extend(pieces);
+        self.ready.extend(follows);
     }
 
     /// The run itself, when that is what the reader waits for and all of its log was sent.

@@ -9,7 +9,7 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{form, id, open, page, text, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, records, runs, version};
+use super::{Answer, House, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -49,6 +49,13 @@ pub fn routes() -> Vec<Route> {
 
 async fn visible(house: &House, caller: &Caller, id: TaskId) -> Answer<Task> {
     house.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
+}
+
+/// One that this caller may change.
+async fn changeable(house: &House, caller: &Caller, id: TaskId) -> Answer<Task> {
+    let task = visible(house, caller, id).await?;
+    access::may_write(house, caller, task.project_id).await?;
+    Ok(task)
 }
 
 #[derive(Deserialize)]
@@ -129,7 +136,7 @@ async fn edit(
     expected: Expected,
     Sent(patch): Sent<TaskPatch>,
 ) -> Answer<Versioned<Task>> {
-    let task = visible(&house, &caller, id).await?;
+    let task = changeable(&house, &caller, id).await?;
     expected.check(&task)?;
     let mutation = Mutation::UpdateTask {
         id,
@@ -145,7 +152,7 @@ async fn edit(
 
 async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<StatusCode> {
     house.desk()?;
-    visible(&house, &caller, id).await?;
+    changeable(&house, &caller, id).await?;
     match house.removal.remove_task(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("task")),

@@ -46,6 +46,7 @@ async fn world() -> World {
     let alarm = Alarm::default();
     let house = House {
         keys: store.clone(),
+        members: store.clone(),
         removal: store.clone(),
         post: store.clone(),
         desk: Some(drive.desk()),
@@ -92,7 +93,7 @@ async fn a_run_is_started_once_followed_to_its_end_and_seen_by_its_owner_only() 
     let mut seqs = Vec::new();
     let settled: RunRow = loop {
         let event = events.next().await.expect("ends with the run").unwrap();
-        match event.event.as_str() {
+        match event.name.as_str() {
             "settled" => break serde_json::from_str(&event.data).unwrap(),
             _ => seqs.push(serde_json::from_str::<Value>(&event.data).unwrap()["seq"].as_u64().unwrap()),
         }
@@ -148,6 +149,10 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
         "404 project_not_found"
     );
     let _: Value = link.post(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await.unwrap();
+    assert_eq!(seen(&eve).await, 0, "invited is no member");
+    let invitation = eve.get::<Page<Value>>("/api/invitations").await.unwrap().items.remove(0);
+    let accept = format!("/api/invitations/{}/accept", invitation["id"].as_str().unwrap());
+    let _: Value = eve.post(&accept, &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 1);
     link.send(axum::http::Method::DELETE, &format!("/api/projects/{id}/members/eve"), &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 0);
@@ -161,7 +166,8 @@ async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
     let link = world.link("local");
     let run: RunRow = link.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
     let mut events = link.events(&format!("/api/runs/{}/stream?until=ended", run.id)).await.unwrap();
-    let mut seqs = vec![events.next().await.unwrap().unwrap().id.parse::<u64>().unwrap()];
+    let seq = |data: &str| serde_json::from_str::<Value>(data).unwrap()["seq"].as_u64().unwrap();
+    let mut seqs = vec![seq(&events.next().await.unwrap().unwrap().data)];
     let tell = async |what: &str, body: Value| {
         link.post::<Value>(&format!("/api/runs/{}/{what}", run.id), &body).await.unwrap();
     };
@@ -174,10 +180,10 @@ async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
     let (mut behind, mut last) = (0, 0);
     while let Some(event) = events.next().await {
         let event = event.unwrap();
-        match event.event.as_str() {
+        match event.name.as_str() {
             "behind" => behind += 1,
             "settled" => last = serde_json::from_str::<RunRow>(&event.data).unwrap().last_seq,
-            _ => seqs.push(event.id.parse().unwrap()),
+            _ => seqs.push(seq(&event.data)),
         }
     }
     assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "all of the log, once, in order");

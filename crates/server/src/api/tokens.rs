@@ -6,7 +6,9 @@ use super::problems::Problem;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{Shape, form, id, list, named, nullable, one_of, page, record, text, time, up_to, whole, words};
+use super::shape::{
+    Shape, form, id, list, named, nullable, one_of, page, record, secret, text, time, up_to, whole, words,
+};
 use super::{Answer, House, Page, brief, runs};
 use axum::Json;
 use axum::extract::State;
@@ -16,6 +18,7 @@ use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::keys::{Grant, Key, KeyKind};
+use runtime::ports::Slice;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -44,7 +47,7 @@ pub fn routes() -> Vec<Route> {
             .personal(),
         Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
             .takes(taken)
-            .gives(201, record([("token", text()), ("record", token())], []))
+            .gives(201, record([("token", secret()), ("record", token())], []))
             .refuses([404])
             .personal(),
         Route::delete("/api/tokens/{id}", Run, "End a token, and the sessions opened with it", revoke)
@@ -53,7 +56,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-fn scope() -> Shape {
+pub fn scope() -> Shape {
     one_of(Grant::ALL.iter().map(|grant| grant.name()))
 }
 
@@ -231,14 +234,18 @@ fn persons_only(caller: &Caller) -> Answer<()> {
     }
 }
 
+/// The scope of this name.
+pub fn grant(word: &str) -> Answer<Grant> {
+    Grant::parse(word).ok_or_else(|| {
+        Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
+    })
+}
+
 fn granted(scopes: Option<Vec<String>>) -> Answer<Grant> {
     let Some(words) = scopes else { return Ok(Grant::Run) };
     let mut highest = None;
     for word in &words {
-        let grant = Grant::parse(word).ok_or_else(|| {
-            Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
-        })?;
-        highest = highest.max(Some(grant));
+        highest = highest.max(Some(grant(word)?));
     }
     highest.ok_or_else(|| Problem::invalid("unknown_scope", "scopes is empty; scopes are read, run and admin"))
 }
@@ -265,9 +272,7 @@ async fn list_them(
         }
     };
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let mut found = house.keys.keys(of).await?;
-    found.retain(|key| query.cursor.is_none_or(|cursor| key.id < cursor));
-    found.truncate(limit + 1);
+    let found = house.keys.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
     let items = found.into_iter().map(TokenView::from).collect();
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
@@ -275,8 +280,7 @@ async fn list_them(
 async fn revoke(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
     house.desk()?;
     persons_only(&caller)?;
-    let of = if caller.is_admin() { None } else { Some(caller.id()) };
-    let found = house.keys.keys(of).await?.into_iter().find(|key| key.id == id);
+    let found = house.keys.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());
     let mut key = found.ok_or_else(|| Problem::not_found("token"))?;
     let now = house.clock.now();
     if house.keys.revoke_key(id, now).await? {

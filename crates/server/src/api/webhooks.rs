@@ -4,7 +4,7 @@ use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, list, named, nullable, one_of, record, text, time, up_to, words};
+use super::shape::{Shape, count, form, id, list, named, nullable, one_of, record, secret, text, time, up_to, words};
 use super::{Answer, House};
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +27,7 @@ pub fn routes() -> Vec<Route> {
         [("kinds", up_to(KINDS.len(), one_of(KINDS))), ("template", one_of(Template::ALL.map(Template::name)))],
     );
     let mut made = webhook();
-    made["properties"]["secret"] = text();
+    made["properties"]["secret"] = secret();
     made["title"] = "NewWebhook".into();
     let routes = [
         Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all).gives(200, list(webhook())),

@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Document, Edge, Task};
-use runtime::ports::{DocumentFilter, Hit, HitKind, SearchFilter, TaskFilter};
+use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, SearchFilter, Slice, TaskFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -68,11 +68,12 @@ async fn of_run(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunI
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
     let tasks = TaskFilter { run_id: Some(id), limit: MANY, ..TaskFilter::default() };
+    let edges = EdgeFilter { run_id: Some(id), ..EdgeFilter::default() };
     Ok(Json(Workspace {
         workspace_document_id: run.workspace_document_id,
         documents: house.store.documents(&scope, documents).await?,
         tasks: house.store.tasks(&scope, tasks).await?,
-        edges: house.store.edges(&scope, None, None, Some(id)).await?,
+        edges: house.store.edges(&scope, edges, Slice::first(MANY)).await?,
     }))
 }
 
@@ -111,6 +112,9 @@ async fn search(
     caller: Caller,
     Asked(query): Asked<SearchQuery>,
 ) -> Answer<Json<Page<Value>>> {
+    if let Some(why) = runtime::memory::terms::too_many(&query.q) {
+        return Err(Problem::invalid("too_many_words", why));
+    }
     let limit = query.limit.unwrap_or(20).clamp(1, MAX_PAGE);
     let filter = SearchFilter {
         kinds: query.kind.map(HitKind::from).into_iter().collect(),
@@ -167,8 +171,8 @@ async fn edges(
         return Err(Problem::invalid("edges_of_what", "say whose edges: src, dst or run_id"));
     }
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let mut found = house.store.edges(&caller.scope(), query.src, query.dst, query.run_id).await?;
-    found.retain(|edge| query.cursor.is_none_or(|cursor| edge.id > cursor));
-    found.truncate(limit + 1);
+    let filter = EdgeFilter { src: query.src, dst: query.dst, run_id: query.run_id };
+    let slice = Slice { after: query.cursor, limit: limit + 1 };
+    let found = house.store.edges(&caller.scope(), filter, slice).await?;
     Ok(Json(Page::cut(found, limit, |edge| edge.id.to_string())))
 }

@@ -61,3 +61,12 @@ fn naming_a_member_does_not_change_who_acts() {
     let cli = parse(&["project", "grant", "01a1de11-0000-7000-8000-000000000000", "ann"]).unwrap();
     assert_eq!(cli.global.actor, None);
 }
+
+#[test]
+fn a_role_that_there_is_none_of_is_refused_with_those_there_are() {
+    let grant =
+        |role: &str| parse(&["project", "grant", "01a1de11-0000-7000-8000-000000000000", "ann", "--role", role]);
+    assert!(grant("editor").is_ok());
+    let refused = grant("admin").unwrap_err().to_string();
+    assert!(refused.contains("roles are viewer, editor, owner"), "{refused}");
+}

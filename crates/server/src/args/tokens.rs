@@ -38,5 +38,9 @@ pub enum TokenCommand {
         all: bool,
     },
     /// A link that logs a browser in, once
-    Link,
+    Link {
+        /// What the browser may do: read, run or admin; each includes those before it
+        #[arg(long, value_name = "SCOPE", value_parser = ["read", "run", "admin"], default_value = "run")]
+        scope: String,
+    },
 }

@@ -1,6 +1,6 @@
 //! `pleach agents`: subagents, their tasks and their memory.
 
-use super::{Session, closing, encoded, lessons, print, start};
+use super::{Session, closing, encoded, every, lessons, print, start};
 use crate::api::{AgentView, LessonAction, NewAgent, Page};
 use crate::args::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder, RunArgs};
 use crate::failure::Failure;
@@ -82,9 +82,9 @@ fn print_agent(session: &Session, agent: &AgentView, sentence: &str) {
 
 async fn list(session: &Session) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };
-    let page: Page<AgentView> = reader.link.get("/api/agents").await?;
+    let agents: Vec<AgentView> = every(&reader.link, "/api/agents?limit=200").await?;
     reader.close().await;
-    for agent in &page.items {
+    for agent in &agents {
         let granted = match agent.record.actions.len() {
             0 => "reads only".to_owned(),
             count => format!("{count} actions"),

@@ -4,6 +4,7 @@
 use super::print;
 use crate::failure::Failure;
 use engine::batch::RunRow;
+use mcp::secrecy::inherited;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -88,8 +89,9 @@ impl Stage {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.directory).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLEACH_")) {
-            command.env_remove(name);
+        command.env_clear().envs(inherited());
+        for name in ["NO_COLOR", "LINES", "COLUMNS"] {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
         }
         command.env("XDG_CONFIG_HOME", &self.directory).env("PLEACH_DATA_DIR", self.directory.join("data"));
         command.env("PLEACH_MODEL", "rehearsal/demo").env("PLEACH_REHEARSAL_MS", self.pace_ms.to_string());

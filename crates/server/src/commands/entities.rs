@@ -1,6 +1,6 @@
 //! Projects and actors: who is there, and who may see what.
 
-use super::{Session, closing, encoded, every, print};
+use super::{Session, closing, every, members, print};
 use crate::args::{ActorCommand, ProjectCommand};
 use crate::failure::Failure;
 use crate::render::style::line;
@@ -20,24 +20,9 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
             print_project(session, &project);
             Ok(0)
         }
-        ProjectCommand::Grant { project, member } => {
-            let attached = session.writer().await?;
-            let granted = attached
-                .link
-                .post::<ActorRecord>(&format!("/api/projects/{project}/members"), &json!({"actor": member}))
-                .await;
-            let member = closing(attached, granted).await?;
-            print_actor(session, &member, &format!("{} may now see and change project {project}", member.handle));
-            Ok(0)
-        }
-        ProjectCommand::Revoke { project, member } => {
-            let attached = session.writer().await?;
-            let path = format!("/api/projects/{project}/members/{}", encoded(&member));
-            let revoked = attached.link.delete::<ActorRecord>(&path).await;
-            let member = closing(attached, revoked).await?;
-            print_actor(session, &member, &format!("{} may no longer see project {project}", member.handle));
-            Ok(0)
-        }
+        ProjectCommand::Grant { project, member, role } => members::grant(session, project, &member, role).await,
+        ProjectCommand::Revoke { project, member } => members::revoke(session, project, &member).await,
+        ProjectCommand::Members { project } => members::list(session, project).await,
     }
 }
 

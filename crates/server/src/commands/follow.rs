@@ -80,16 +80,24 @@ pub async fn stay(
     let mut attached = attached;
     let mut signals = Signals::new()?;
     let mut viewer = Viewer::new(session, run, after, showing);
+    let mut in_vain = 0;
     loop {
+        let seen = viewer.after;
         let ended = tokio::select! {
             ended = viewer.follow(&attached.link) => ended,
             code = signals.next() => Ok(Ended::Interrupted(code)),
+            why = attached.unable() => Err(cannot_go_on(run, &why)),
         };
         viewer.screen.clear();
+        in_vain = if viewer.after > seen { 0 } else { in_vain + 1 };
         match ended {
             Ok(Ended::Settled(row)) => {
                 viewer.leave(&attached.link, &row).await;
                 return settled(session, attached, *row, last).await;
+            }
+            Ok(Ended::HolderGone) if attached.holds() && in_vain >= IN_VAIN => {
+                attached.close().await;
+                return Err(cannot_go_on(run, "its log cannot be read"));
             }
             Ok(Ended::HolderGone) => {
                 attached.close().await;
@@ -102,6 +110,15 @@ pub async fn stay(
             }
         }
     }
+}
+
+/// How often this process takes the database up again for a stream that breaks off without an event.
+const IN_VAIN: u32 = 3;
+
+fn cannot_go_on(run: RunId, why: &str) -> Failure {
+    Failure::failed(format!(
+        "run {run} cannot go on: {why}\nWhat was committed is kept as it is. `pleach doctor` says what is damaged and what to do."
+    ))
 }
 
 async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last) -> Result<u8, Failure> {
@@ -228,7 +245,7 @@ impl<'a> Viewer<'a> {
                 event = events.next() => match event {
                     Some(event) => {
                         let event = event?;
-                        match event.event.as_str() {
+                        match event.name.as_str() {
                             "settled" => return row(&event.data).map(|row| Ended::Settled(Box::new(row))),
                             STORED => self.see(link, &event.data).await?,
                             // Answers as they grow, and other news that is not of the log.

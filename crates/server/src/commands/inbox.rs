@@ -34,7 +34,8 @@ async fn taken(link: &Link, args: &InboxArgs) -> Result<Vec<Notice>, LinkError> 
 }
 
 fn sentence(notice: &Notice) -> String {
-    let row = &notice.row;
-    let body = if row.body.is_empty() { String::new() } else { format!(": {}", line(&row.body)) };
-    format!("{}  {:<9}  {}  {}{body}", row.at, row.kind, row.run_id, line(&row.title))
+    let body = if notice.body.is_empty() { String::new() } else { format!(": {}", line(&notice.body)) };
+    let about =
+        notice.run_id.map(|run| run.to_string()).or(notice.invitation_id.map(|invitation| invitation.to_string()));
+    format!("{}  {:<9}  {}  {}{body}", notice.at, notice.kind, about.unwrap_or_default(), line(&notice.title))
 }

@@ -62,6 +62,14 @@ fn list_one(session: &Session, run: &RunRow) {
         &run.created_at.to_string()[..16],
         fit(&line(&run.objective), 60)
     ));
+    if let Some(wait) = &run.provider_wait {
+        print(&format!(
+            "  waits for provider {} until {}: `pleach resume {}` tries now",
+            line(&wait.provider),
+            wait.until,
+            run.id
+        ));
+    }
 }
 
 /// The file is open to be read, because no process holds it. On a shared database a worker may be anywhere.
@@ -166,7 +174,7 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
                 reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
             while let Some(event) = events.next().await {
                 let event = event?;
-                match event.event.as_str() {
+                match event.name.as_str() {
                     "settled" => break,
                     STORED => show(&event.data),
                     _ => {}

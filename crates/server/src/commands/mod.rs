@@ -1,18 +1,23 @@
 //! What each command does: requests over a `Link`, and what people see of the answers.
 
 mod agents;
+mod anchors;
+mod database;
 mod demo;
 mod drive;
 mod entities;
 mod follow;
 mod inbox;
+mod integrity;
 mod lessons;
 mod look;
+mod members;
 mod nodes;
 mod serve;
 mod start;
 mod tokens;
 mod tools;
+mod trust;
 mod upkeep;
 mod webhooks;
 
@@ -26,7 +31,7 @@ use crate::config::{Config, Environment};
 use crate::drive::Load;
 use crate::failure::Failure;
 use crate::link::{Link, LinkError};
-use crate::render::style::{Style, json_line};
+use crate::render::style::{Style, json_line, line};
 use engine::batch::RunRow;
 use engine::ids::RunId;
 use runtime::ports::LOCAL_HANDLE;
@@ -52,7 +57,14 @@ pub async fn execute(cli: Cli) -> Result<u8, Failure> {
     if let Command::Demo(args) = &cli.command {
         return demo::play(args);
     }
-    let config = Config::load(&cli.global, &Environment::of_process())?;
+    let environment = Environment::of_process();
+    match cli.command {
+        Command::Trust(args) => return trust::trust(&environment, args, cli.global.json),
+        Command::Run(_) | Command::Up if !cli.global.json => trust::offer(&environment)?,
+        _ => {}
+    }
+    let config = Config::load(&cli.global, &environment)?;
+    config.ignored.iter().for_each(|ignored| note(&line(&ignored.line())));
     if let Some(server) = config.server.as_ref().filter(|_| cli.global.actor.is_some()) {
         return Err(Failure::usage(format!(
             "--actor is for this machine's own database; on {} ({}) you are whoever PLEACH_TOKEN belongs to",
@@ -85,6 +97,7 @@ impl Session {
             Command::Doc(args) => look::document(self, args).await,
             Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
             Command::Project(command) => entities::project(self, command).await,
+            Command::Invitations { command } => members::invitations(self, command).await,
             Command::Actor(command) => entities::actor(self, command).await,
             Command::Agents(command) => agents::agents(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,
@@ -94,7 +107,13 @@ impl Session {
             Command::Prune(args) => upkeep::prune(self, args.older_than).await,
             Command::Tools => tools::list(self).await,
             Command::Mcp => tools::converse(self).await,
-            Command::Doctor => upkeep::doctor(self).await,
+            Command::Doctor(args) => match (args.anchor, &args.against) {
+                (true, _) => anchors::print_all(self).await,
+                (false, Some(file)) => anchors::compare(self, file).await,
+                (false, None) => upkeep::doctor(self, args.quick).await,
+            },
+            Command::Database(command) => database::database(self, command).await,
+            Command::Trust(args) => trust::trust(&Environment::of_process(), args, self.json),
             Command::Config(_) => Ok(upkeep::show_config(self)),
             Command::Completions { shell } => Ok(upkeep::completions(shell)),
             Command::Demo(args) => demo::play(&args),

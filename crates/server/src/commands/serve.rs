@@ -2,7 +2,7 @@
 
 use super::follow::Signals;
 use super::{Session, note, print};
-use crate::api::{CodeView, Page};
+use crate::api::{CodeView, NewCode, Page};
 use crate::attach;
 use crate::catalogue::{Catalogue, LISTING};
 use crate::config::models::ModelNames;
@@ -10,7 +10,7 @@ use crate::config::{Config, Database};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use engine::batch::RunRow;
-use serde_json::json;
+use runtime::keys::Grant;
 use std::net::SocketAddr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,11 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
         )));
     }
     let mut signals = Signals::new()?;
-    let mut attached = attach::to_serve(config, &session.actor).await?;
+    // The database may be waited for; nothing is held yet that would have to be given back in order.
+    let mut attached = tokio::select! {
+        attached = attach::to_serve(config, &session.actor) => attached?,
+        code = signals.next() => return Ok(code),
+    };
     let address = match role {
         Role::Up => attached.listen(&config.listen).await.map(Some),
         Role::Worker => Ok(None),
@@ -42,8 +46,10 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
     };
     let resumed: Page<RunRow> = attached.link.get("/api/runs?status=running&limit=200").await?;
     let queued: Page<RunRow> = attached.link.get("/api/runs?status=queued&limit=200").await?;
+    // Whoever starts the server owns it; links for others are made with less.
+    let everything = NewCode { scope: Some(Grant::Admin.name().into()) };
     let link = match address {
-        Some(_) => attached.link.post::<CodeView>("/api/login-codes", &json!({})).await?.url,
+        Some(_) => attached.link.post::<CodeView>("/api/login-codes", &everything).await?.url,
         None => None,
     };
     if let Some(address) = address.filter(|address| is_exposed(config, *address)) {

@@ -1,7 +1,7 @@
 //! `pleach token`.
 
 use super::{Session, closing, every, note, print};
-use crate::api::{CodeView, NewToken, TokenMade, TokenView};
+use crate::api::{CodeView, NewCode, NewToken, TokenMade, TokenView};
 use crate::args::TokenCommand;
 use crate::drive::SystemClock;
 use crate::failure::Failure;
@@ -9,7 +9,6 @@ use crate::link::{Link, LinkError};
 use crate::render::style::line;
 use engine::ids::KeyId;
 use runtime::ports::Clock;
-use serde_json::json;
 use std::time::Duration;
 
 pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failure> {
@@ -28,7 +27,7 @@ pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failu
             }
             Ok(0)
         }
-        TokenCommand::Link => link(session).await,
+        TokenCommand::Link { scope } => link(session, NewCode { scope: Some(scope) }).await,
     }
 }
 
@@ -108,15 +107,19 @@ fn sentence(token: &TokenView) -> String {
     )
 }
 
-async fn link(session: &Session) -> Result<u8, Failure> {
+async fn link(session: &Session, new: NewCode) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let made = attached.link.post::<CodeView>("/api/login-codes", &json!({})).await;
+    let made = attached.link.post::<CodeView>("/api/login-codes", &new).await;
     let made = closing(attached, made).await?;
-    match (&made.url, session.json) {
-        (_, true) => session.print_json(&made),
-        (Some(url), false) => print(url),
-        (None, false) => print(&format!("/login?code={}  (once `pleach up` says where it is)", made.code)),
+    if session.json {
+        session.print_json(&made);
+        return Ok(0);
     }
+    match &made.url {
+        Some(url) => print(url),
+        None => print(&format!("/login?code={}  (once `pleach up` says where it is)", made.code)),
+    }
+    note(&format!("works once, until {}, for {}", made.expires_at, made.scopes.join(", ")));
     Ok(0)
 }
 

@@ -1,19 +1,21 @@
 //! Looking after an installation: `rebuild prune doctor config completions`.
 
-use super::{Session, print};
+use super::{Session, integrity, print};
 use crate::args::Cli;
 use crate::attach;
 use crate::catalogue::Catalogue;
-use crate::config::Database;
 use crate::config::origins::Setting;
+use crate::config::{Database, Line};
 use crate::data_dir::{DataDir, Hold};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
+use crate::render::style::line;
 use crate::toolboxes::{State, offers};
 use clap::CommandFactory;
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::ports::Clock;
+use rustix::fs::{Access, access};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -30,14 +32,14 @@ pub fn completions(shell: clap_complete::Shell) -> u8 {
 }
 
 pub fn show_config(session: &Session) -> u8 {
-    for line in session.config.lines() {
+    for Line { key, value, origin } in session.config.lines() {
+        let origin = origin.to_string();
         match session.json {
-            true => {
-                session.print_json(&json!({"key": line.key, "value": line.value, "origin": line.origin.to_string()}))
-            }
+            true => session.print_json(&json!({"key": key, "value": value, "origin": origin})),
             false => {
-                let value = line.value.as_deref().unwrap_or("(not set)");
-                print(&format!("{:<34} {value:<50} ({})", line.key, line.origin));
+                // Files that somebody else wrote are shown here too.
+                let value = line(value.as_deref().unwrap_or("(not set)"));
+                print(&format!("{:<34} {value:<50} ({})", line(&key), line(&origin)));
             }
         }
     }
@@ -107,17 +109,30 @@ pub async fn prune(session: &Session, older_than: Duration) -> Result<u8, Failur
 }
 
 /// One finding of the doctor.
-struct Check {
-    name: String,
-    ok: bool,
-    says: String,
+pub struct Check {
+    pub name: String,
+    pub ok: bool,
+    pub says: String,
 }
 
-pub async fn doctor(session: &Session) -> Result<u8, Failure> {
-    let mut checks = vec![directory(session), database(session).await, logs(session).await, models(session).await];
+pub async fn doctor(session: &Session, quick: bool) -> Result<u8, Failure> {
+    let mut checks = vec![directory(session)];
+    match integrity::lost_log(session) {
+        Some(lost) => checks.push(lost),
+        None => {
+            checks.push(database(session).await);
+            checks.extend(integrity::checks(session, quick).await);
+        }
+    }
+    checks.push(models(session).await);
     if let Some(address) = &session.config.server {
         checks.push(server(session, address).await);
     }
+    checks.extend(session.config.ignored.iter().map(|ignored| Check {
+        name: "trust".into(),
+        ok: false,
+        says: line(&ignored.line()),
+    }));
     checks.extend(toolboxes(session).await);
     for check in &checks {
         match session.json {
@@ -134,7 +149,13 @@ fn directory(session: &Session) -> Check {
         Ok(found) if !found.is_dir() => {
             return Check { name: "data".into(), ok: false, says: format!("{} is not a directory", path.display()) };
         }
-        Ok(_) => path.display().to_string(),
+        Ok(_) => match access(path, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => path.display().to_string(),
+            Err(error) => {
+                let says = format!("{} cannot be written: {error}; nothing can be stored until it can", path.display());
+                return Check { name: "data".into(), ok: false, says };
+            }
+        },
         Err(_) => format!("{} does not exist yet; the first run makes it", path.display()),
     };
     Check { name: "data".into(), ok: true, says }
@@ -171,30 +192,6 @@ async fn database(session: &Session) -> Check {
             };
             reader.close().await;
             check(true, format!("{}, {held}", session.config.database.value))
-        }
-    }
-}
-
-/// Every log is gapless and its hash chain whole. SQLite is read beside whoever holds it.
-async fn logs(session: &Session) -> Check {
-    let check = |ok, says: String| Check { name: "logs".into(), ok, says };
-    let opened = match &session.config.database.value {
-        Database::Sqlite(path) => store::open_read_only(path).await,
-        Database::Postgres(_) => match attach::open(&session.config).await {
-            Ok(store) => Ok(Some(store)),
-            Err(failure) => return check(false, failure.message),
-        },
-    };
-    let verdicts = match opened {
-        Ok(None) => return check(true, "none yet".into()),
-        Ok(Some(store)) => store.verify_all().await,
-        Err(error) => Err(error),
-    };
-    match verdicts {
-        Err(error) => check(false, error.to_string()),
-        Ok(verdicts) => {
-            let broken = damage(&verdicts);
-            check(broken.is_none(), broken.unwrap_or_else(|| "gapless, every chain whole".into()))
         }
     }
 }

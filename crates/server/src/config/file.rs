@@ -5,6 +5,7 @@ use super::KEYS;
 use super::origins::{BadValue, Origin, Setting};
 use super::providers::Sections;
 use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -12,10 +13,14 @@ const TABLES: [&str; 3] = ["providers", "mcp", "mcpServers"];
 const PROVIDER_KEYS: [&str; 7] = ["kind", "base_url", "api_key_env", "schema_mode", "stream", "timeouts", "models"];
 const TIMEOUT_KEYS: [&str; 3] = ["first_byte_seconds", "idle_seconds", "total_seconds"];
 const MODEL_KEYS: [&str; 5] = ["context_window", "max_output", "input_per_mtok", "cached_per_mtok", "output_per_mtok"];
-const MCP_KEYS: [&str; 10] =
-    ["type", "command", "args", "env", "url", "headers", "tools", "projects", "approve", "timeout_s"];
+const MCP_KEYS: [&str; 11] =
+    ["type", "command", "args", "env", "url", "headers", "tools", "read_only", "projects", "approve", "timeout_s"];
+/// Keys that hold several words; everywhere else they are separated by commas.
+const LISTS: [&str; 1] = ["fetch_hosts"];
+/// Longer than anybody writes by hand.
+const LONGEST_FILE: u64 = 1_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ConfigFile {
     pub settings: BTreeMap<&'static str, Setting<String>>,
     pub providers: Sections,
@@ -42,25 +47,66 @@ pub enum FileError {
 
 /// An absent file is an empty one.
 pub fn read(path: &Path) -> Result<ConfigFile, FileError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => parse(path, &text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ConfigFile::default()),
-        Err(error) => Err(FileError::Unreadable { path: path.display().to_string(), error }),
+    text(path)?.map_or_else(|| Ok(ConfigFile::default()), |text| parse(path, &text))
+}
+
+/// What a file says; nothing where there is none. A pipe or a device is not waited for.
+pub fn text(path: &Path) -> Result<Option<String>, FileError> {
+    let failed = |error| FileError::Unreadable { path: path.display().to_string(), error };
+    let about = match std::fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    if !about.is_file() || about.len() > LONGEST_FILE {
+        return Err(failed(std::io::Error::other(format!("it is not a file of at most {LONGEST_FILE} bytes"))));
     }
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text));
+    read.map(|_| Some(text)).map_err(failed)
 }
 
 /// `mcpServers` of a `.mcp.json`, which other programs read too: what they added is theirs.
-pub fn read_servers(path: &Path) -> Result<Servers, FileError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Servers::new()),
-        Err(error) => return Err(FileError::Unreadable { path: path.display().to_string(), error }),
-    };
+pub fn parse_servers(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
     let unusable = |error: serde_json::Error| FileError::Json { path: path.display().to_string(), error };
-    let file: serde_json::Value = serde_json::from_str(&text).map_err(unusable)?;
+    let file: serde_json::Value = serde_json::from_str(text).map_err(unusable)?;
     let servers = file["mcpServers"].as_object().cloned().unwrap_or_default();
     let origin = Origin::File(path.to_path_buf());
-    Ok(servers.into_iter().map(|(name, value)| (name, Setting { value, origin: origin.clone() })).collect())
+    let mcp = servers.into_iter().map(|(name, value)| (name, Setting { value, origin: origin.clone() })).collect();
+    Ok(ConfigFile { mcp, ..ConfigFile::default() })
+}
+
+impl ConfigFile {
+    /// The same values, shown as coming from elsewhere.
+    pub fn from(self, origin: &Origin) -> ConfigFile {
+        fn moved<K: Ord, T>(all: BTreeMap<K, Setting<T>>, origin: &Origin) -> BTreeMap<K, Setting<T>> {
+            all.into_iter().map(|(key, setting)| (key, Setting { origin: origin.clone(), ..setting })).collect()
+        }
+        ConfigFile {
+            settings: moved(self.settings, origin),
+            providers: moved(self.providers, origin),
+            mcp: moved(self.mcp, origin),
+        }
+    }
+
+    /// Adds what is not said yet.
+    pub fn fill(&mut self, other: ConfigFile) {
+        fn filled<K: Ord, T>(all: &mut BTreeMap<K, T>, more: BTreeMap<K, T>) {
+            for (key, value) in more {
+                all.entry(key).or_insert(value);
+            }
+        }
+        filled(&mut self.settings, other.settings);
+        filled(&mut self.providers, other.providers);
+        filled(&mut self.mcp, other.mcp);
+    }
+
+    /// The names of everything in it.
+    pub fn keys(&self) -> Vec<String> {
+        let settings = self.settings.keys().map(|key| (*key).to_owned());
+        let providers = self.providers.keys().map(|name| format!("providers.{name}"));
+        settings.chain(providers).chain(self.mcp.keys().map(|name| format!("mcp.{name}"))).collect()
+    }
 }
 
 pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, FileError> {
@@ -100,6 +146,9 @@ impl Reader<'_> {
             Value::String(text) => text,
             Value::Integer(number) => number.to_string(),
             Value::Boolean(yes) => yes.to_string(),
+            Value::Array(words) if LISTS.contains(&key) && words.iter().all(Value::is_str) => {
+                words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+            }
             other => return Err(self.bad(key, &other, "a single text or number")),
         };
         Ok(Setting { value: text, origin: self.origin() })

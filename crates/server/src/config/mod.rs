@@ -1,27 +1,34 @@
 //! Configuration with origins: flag > `PLEACH_*` environment > `./pleach.toml` > XDG file > default. Everything
-//! is resolved once, before any work; a bad value is an error that names its place and what would do.
+//! is resolved once, before any work; a bad value is an error that names its place and what would do. Of a file in the
+//! working directory that nobody trusted, only what is harmless applies.
 
+pub mod disclosure;
 mod file;
+pub mod local;
 pub mod models;
 pub mod origins;
 mod providers;
 mod show;
+pub mod trust;
 
 pub use models::ModelChoice;
 pub use providers::VENDORS;
+pub use show::Line;
 
 use crate::api::front::PublicUrl;
 use crate::args::Global;
 use crate::failure::Failure;
+use effects::tools::{Approval, Hosts};
 use origins::{Layers, Origin, Setting};
 use runtime::ports::PROJECT_ITEMS;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use trust::{Distrust, Records};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
-pub const KEYS: [&str; 20] = [
+pub const KEYS: [&str; 22] = [
     "data_dir",
     "database",
     "database_direct",
@@ -39,6 +46,8 @@ pub const KEYS: [&str; 20] = [
     "webhooks_private",
     "fetch_url",
     "fetch_private",
+    "fetch_hosts",
+    "fetch_approve",
     "files_dir",
     "files_write",
     "otlp_endpoint",
@@ -69,6 +78,16 @@ impl Environment {
     /// Set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Where this person's own settings are. They need no trust.
+    pub fn config_dir(&self) -> PathBuf {
+        self.xdg("XDG_CONFIG_HOME", ".config").join("pleach")
+    }
+
+    /// Where it is remembered what this person trusted.
+    pub fn state_dir(&self) -> PathBuf {
+        self.xdg("XDG_STATE_HOME", ".local/state").join("pleach")
     }
 
     fn xdg(&self, name: &str, below_home: &str) -> PathBuf {
@@ -113,10 +132,42 @@ pub struct Config {
     pub fetch_url: Setting<bool>,
     /// Whether those may lie inside this machine's networks.
     pub fetch_private: Setting<bool>,
+    /// The only hosts that are asked; any when absent.
+    pub fetch_hosts: Option<Setting<Hosts>>,
+    /// When a person is asked before.
+    pub fetch_approve: Setting<Approval>,
     /// The directory whose files runs may read.
     pub files_dir: Option<Setting<PathBuf>>,
     pub files_write: Setting<bool>,
+    /// What the working directory says and nobody trusted.
+    pub ignored: Vec<Ignored>,
+    /// The variables that each trusted file of the working directory may read.
+    consents: BTreeMap<PathBuf, BTreeSet<String>>,
     environment: Environment,
+}
+
+/// A file of the working directory that was not trusted, and what it would have said.
+#[derive(Clone, Debug)]
+pub struct Ignored {
+    pub path: PathBuf,
+    pub why: Distrust,
+    pub file: file::ConfigFile,
+}
+
+impl Ignored {
+    /// What people are told, once per command.
+    pub fn line(&self) -> String {
+        let why = match &self.why {
+            Distrust::New | Distrust::Declined => "is not trusted".into(),
+            Distrust::Changed => "has changed since you trusted it".into(),
+            Distrust::ReadsMore(names) => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                format!("reads {} now, which you were not shown when you trusted it", names.join(", "))
+            }
+        };
+        let keys = self.file.keys().join(", ");
+        format!("{} {why}; ignored: {keys}. To see what it would do and trust it: pleach trust", self.path.display())
+    }
 }
 
 impl Config {
@@ -128,6 +179,35 @@ impl Config {
 
     pub fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).map(str::to_owned)
+    }
+
+    /// A variable as a file may read it: one of the working directory reads only what its consent showed.
+    pub fn variable_for(&self, origin: &Origin, name: &str) -> Option<String> {
+        let shown = match origin {
+            Origin::File(path) => self.consents.get(path).is_none_or(|shown| shown.contains(name)),
+            _ => true,
+        };
+        self.variable(name).filter(|_| shown)
+    }
+
+    /// Our own files and directories: nothing for runs to read or write.
+    pub fn own_places(&self) -> Vec<PathBuf> {
+        let mut places = vec![self.data_dir.value.clone(), self.environment.config_dir(), self.environment.state_dir()];
+        if let Database::Sqlite(file) = &self.database.value {
+            let beside = |end: &str| PathBuf::from(format!("{}{end}", file.display()));
+            places.extend(["", "-wal", "-shm", "-journal"].map(beside));
+            places.push(file.with_extension("lock"));
+        }
+        places
+    }
+
+    /// What a client of PostgreSQL reads from the environment.
+    pub fn database_variables(&self) -> BTreeMap<String, String> {
+        let known = |name: &str| {
+            name.starts_with("PG") || ["HOME", "USER", "LOGNAME", "PLEACH_DATABASE_PASSWORD_FILE"].contains(&name)
+        };
+        let found = self.environment.variables.iter().filter(|(name, _)| known(name));
+        found.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Who this machine is to a remote server. A secret: only ever from the environment, and never shown.
@@ -148,14 +228,25 @@ impl Config {
         let usage = |error: &dyn std::fmt::Display| {
             Failure::usage(format!("{error}\nNothing was started. Correct or remove it, then run the command again."))
         };
-        let mut near = file::read(&environment.directory.join("pleach.toml")).map_err(|error| usage(&error))?;
-        let beside = file::read_servers(&environment.directory.join(".mcp.json")).map_err(|error| usage(&error))?;
-        for (name, server) in beside {
-            near.mcp.entry(name).or_insert(server);
+        let (mut near, mut ignored, mut consents) = (file::ConfigFile::default(), Vec::new(), BTreeMap::new());
+        for local in local::files(&environment.directory).map_err(|error| usage(&error))? {
+            if local.needs_trust() {
+                match Records::read(environment)?.judge(&local) {
+                    Ok(variables) => {
+                        near.fill(local.risky);
+                        consents.insert(local.path, variables);
+                    }
+                    Err(why) => {
+                        let file = local.risky.from(&Origin::Ignored(local.path.clone()));
+                        ignored.push(Ignored { path: local.path, why, file });
+                    }
+                }
+            }
+            near.fill(local.harmless);
         }
-        let far = file::read(&environment.xdg("XDG_CONFIG_HOME", ".config").join("pleach/config.toml"))
-            .map_err(|error| usage(&error))?;
-        Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))
+        let far = file::read(&environment.config_dir().join("config.toml")).map_err(|error| usage(&error))?;
+        let config = Config::resolve(flags, environment, near, far).map_err(|error| usage(&error))?;
+        Ok(Config { ignored, consents, ..config })
     }
 
     fn resolve(
@@ -178,10 +269,12 @@ impl Config {
             .parse("data_dir", "a directory", |text| (!text.is_empty()).then(|| environment.directory.join(text)))?
             .unwrap_or_else(|| Setting::default(environment.xdg("XDG_DATA_HOME", ".local/share").join("pleach")));
         let database = layers
-            .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))?
+            .parse("database", "sqlite://PATH or postgres://…", |text| parse_database(text, &environment.directory))
+            .map_err(unshown)?
             .unwrap_or_else(|| Setting::default(Database::Sqlite(data_dir.value.join("pleach.db"))));
-        let database_direct =
-            layers.parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))?;
+        let database_direct = layers
+            .parse("database_direct", "postgres://…", |text| is_postgres(text).then(|| text.to_owned()))
+            .map_err(unshown)?;
         let whole = |range: std::ops::RangeInclusive<u64>| {
             move |text: &str| text.parse().ok().filter(|number| range.contains(number))
         };
@@ -212,9 +305,15 @@ impl Config {
             })?,
             fetch_url: yes_or_no(&layers, "fetch_url")?,
             fetch_private: yes_or_no(&layers, "fetch_private")?,
+            fetch_hosts: layers.parse("fetch_hosts", "hosts such as example.org or *.example.org", Hosts::parse)?,
+            fetch_approve: layers
+                .parse("fetch_approve", "never, tainted or always", Approval::parse)?
+                .unwrap_or_else(|| Setting::default(Approval::Never)),
             files_dir: layers.parse("files_dir", "a directory", |text| Some(environment.directory.join(text)))?,
             files_write: yes_or_no(&layers, "files_write")?,
             providers: sections,
+            ignored: Vec::new(),
+            consents: BTreeMap::new(),
             environment: environment.clone(),
             data_dir,
             database,
@@ -222,6 +321,11 @@ impl Config {
             mcp,
         })
     }
+}
+
+/// A mistyped URL may still hold a password.
+fn unshown(bad: origins::BadValue) -> origins::BadValue {
+    origins::BadValue { value: show::without_password(&bad.value), ..bad }
 }
 
 /// Off unless it is switched on.
@@ -261,7 +365,7 @@ fn is_postgres(text: &str) -> bool {
 }
 
 /// `sqlite:///absolute`, `sqlite://relative`, or a plain path that ends in `.db`.
-fn parse_database(text: &str, directory: &Path) -> Option<Database> {
+pub fn parse_database(text: &str, directory: &Path) -> Option<Database> {
     if is_postgres(text) {
         return Some(Database::Postgres(text.to_owned()));
     }

@@ -10,6 +10,8 @@ pub enum Origin {
     Flag(&'static str),
     Variable(String),
     File(PathBuf),
+    /// A file of the working directory that nobody trusted: the value is shown and not used.
+    Ignored(PathBuf),
     Default,
 }
 
@@ -20,7 +22,7 @@ impl Origin {
             Origin::Flag(_) => 0,
             Origin::Variable(_) => 1,
             Origin::File(_) => 2,
-            Origin::Default => 3,
+            Origin::Ignored(_) | Origin::Default => 3,
         }
     }
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Origin {
             Origin::Flag(name) => write!(f, "flag {name}"),
             Origin::Variable(name) => write!(f, "environment {name}"),
             Origin::File(path) => write!(f, "file {}", path.display()),
+            Origin::Ignored(path) => write!(f, "ignored: not trusted, file {}", path.display()),
             Origin::Default => f.write_str("default"),
         }
     }

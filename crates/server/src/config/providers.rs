@@ -32,7 +32,7 @@ pub fn lines(sections: &Sections, environment: &Environment) -> Vec<Line> {
     lines
 }
 
-fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<Line> {
+pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<Line> {
     let Setting { value, origin } = section;
     let at = |key: &str, value: String| Line {
         key: format!("providers.{name}.{key}"),

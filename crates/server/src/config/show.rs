@@ -1,7 +1,7 @@
 //! `pleach config show`: every value, where it comes from, and no secret.
 
 use super::origins::{Origin, Setting};
-use super::{Config, Database, providers};
+use super::{Config, Database, Ignored, providers};
 use serde_json::Value;
 
 /// One setting for people: name, value, origin.
@@ -17,7 +17,7 @@ impl Config {
         let mut lines = vec![
             line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
             line("database", self.database.clone().map(|database| database.to_string())),
-            optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_secret(&url)))),
+            optional("database_direct", self.database_direct.clone().map(|url| url.map(|url| without_password(&url)))),
             line("listen", self.listen.clone().map(|address| address.to_string())),
             optional("public_url", self.public_url.clone().map(|url| url.map(|url| url.origin))),
             optional("server", self.server.clone()),
@@ -38,11 +38,21 @@ impl Config {
             optional("otlp_endpoint", self.otlp_endpoint.clone().map(|url| url.map(|url| without_secret(&url)))),
             line("fetch_url", self.fetch_url.clone().map(|yes| yes.to_string())),
             line("fetch_private", self.fetch_private.clone().map(|yes| yes.to_string())),
+            optional("fetch_hosts", self.fetch_hosts.clone().map(|hosts| hosts.map(|hosts| hosts.to_string()))),
+            line("fetch_approve", self.fetch_approve.clone().map(|approve| approve.name().to_owned())),
             optional("files_dir", self.files_dir.clone().map(|dir| dir.map(|path| path.display().to_string()))),
             line("files_write", self.files_write.clone().map(|yes| yes.to_string())),
         ];
         lines.extend(providers::lines(&self.providers, &self.environment));
         lines.extend(self.mcp.iter().flat_map(|(name, server)| tool_server(name, server)));
+        for Ignored { file, .. } in &self.ignored {
+            let settings = file.settings.iter();
+            lines.extend(settings.map(|(key, setting)| line(key, setting.clone().map(|text| without_secret(&text)))));
+            lines.extend(
+                file.providers.iter().flat_map(|(name, section)| providers::declared(name, section, &self.environment)),
+            );
+            lines.extend(file.mcp.iter().flat_map(|(name, server)| tool_server(name, server)));
+        }
         lines
     }
 }
@@ -55,7 +65,7 @@ fn tool_server(name: &str, server: &Setting<Value>) -> Vec<Line> {
     let url = word("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
     let place = url.or_else(|| word("command").map(str::to_owned));
     let mut lines = vec![at(format!("mcp.{name}"), place.unwrap_or_else(|| "(neither command nor url)".into()))];
-    for key in ["type", "tools", "projects", "approve", "timeout_s"] {
+    for key in ["type", "tools", "read_only", "projects", "approve", "timeout_s"] {
         lines.extend(section.get(key).map(|value| at(format!("mcp.{name}.{key}"), value.to_string())));
     }
     lines
@@ -85,11 +95,28 @@ pub fn without_secret(url: &str) -> String {
     }
 }
 
+/// The same for PostgreSQL, whose URL may hold a password with any sign in it, and as a parameter too.
+pub fn without_password(url: &str) -> String {
+    let shown = match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
+        Some((scheme, (who, rest))) => match who.split_once(':') {
+            Some((name, _)) => format!("{scheme}://{name}:***@{rest}"),
+            None => url.to_owned(),
+        },
+        None => url.to_owned(),
+    };
+    let Some((place, parameters)) = shown.split_once('?') else { return shown };
+    let hidden = |parameter: &str| match parameter.split_once('=') {
+        Some(("password", _)) => "password=***".to_owned(),
+        _ => parameter.to_owned(),
+    };
+    format!("{place}?{}", parameters.split('&').map(hidden).collect::<Vec<_>>().join("&"))
+}
+
 impl std::fmt::Display for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Database::Sqlite(path) => write!(f, "sqlite://{}", path.display()),
-            Database::Postgres(url) => f.write_str(&without_secret(url)),
+            Database::Postgres(url) => f.write_str(&without_password(url)),
         }
     }
 }

@@ -1,6 +1,21 @@
 //! Precedence, origins, and what is never shown.
 
+use super::show::without_password;
 use super::*;
+
+#[test]
+fn w1_no_form_of_a_database_url_shows_its_password() {
+    for url in [
+        "postgres://u:se/cr?et@h/d",
+        "postgres://u@h/d?sslmode=require&password=secret",
+        "postgresq://u:secret@h/d",
+        "postgres://u:secret@h:5/d?sslmode=require",
+    ] {
+        let shown = without_password(url);
+        assert!(!shown.contains("secret") && !shown.contains("cr?et"), "{shown}");
+    }
+    assert_eq!(without_password("postgres://u@h/d"), "postgres://u@h/d");
+}
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
     let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -110,4 +125,73 @@ fn a_variable_for_all_roles_beats_a_file_for_one() {
     let names =
         resolve(Global::default(), &[("PLEACH_MODEL", "openai/a")], "model_fast = \"openai/b\"", "").model.names();
     assert_eq!((names.fast.as_deref(), names.balanced.as_deref()), (Some("openai/a"), Some("openai/a")));
+}
+
+/// A file of settings, and the servers of a `.mcp.json`, as somebody else may have written them.
+fn read_files(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = file::parse(Path::new("pleach.toml"), &text);
+    let servers = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+    for (name, section) in servers["mcpServers"].as_object().into_iter().flatten() {
+        let _ = mcp::client::ServerConfig::read(name, section.clone(), &|_| Some("${A}".into()));
+    }
+}
+
+const FILES: simulation::fuzz::Target = simulation::fuzz::Target {
+    name: "config",
+    seeds: &[
+        "workers = 3\nmodel = \"a/b\"\n[providers.x]\nkind = \"openai\"\nbase_url = 'http://h'\n[providers.x.timeouts]\ntotal_seconds = 5\n",
+        "[mcp.post]\ncommand = \"python3\"\nargs = [\"a\", \"${B:-c}\"]\nenv = { A = \"${B}\" }\ntimeout_s = 5\n",
+        r#"{"mcpServers": {"a": {"command": "npx", "args": ["${KEY}"], "env": {"A": "${NO:-b}"}}, "b": {"url": "https://h/${X}"}}}"#,
+    ],
+    words: &[
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        "\"",
+        "'",
+        "${",
+        "}",
+        ":-",
+        "\n",
+        "[[",
+        "\"\"\"",
+        ".",
+        "mcp.",
+        "providers",
+        "1e9",
+        "\\u",
+    ],
+    parse: read_files,
+};
+
+#[test]
+fn fuzz_files_of_settings() {
+    simulation::fuzz::assert_sound(&FILES);
+}
+
+#[test]
+fn x5_twice_the_file_costs_at_most_two_and_a_half_times() {
+    for unit in ["a = 1\n", "[a", "[[a]]\n", "{\"mcpServers\":", "x", "a.b.", "\"\"\""] {
+        simulation::fuzz::assert_linear("config", unit, 100_000, read_files);
+    }
+}
+
+#[test]
+fn x12_hosts_are_a_list_in_a_file_and_words_in_a_variable() {
+    let shown = |config: Config| config.fetch_hosts.map(|hosts| hosts.value.to_string());
+    let written = "fetch_hosts = [\"a.org\", \"*.b.org\"]";
+    assert_eq!(shown(resolve(Global::default(), &[], written, "")).as_deref(), Some("a.org, *.b.org"));
+    let variable = [("PLEACH_FETCH_HOSTS", "c.org")];
+    assert_eq!(shown(resolve(Global::default(), &variable, written, "")).as_deref(), Some("c.org"));
+    assert_eq!(shown(resolve(Global::default(), &[], "fetch_hosts = []", "")).as_deref(), Some("none"), "none is none");
+    assert_eq!(shown(resolve(Global::default(), &[], "", "")), None, "any, where nothing is said");
+    for bad in ["fetch_hosts = [\"http://a.org\"]", "fetch_approve = \"sometimes\""] {
+        assert!(
+            Config::resolve(&Global::default(), &environment(&[]), file("f", bad), file("g", "")).is_err(),
+            "{bad}"
+        );
+    }
 }

@@ -3,6 +3,8 @@
 //! through the layer; what follows is written here, as chunks of the same answer, while the layer waits for the end of it,
 //! listens for the other side to leave, and writes nothing.
 
+use super::Connection;
+use super::refusals::explained;
 use axum::body::Bytes;
 use futures::{Stream, StreamExt, stream};
 use socket2::SockRef;
@@ -33,14 +35,18 @@ pub trait Frames: Send + 'static {
 pub struct Line(Arc<Wire>);
 
 struct Wire {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
+    /// Its place among the others, which it has as long as anybody may write here.
+    connection: Connection,
     /// Who takes over as soon as the layer has nothing left to write.
     next: Mutex<Option<oneshot::Sender<()>>>,
+    /// What is left to write of a refusal that was given a body.
+    refusal: Mutex<Vec<u8>>,
 }
 
 impl Line {
-    pub fn new(stream: TcpStream) -> Line {
-        Line(Arc::new(Wire { stream, next: Mutex::default() }))
+    pub fn new(stream: Arc<TcpStream>, connection: Connection) -> Line {
+        Line(Arc::new(Wire { stream, connection, next: Mutex::default(), refusal: Mutex::default() }))
     }
 
     /// The body of an answer in chunks: its first frame for the layer to write, the others written past it. Dropped by
@@ -116,6 +122,27 @@ impl Line {
     }
 }
 
+impl Line {
+    /// What the layer writes while no request is being answered can only be a refusal of its own; it is written with a
+    /// body instead. `None` for everything else.
+    fn poll_refuse(&self, context: &mut Context<'_>, bytes: &[u8]) -> Option<Poll<Result<usize>>> {
+        if !self.0.connection.is_idle() {
+            return None;
+        }
+        let mut rest = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        if rest.is_empty() {
+            *rest = explained(bytes)?;
+        }
+        while !rest.is_empty() {
+            match Line::poll_write(self, context, |stream| stream.try_write(&rest)) {
+                Poll::Ready(Ok(sent)) => drop(rest.drain(..sent)),
+                other => return Some(other),
+            }
+        }
+        Some(Poll::Ready(Ok(bytes.len())))
+    }
+}
+
 thread_local! {
     /// Where all streams of a thread gather, one after the other: memory of their own would be cold each time.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -147,7 +174,8 @@ impl AsyncRead for Line {
 
 impl AsyncWrite for Line {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        Line::poll_write(&self, context, |stream| stream.try_write(bytes))
+        let refused = self.poll_refuse(context, bytes);
+        refused.unwrap_or_else(|| Line::poll_write(&self, context, |stream| stream.try_write(bytes)))
     }
 
     fn poll_write_vectored(
@@ -155,7 +183,11 @@ impl AsyncWrite for Line {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        Line::poll_write(&self, context, |stream| stream.try_write_vectored(pieces))
+        let refused = match pieces {
+            [only] => self.poll_refuse(context, only),
+            _ => None,
+        };
+        refused.unwrap_or_else(|| Line::poll_write(&self, context, |stream| stream.try_write_vectored(pieces)))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -171,6 +203,6 @@ impl AsyncWrite for Line {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        Poll::Ready(SockRef::from(&self.0.stream).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&*self.0.stream).shutdown(Shutdown::Write))
     }
 }

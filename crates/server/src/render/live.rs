@@ -7,6 +7,7 @@ use super::style::{Ink, Style, fit, line};
 use super::{Question, limits, status_ink, steps};
 use engine::batch::RunRow;
 use engine::run::Kind;
+use mcp::secrecy::inherited;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -29,7 +30,9 @@ impl Size {
 
     fn from_stty() -> Option<Size> {
         let terminal = std::fs::File::open("/dev/tty").ok()?;
-        let output = Command::new("stty").arg("size").stdin(terminal).stderr(Stdio::null()).output().ok()?;
+        let mut stty = Command::new("stty");
+        stty.arg("size").env_clear().envs(inherited()).stdin(terminal).stderr(Stdio::null());
+        let output = stty.output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         let (rows, columns) = text.trim().split_once(' ')?;
         Some(Size { rows: rows.parse().ok()?, columns: columns.parse().ok()? })
@@ -114,7 +117,8 @@ fn questions(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let open = Question::open(run);
     let shown = open.iter().flat_map(|question| {
         let ask = style.paint(Ink::Yellow, &fit(&format!("? {}", question.text), room));
-        [ask, fit(&format!("  {}", question.command(run, open.len())), room)]
+        let all = (question.lines.len() > 1).then(|| fit(&format!("  all of it: pleach show {}", run.id), room));
+        [Some(ask), all, Some(fit(&format!("  {}", question.command(run, open.len())), room))].into_iter().flatten()
     });
     shown.collect()
 }

@@ -111,6 +111,8 @@ pub fn limits(run: &RunRow) -> Vec<Limit> {
 pub struct Question {
     pub id: String,
     pub text: String,
+    /// The same as it was written, all of it.
+    pub lines: Vec<String>,
     pub options: Vec<String>,
     pub answer: Option<String>,
     /// What counts as the answer if nobody gives one, and when.
@@ -140,12 +142,20 @@ impl Question {
         Question {
             id: id.into(),
             text: line(asked["text"].as_str().unwrap_or_default()),
+            lines: asked["text"].as_str().unwrap_or_default().lines().map(line).collect(),
             options,
             otherwise: otherwise
                 .map(|(default, at)| format!("“{}” counts as the answer at {}", line(default), line(at))),
             open: answer.is_none() && !expired,
             answer,
         }
+    }
+
+    /// The question with its first line marked and the others under it.
+    pub fn marked(&self, mark: &str) -> Vec<String> {
+        let indent = " ".repeat(mark.chars().count());
+        let lines = self.lines.iter().enumerate();
+        lines.map(|(at, line)| format!("{}{line}", if at == 0 { mark } else { &indent })).collect()
     }
 
     /// What to type; the question needs naming only where there are several.

@@ -114,7 +114,7 @@ fn artifact(made: &ArtifactRow) -> String {
 
 fn question(view: &NodeView, asked: &Value) -> Vec<String> {
     let question = Question::read(asked);
-    let mut lines = vec![format!("  ? {}", question.text)];
+    let mut lines = question.marked("  ? ");
     match &question.answer {
         Some(answer) => lines.push(format!("    answered: {answer}")),
         None => lines.push(format!("    pleach answer {} \"…\" --question {}", view.node.run_id, question.id)),

@@ -5,6 +5,7 @@ use super::style::{Ink, Style, line, plain};
 use super::{Question, limits, section, status_ink, steps, tree};
 use crate::api::Workspace;
 use engine::batch::{RunRow, StepRow};
+use engine::facts::run::ProviderWaiting;
 use engine::run::Kind;
 use engine::workspace::Entry;
 use serde_json::Value;
@@ -118,12 +119,21 @@ fn activity(run: &RunRow) -> String {
     }
 }
 
+/// Whom it waits for, until when, why, and what shortens it.
+fn waits(run: &RunRow, wait: &ProviderWaiting) -> Vec<String> {
+    let mut lines = vec![format!("waits      for provider {} until {}", line(&wait.provider), wait.until)];
+    lines.extend(wait.error.iter().map(|error| format!("           {}", line(error))));
+    lines.push(format!("           pleach resume {} tries now", run.id));
+    lines
+}
+
 fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
         style.paint(Ink::Bold, &line(&run.objective)),
         format!("run        {}", run.id),
         format!("status     {}{}", style.paint(status_ink(run.status), run.status.name()), activity(run)),
     ];
+    lines.extend(run.provider_wait.iter().flat_map(|wait| waits(run, wait)));
     if let Some(reason) = run.stop_reason {
         lines.push(format!("why        {}  {}", reason.name(), line(run.stop_detail.as_deref().unwrap_or_default())));
     }
@@ -182,7 +192,11 @@ fn questions(run: &RunRow) -> Vec<String> {
 }
 
 fn question_lines(run: &RunRow, question: &Question, open: usize) -> Vec<String> {
-    let mut lines = vec![format!("  ? {}  {}", question.text, question.id)];
+    let mut lines = question.marked("  ? ");
+    match lines.as_mut_slice() {
+        [only] => only.push_str(&format!("  {}", question.id)),
+        _ => lines.push(format!("    {}", question.id)),
+    }
     if !question.options.is_empty() {
         lines.push(format!("    options: {}", question.options.join(" | ")));
     }

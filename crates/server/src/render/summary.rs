@@ -37,7 +37,8 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
         lines.push(format!("doc     … and {more} more: pleach show {}", run.id));
     }
     let open = Question::open(run);
-    lines.extend(open.iter().map(|question| style.paint(Ink::Yellow, &format!("?       {}", question.text))));
+    let asked = open.iter().flat_map(|question| question.marked("?       "));
+    lines.extend(asked.map(|line| style.paint(Ink::Yellow, &line)));
     let otherwise = open.iter().filter_map(|question| question.otherwise.as_ref());
     lines.extend(otherwise.map(|otherwise| format!("        without an answer, {otherwise}")));
     lines.extend(next(run, &open).into_iter().map(|command| format!("{NEXT}{command}")));

@@ -6,7 +6,7 @@ use serde_json::json;
 use simulation::scripted::{Reply, Request, Script, scripts};
 
 /// The first answers are `faults`, then the run goes well.
-fn after(faults: Vec<Reply>) -> Script {
+pub fn after(faults: Vec<Reply>) -> Script {
     Script::default()
         .answer("homework_planner", move |request| match faults.get(request.nth) {
             Some(fault) => fault.clone(),

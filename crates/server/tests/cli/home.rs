@@ -69,6 +69,11 @@ impl Home {
         self
     }
 
+    /// Trust the configuration files of this directory as they are now.
+    pub fn trust(&self) {
+        self.pleach(&["trust", "--yes"]).exits(0);
+    }
+
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -90,6 +95,16 @@ impl Home {
 
     pub fn pleach(&self, arguments: &[&str]) -> Said {
         said(self.command(arguments).output().expect("the binary runs"))
+    }
+
+    /// Makes somebody a member of a project: invited by one of its owners, and accepted.
+    #[track_caller]
+    pub fn join(&self, project: &str, by: &str, handle: &str, role: &str) {
+        self.pleach(&["project", "grant", project, handle, "--role", role, "--actor", by]).exits(0);
+        let open = self.pleach(&["invitations", "--actor", handle, "--json"]).exits(0).lines();
+        let invitation = open.iter().find(|invitation| invitation["project_id"] == project).expect("an invitation");
+        let id = invitation["id"].as_str().expect("its id");
+        self.pleach(&["invitations", "accept", id, "--actor", handle]).exits(0);
     }
 
     /// `pleach run OBJECTIVE --wait --json …`

@@ -58,6 +58,7 @@ fn h4_b2_the_cost_budget_stops_before_it_is_passed() {
         prices.replace("kind = \"openai\"\n", &format!("kind = \"openai\"\n{base}")),
     )
     .expect("a config file");
+    home.trust();
     let run = home.run("Spend money", &["--max-cost", "1.0"]).exits(4).run();
     assert_eq!(run["stop_reason"], "budget_cost");
     assert!(run["metrics"]["cost_usd"].as_f64().is_some_and(|cost| cost > 0.2 && cost <= 1.0), "{}", run["metrics"]);

@@ -6,6 +6,7 @@ mod bad_input;
 mod crash;
 mod database;
 mod demo;
+mod faults;
 mod gateway;
 mod home;
 mod limits;

@@ -4,7 +4,7 @@ use crate::home::{Home, of_type, user_text};
 use crate::runs::{exit, planner_answer, report};
 use engine::ids::RunId;
 use engine::workspace::{Document, Edge, Scope};
-use runtime::ports::{DocumentFilter, HitKind, Library, SearchFilter};
+use runtime::ports::{DocumentFilter, EdgeFilter, HitKind, Library, SearchFilter, Slice};
 use serde_json::json;
 use simulation::scripted::{Reply, Request, Script};
 
@@ -43,7 +43,14 @@ impl Tree {
         let store = home.store();
         let filter = DocumentFilter { run_id: Some(id), limit: 500, ..DocumentFilter::default() };
         let documents = home.runtime.block_on(store.documents(&Scope::Platform, filter)).expect("documents");
-        let edges = home.runtime.block_on(store.edges(&Scope::Platform, None, None, Some(id))).expect("edges");
+        let edges = home
+            .runtime
+            .block_on(store.edges(
+                &Scope::Platform,
+                EdgeFilter { run_id: Some(id), ..EdgeFilter::default() },
+                Slice::first(10_000),
+            ))
+            .expect("edges");
         Tree { documents, edges }
     }
 

@@ -1,27 +1,12 @@
 //! Connections themselves: those that say nothing, say it too slowly, or say two things at once.
 
 use crate::home::Home;
+use crate::raw::{connected, until_closed};
 use crate::server::{Server, Visitor};
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-
-fn connected(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(server.url.trim_start_matches("http://")).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(40))).expect("a timeout");
-    stream
-}
-
-/// Whatever comes until the other side ends it, and how long that took.
-fn until_closed(mut stream: TcpStream) -> (String, Duration) {
-    let (began, mut bytes) = (Instant::now(), Vec::new());
-    let mut some = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut some) {
-        bytes.extend_from_slice(&some[..count]);
-    }
-    (String::from_utf8_lossy(&bytes).into_owned(), began.elapsed())
-}
 
 #[test]
 fn sec_s55_who_sends_a_head_or_a_body_too_slowly_is_let_go_and_nobody_else_waits() {

@@ -105,3 +105,71 @@ fn sec_s75_nobody_starts_runs_as_fast_as_they_can_ask_and_others_are_not_held_up
     server.post(&bob, "/api/runs", &empty).is(422);
     server.get(&ann, "/api/runs").is(200);
 }
+
+/// The most memory a process has had since it was last forgotten, in kilobytes.
+fn peak(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("a process");
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("its peak");
+    line.split_whitespace().nth(1).and_then(|size| size.parse().ok()).expect("a number")
+}
+
+#[test]
+fn x11_one_version_of_many_is_read_without_the_others() {
+    // Given a document with hundreds of long versions
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let project = server.post(&owner, "/api/projects", &json!({"title": "Oak"})).is(201).json();
+    let body = json!({"title": "Rings", "content": "ring 1", "project_id": project["id"]});
+    let path = format!(
+        "/api/documents/{}",
+        server.post(&owner, "/api/documents", &body).is(201).json()["id"].as_str().unwrap()
+    );
+    let ring = "oak ".repeat(50_000);
+    for version in 1..=300 {
+        let matching = owner.with("if-match", &format!("\"{version}\""));
+        let body = json!({"content": format!("ring {} {ring}", version + 1)});
+        server.ask(&matching, Method::PATCH, &path, Some(&body)).is(200);
+    }
+    // When one is asked for, the newest or one from the middle
+    let forget = format!("/proc/{}/clear_refs", server.child.id());
+    std::fs::write(&forget, "5").expect("its peak is forgotten");
+    let before = peak(&server);
+    let newest = server.get(&owner, &format!("{path}/versions?limit=1")).is(200).json();
+    let older = server.get(&owner, &format!("{path}/versions?before=100&limit=2")).is(200).json();
+    let beyond = server.get(&owner, &format!("{path}/versions?before=1")).is(200).json();
+    // Then it comes without the others: they would be sixty megabytes
+    assert_eq!((newest["items"].as_array().unwrap().len(), &newest["items"][0]["version"]), (1, &json!(301)));
+    assert_eq!(newest["next_cursor"], "301");
+    assert_eq!((&older["items"][0]["version"], &older["items"][1]["version"]), (&json!(99), &json!(98)));
+    assert_eq!((&beyond["items"], &beyond["next_cursor"]), (&json!([]), &Value::Null));
+    let grown = peak(&server).saturating_sub(before);
+    assert!(grown < 20_000, "{grown} kB more for three versions");
+}
+
+#[test]
+fn r7_a_search_for_too_many_words_is_refused_with_the_limit() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let words = |count: usize| vec!["oak"; count].join("+");
+    for path in ["/api/search", "/api/runs"] {
+        let refused = server.get(&owner, &format!("{path}?q={}", words(999))).is(422);
+        assert_eq!(refused.slug(), "too_many_words");
+        assert!(refused.text.contains("999 words") && refused.text.contains("at most 32"), "{}", refused.text);
+        server.get(&owner, &format!("{path}?q={}", words(32))).is(200);
+    }
+}
+
+#[test]
+fn x4_a_body_nests_no_deeper_than_what_can_be_read_again() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    let project = server.post(&owner, "/api/projects", &json!({"title": "Oak"})).is(201).json();
+    let nested = |levels: usize| {
+        let props = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        format!("{{\"title\":\"x\",\"project_id\":{},\"props\":{{\"p\":{props}}}}}", project["id"])
+    };
+    let (status, text) = send(&server, &owner, "/api/documents", nested(63));
+    assert!(status == 400 && text.contains("deeper than 64"), "{status} {text}");
+    assert_eq!(send(&server, &owner, "/api/documents", nested(62)).0, 201);
+    assert!(server.home.pleach(&["ls"]).code == 0 && server.get(&owner, "/api/documents").is(200).json().is_object());
+}

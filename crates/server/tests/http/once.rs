@@ -1,7 +1,7 @@
 //! Requests sent twice.
 
 use crate::home::Home;
-use crate::server::Server;
+use crate::server::{Server, Visitor};
 use serde_json::json;
 
 #[test]
@@ -39,4 +39,53 @@ fn of_many_at_once_with_one_key_one_is_done() {
     });
     assert!(statuses.contains(&201) && statuses.iter().all(|status| [201, 409].contains(status)), "{statuses:?}");
     assert_eq!(server.get(&keyed, "/api/runs").json()["items"].as_array().map(Vec::len), Some(1));
+}
+
+/// Is this text in a file of the data directory?
+fn is_stored(server: &Server, text: &str) -> bool {
+    let files = std::fs::read_dir(server.home.data()).expect("a directory").map(|file| file.expect("a file").path());
+    let holds = |bytes: Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    files.filter_map(|path| std::fs::read(path).ok()).any(holds)
+}
+
+#[test]
+fn x9_an_answer_with_a_secret_is_not_kept_and_the_repeat_says_so() {
+    let server = Server::start(Home::bare());
+    let owner = server.owner();
+    for (path, body, field) in [
+        ("/api/tokens", json!({"name": "laptop"}), "token"),
+        ("/api/login-codes", json!({}), "code"),
+        ("/api/webhooks", json!({"url": "https://example.org/hook"}), "secret"),
+    ] {
+        let keyed = owner.with("idempotency-key", &format!("make {path}"));
+        let made = server.post(&keyed, path, &body).is(201).json();
+        let secret = made[field].as_str().unwrap_or_else(|| panic!("no {field} in {made}")).to_owned();
+        let again = server.post(&keyed, path, &body).is(409);
+        assert_eq!((again.slug().as_str(), again.header("idempotent-replayed")), ("secret_not_kept", "true"), "{path}");
+        assert!(!again.text.contains(&secret), "{}", again.text);
+        // What signs deliveries must be kept, beside its webhook and nowhere else.
+        if field != "secret" {
+            assert!(!is_stored(&server, &secret), "the {field} of {path} is in a file");
+        }
+    }
+    let tokens = server.get(&owner, "/api/tokens").is(200).json();
+    let laptops = tokens["items"].as_array().unwrap().iter().filter(|token| token["name"] == "laptop").count();
+    assert_eq!(laptops, 1, "it was done once");
+    assert_eq!(server.get(&owner, "/api/webhooks").is(200).json().as_array().map(Vec::len), Some(1));
+    let refused = owner.with("idempotency-key", "refused");
+    for _ in 0..2 {
+        assert_eq!(server.post(&refused, "/api/tokens", &json!({"scopes": ["king"]})).is(422).slug(), "unknown_scope");
+    }
+}
+
+#[test]
+fn x9_what_one_token_was_answered_is_not_repeated_to_another_of_the_same_person() {
+    let server = Server::start(Home::bare());
+    let (one, other) = (Visitor::bearing(&server.token(&[])), Visitor::bearing(&server.token(&[])));
+    let keyed = |visitor: &Visitor| visitor.with("idempotency-key", "order-1");
+    let first = server.post(&keyed(&one), "/api/projects", &json!({"title": "Once"})).is(201);
+    let theirs = server.post(&keyed(&other), "/api/projects", &json!({"title": "Once"})).is(201);
+    assert_eq!((theirs.header("idempotent-replayed"), first.json()["id"] == theirs.json()["id"]), ("", false));
+    let again = server.post(&keyed(&one), "/api/projects", &json!({"title": "Once"})).is(201);
+    assert_eq!((again.header("idempotent-replayed"), &again.text), ("true", &first.text));
 }

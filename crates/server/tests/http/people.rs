@@ -58,7 +58,7 @@ fn sec_s13_membership_counts_from_the_next_request_on() {
         items.iter().map(|actor| actor["handle"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(handles(&ann, "/api/actors"), ["ann"]);
-    server.post(&ann, &format!("{path}/members"), &json!({"actor": "bob"})).is(200);
+    server.home.join(project["id"].as_str().unwrap(), "ann", "bob", "viewer");
     server.get(&bob, &path).is(200);
     assert_eq!(handles(&bob, &format!("{path}/members")), ["ann", "bob"]);
     assert_eq!(handles(&ann, "/api/actors"), ["ann", "bob"]);

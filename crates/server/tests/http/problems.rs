@@ -29,6 +29,7 @@ fn every_problem_is_in_the_catalogue_and_every_entry_is_a_problem() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
     sources(&root.join("crates/server/src/api"), &mut files);
+    sources(&root.join("crates/server/src/connections"), &mut files);
     sources(&root.join("crates/engine/src"), &mut files);
     let mut sent = BTreeSet::new();
     for file in files {

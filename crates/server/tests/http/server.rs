@@ -5,7 +5,8 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Method};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::process::Child;
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::{Child, Command};
 
 pub struct Server {
     pub home: Home,
@@ -66,8 +67,14 @@ impl Visitor {
 
 impl Server {
     pub fn start(home: Home) -> Server {
+        let command = home.command(&["up"]);
+        Server::start_with(home, command)
+    }
+
+    /// `up`, by a command that may do something before.
+    pub fn start_with(home: Home, mut command: Command) -> Server {
         let log = std::fs::File::create(home.folder.path().join("up.log")).expect("a file");
-        let mut child = home.command(&["up"]).stderr(log).spawn().expect("the binary starts");
+        let mut child = command.stderr(log).spawn().expect("the binary starts");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let mut greeting = Vec::new();
         for line in lines {
@@ -77,10 +84,12 @@ impl Server {
             }
         }
         let url = link_in(&greeting, "pleach is up").unwrap_or_else(|| panic!("no address in {greeting:?}"));
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client =
-            Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
-        Server { home, child, url, greeting, client }
+        Server { home, child, url, greeting, client: client(None) }
+    }
+
+    /// The same server, asked from another address of this machine.
+    pub fn ask_from(&self, host: u8, visitor: &Visitor, method: Method, path: &str) -> Answer {
+        self.ask_by(&client(Some(host)), visitor, method, path, None)
     }
 
     /// What it said beside its output.
@@ -111,8 +120,19 @@ impl Server {
     }
 
     pub fn ask(&self, visitor: &Visitor, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        self.ask_by(&self.client, visitor, method, path, body)
+    }
+
+    pub fn ask_by(
+        &self,
+        client: &Client,
+        visitor: &Visitor,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Answer {
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url) };
-        let mut request = self.client.request(method, url);
+        let mut request = client.request(method, url);
         for (name, value) in &visitor.headers {
             request = request.header(name, value);
         }
@@ -151,6 +171,14 @@ impl Server {
         }
         routes
     }
+}
+
+/// One that sends from this address of the machine's own, 127.0.0.1 unless said otherwise.
+pub fn client(host: Option<u8>) -> Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let address = host.map(|host| IpAddr::V4(Ipv4Addr::new(127, 0, 0, host)));
+    let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).local_address(address);
+    client.build().expect("a client")
 }
 
 fn link_in(greeting: &[String], after: &str) -> Option<String> {

@@ -61,6 +61,7 @@ fn b4_servers_of_other_programs_files_are_read_too() {
         "type": "stdio", "command": "python3", "args": [crate::office::fixture("post_office.py")], "env": {"POST_FILE": office.file()}, "disabled": false,
     }}});
     std::fs::write(office.home.folder.path().join(".mcp.json"), file.to_string()).expect("written");
+    office.home.trust();
     let shown = office.home.pleach(&["config", "show"]).exits(0).out;
     assert!(
         shown

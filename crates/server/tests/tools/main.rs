@@ -8,6 +8,7 @@ mod home;
 #[path = "../http/server.rs"]
 mod server;
 
+mod approvals;
 mod doors;
 mod life;
 mod obedient;
@@ -15,3 +16,5 @@ mod office;
 mod own;
 mod peers;
 mod runs;
+mod secrecy;
+mod trust;

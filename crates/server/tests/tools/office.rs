@@ -36,6 +36,7 @@ impl Office {
 
     pub fn configure(&self, text: &str) {
         std::fs::write(self.home.folder.path().join("pleach.toml"), text).expect("a configuration");
+        self.home.trust();
     }
 
     pub fn file(&self) -> PathBuf {

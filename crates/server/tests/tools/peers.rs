@@ -61,6 +61,7 @@ fn peers_b4_the_reference_servers_are_tools_of_a_run() {
         ),
     ];
     std::fs::write(home.folder.path().join("pleach.toml"), config.concat()).expect("written");
+    home.trust();
     let run = home.run("Ask everybody", &[]).exits(0).run();
     let said = summaries(&home, &run);
     let has = |ok: bool, words: &str| {
@@ -112,6 +113,7 @@ fn peers_b4_b9_the_python_sdks_server_speaks_the_newer_protocol_and_its_question
     ])));
     std::fs::write(home.folder.path().join("pleach.toml"), format!("[mcp.py]\nurl = {:?}\n", python.url))
         .expect("written");
+    home.trust();
     home.until("it is up", || {
         let doctor = home.pleach(&["doctor"]).out;
         doctor.lines().any(|line| line.contains("tools.py") && line.contains("2026-07-28")).then_some(())

@@ -35,10 +35,10 @@ def tool(name, properties, hints=None, required=()):
 
 TOOLS = [
     tool("count_letters", {}, {"readOnlyHint": True}),
-    tool("send_letter", {"to": {"type": "string"}, "slow": {"type": "boolean"}}, required=["to"]),
+    tool("send_letter", {"to": {"type": "string"}, "slow": {"type": "boolean"}, "words": {"type": "integer"}}, required=["to"]),
     tool("choose_stamp", {}, {"idempotentHint": True}),
     tool("sleep", {}, {"readOnlyHint": True}),
-    tool("shout", {}, {"readOnlyHint": True}),
+    tool("shout", {"letters": {"type": "integer"}, "depth": {"type": "integer"}}, {"readOnlyHint": True}),
     tool("fail", {}, {"readOnlyHint": True}),
     tool("environment", {}, {"readOnlyHint": True}),
 ]
@@ -54,7 +54,7 @@ def call(name, arguments):
             file.write(arguments["to"] + "\n")
         if arguments.get("slow"):
             time.sleep(600)
-        return text("sent to " + arguments["to"])
+        return text("sent to " + arguments["to"] + "!" * arguments.get("words", 0))
     if name == "count_letters":
         count = len(open(letters).readlines()) if os.path.exists(letters) else 0
         return text(f"{count} letters", structuredContent={"count": count})
@@ -68,7 +68,13 @@ def call(name, arguments):
     if name == "sleep":
         time.sleep(600)
     if name == "shout":
-        return text("A" * 500_000)
+        if arguments:
+            with open(letters, "a") as file:
+                file.write("shouted\n")
+            sys.stderr.write("x" * 1_000_000)
+        depth = arguments.get("depth", 0)
+        nested = json.loads("[" * depth + "]" * depth) if depth else None
+        return text("A" * arguments.get("letters", 500_000), **({"structuredContent": {"deep": nested}} if nested else {}))
     if name == "environment":
         return text(" ".join(sorted(os.environ)))
     return text("the post office burned down", isError=True)

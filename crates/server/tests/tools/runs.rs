@@ -10,7 +10,7 @@ fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
     let office = Office::calling(json!([]));
     let listed = office.home.pleach(&["tools", "--json"]).exits(0).lines();
     let class = |name: &str| listed.iter().find(|tool| tool["name"] == name).map(|tool| tool["class"].clone());
-    assert_eq!(class("post__count_letters"), Some(json!("read-only")));
+    assert_eq!(class("post__count_letters"), Some(json!("idempotent")), "that it only reads is its own word");
     assert_eq!(class("post__choose_stamp"), Some(json!("idempotent")));
     assert_eq!(class("post__send_letter"), Some(json!("once")), "what claims nothing is not repeated");
     assert_eq!(class("create_document"), Some(json!("idempotent")), "the built-in ones are there too");
@@ -19,6 +19,11 @@ fn b4_the_tools_of_a_server_are_listed_with_class_and_state() {
     let doctor = office.home.pleach(&["doctor"]).exits(0).out;
     assert!(doctor.contains("✓ tools.post") && doctor.contains("7 tools"), "{doctor}");
     office.all_gone();
+    // The word of whoever configures it counts
+    office.configure(&format!("{}\nread_only = [\"count_letters\"]", office.section()));
+    let listed = office.home.pleach(&["tools", "--json"]).exits(0).lines();
+    let count = listed.iter().find(|tool| tool["name"] == "post__count_letters").expect("it is there");
+    assert_eq!((&count["class"], &count["read"]), (&json!("read-only"), &json!(true)));
 }
 
 #[test]
@@ -212,4 +217,31 @@ fn b4_a_silent_server_is_given_up_with_the_time_it_took() {
     let summary = results(&events)[0]["summary"].as_str().unwrap_or_default().to_owned();
     assert!(summary.contains("was silent") && summary.contains(" s") && summary.contains("tried 3 times"), "{summary}");
     office.all_gone();
+}
+
+#[test]
+fn r8_a_result_that_is_too_large_or_too_deep_is_an_outcome_and_its_call_is_made_once() {
+    // Given a server that answers with more than is taken: once to a call that may not be repeated, twice to ones that may
+    let (large, deep) = (json!({"to": "ann", "words": 17_000_000}), json!({"letters": 1, "depth": 400}));
+    let calls = json!([
+        call("post__send_letter", large),
+        call("post__shout", json!({"letters": 17_000_000})),
+        call("post__shout", deep),
+    ]);
+    let counted = json!([call("post__count_letters", json!({}))]);
+    let office = Office::with(Home::with(in_turn(vec![calls, counted])), "");
+    office.configure(&office.section().replace("timeout_s = 5", "timeout_s = 60"));
+    // When a run calls it
+    let run = office.home.run("Ask for too much", &[]).exits(0).run();
+    // Then each call was made once and its result says why it is none; nobody is asked, and the connection still serves
+    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let said: Vec<&str> = results(&events).iter().filter_map(|result| result["summary"].as_str()).collect();
+    assert_eq!(said.iter().filter(|said| said.contains("16000000 is the most")).count(), 2, "{said:?}");
+    assert_eq!(said.iter().filter(|said| said.contains("deeper than 64")).count(), 1, "{said:?}");
+    assert!(said.contains(&"3 letters"), "{said:?}");
+    let mut letters = office.letters();
+    letters.sort();
+    assert_eq!(letters, ["ann", "shouted", "shouted"], "in whichever order they arrived");
+    assert_eq!(of_type(&events, "effect.unknown").len(), 0);
+    assert_eq!(office.processes().len(), 2, "one server, with the process it starts, served all of it");
 }

@@ -10,6 +10,7 @@ use engine::facts::effect::FinishedAs;
 use engine::facts::{Effect, Fact};
 use engine::projection;
 use engine::workspace::Scope;
+use runtime::ports::Slice;
 use std::collections::BTreeMap;
 
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
@@ -82,7 +83,7 @@ async fn rows_at_end(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         differ("nodes, plans or artifacts");
     }
     let store = &lived.store;
-    let mut iterations = store.iterations(&Scope::Platform, story.id).await.unwrap_or_default();
+    let mut iterations = store.iterations(&Scope::Platform, story.id, Slice::first(10_000)).await.unwrap_or_default();
     iterations.sort_by_key(|row| row.iteration);
     let mut rebuilt: BTreeMap<u32, _> = BTreeMap::new();
     rebuilt.extend(expected.iterations.into_iter().map(|row| (row.iteration, row)));

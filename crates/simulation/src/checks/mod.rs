@@ -9,6 +9,7 @@ mod log;
 mod money;
 mod people;
 mod requests;
+mod takeover;
 mod task;
 mod tree;
 mod workspace;
@@ -27,9 +28,16 @@ pub struct Story {
     pub row: RunRow,
 }
 
-/// Everything wrong with this world; empty when nothing is.
-pub async fn judge(lived: &Lived) -> Vec<String> {
-    let mut wrongs = lived.record.wrongs.clone();
+/// What a world came to.
+pub struct Judged {
+    /// Everything wrong with it; empty when nothing is.
+    pub wrongs: Vec<String>,
+    /// Calls that a driver found without their answer.
+    pub lost: usize,
+}
+
+pub async fn judge(lived: &Lived) -> Judged {
+    let (mut wrongs, mut lost) = (lived.record.wrongs.clone(), 0);
     for errand in &lived.errands {
         let Some(story) = Story::read(lived, errand.id).await else { continue };
         log::check(lived, &story, &mut wrongs).await;
@@ -44,10 +52,11 @@ pub async fn judge(lived: &Lived) -> Vec<String> {
         }
         money::check(lived, &story, &mut wrongs);
         requests::check(lived, &story, &mut wrongs);
+        lost += takeover::check(lived, &story, &mut wrongs);
         people::check(lived, &story, &mut wrongs);
         workspace::check(lived, &story, &mut wrongs).await;
     }
-    wrongs
+    Judged { wrongs, lost }
 }
 
 impl Story {

@@ -1,10 +1,12 @@
 //! 40, 41: attempts are counted and waits are kept; what a model spoiled is never acted upon.
 
 use super::Story;
+use crate::clock::VirtualClock;
 use crate::world::Lived;
 use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
+use engine::facts::run::ResumeReason;
 use engine::facts::{Effect, Fact, Homework as H, Run as R, Task as Errand, Tree as T};
 use engine::run::Kind;
 use engine::task::state::Ending;
@@ -36,6 +38,8 @@ fn attempts(story: &Story, wrongs: &mut Vec<String>) {
                 }
                 not_before.insert(&fact.effect.0, fact.retry_at.unwrap_or_default());
             }
+            // A person does not want to wait.
+            Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::TryNow => not_before.clear(),
             Fact::Effect(Effect::Started(fact))
                 if not_before.get(fact.effect.0.as_str()).is_some_and(|at| event.at < *at) =>
             {
@@ -56,10 +60,21 @@ fn retry_after(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
         // A process that stood still may still send an earlier attempt; it has not heard of this one.
         let later = |next: &&&Request| next.effect == request.effect && next.attempt > request.attempt;
         let next = bill[index + 1..].iter().filter(later).find(|next| next.at_ms >= end);
-        if next.is_some_and(|next| next.at_ms < end + *wait as u64) && told(story, request) {
+        let early = next.filter(|next| next.at_ms < end + *wait as u64);
+        if early.is_some_and(|next| !is_shortened(story, end, next.at_ms)) && told(story, request) {
             wrongs.push(format!("40: run {} asked for {} before the provider's Retry-After", story.id, request.effect));
         }
     }
+}
+
+/// A person did not want to wait any longer.
+fn is_shortened(story: &Story, from_ms: u64, to_ms: u64) -> bool {
+    story.events.iter().any(|event| {
+        let at = VirtualClock::since_beginning(event.at);
+        let tries_now = matches!(&event.fact, Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::TryNow);
+        // A run's own time may be a millisecond behind the world's.
+        tries_now && at <= to_ms && at + 1 >= from_ms
+    })
 }
 
 /// The failure reached the log; a process that died with it could not know how long to wait.

@@ -8,19 +8,19 @@ use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, NodeId, ProjectId, RunId, TaskId};
+use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, LessonId, NodeId, PlanId, ProjectId, RunId, TaskId};
 use engine::lessons::LessonStatus;
+use engine::role::Role;
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
 use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, Hit, Lease, Library, Log, NodeFilter, RunFilter,
-    SearchFilter, Store, StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, EdgeFilter, Hit, Lease, Library, Log, NodeFilter,
+    RunFilter, SearchFilter, Slice, Store, StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 pub struct FaultyStore {
     pub inner: Arc<dyn Store>,
@@ -36,7 +36,22 @@ fn away() -> StoreError {
 impl FaultyStore {
     async fn readable(&self) -> Result<(), StoreError> {
         self.process.pass().await;
+        self.reached()?;
         if self.nature.is_unreadable() { Err(away()) } else { Ok(()) }
+    }
+
+    fn reached(&self) -> Result<(), StoreError> {
+        if self.nature.is_store_away(self.witness.now_ms()) { Err(away()) } else { Ok(()) }
+    }
+
+    /// What befalls a request about leases; it never gets further when the database is away.
+    async fn lease_turn(&self) -> Result<Turn, StoreError> {
+        self.process.pass().await;
+        self.reached()?;
+        match self.nature.fate_of_lease() {
+            Turn::Refused => Err(away()),
+            turn => Ok(turn),
+        }
     }
 
     /// The commit itself, and what its sender gets to know.
@@ -78,6 +93,7 @@ impl Log for FaultyStore {
             tokio::time::sleep(time).await;
             self.process.pass().await;
         }
+        self.reached()?;
         let result = self.attempt(append, turn, asked_ms).await;
         self.process.pass().await;
         result
@@ -99,34 +115,28 @@ impl Log for FaultyStore {
         limit: usize,
         ttl: Duration,
         only: Option<RunId>,
+        driving: &[RunId],
     ) -> Result<Vec<Claimed>, StoreError> {
-        self.process.pass().await;
-        let turn = self.nature.fate_of_lease();
-        if turn == Turn::Refused {
-            return Err(away());
-        }
-        let claimed = self.inner.claim(worker, limit, ttl, only).await?;
+        let turn = self.lease_turn().await?;
+        let claimed = self.inner.claim(worker, limit, ttl, only, driving).await?;
         claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
         if turn == Turn::ReplyLost { Err(away()) } else { Ok(claimed) }
     }
 
+    async fn time(&self) -> Result<Timestamp, StoreError> {
+        self.readable().await?;
+        self.inner.time().await
+    }
+
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
-        self.process.pass().await;
-        let turn = self.nature.fate_of_lease();
-        if turn == Turn::Refused {
-            return Err(away());
-        }
+        let turn = self.lease_turn().await?;
         let lost = self.inner.renew(leases, ttl).await?;
         self.witness.renewed(leases, &lost, ttl);
         if turn == Turn::ReplyLost { Err(away()) } else { Ok(lost) }
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
-        self.process.pass().await;
-        let turn = self.nature.fate_of_lease();
-        if turn == Turn::Refused {
-            return Err(away());
-        }
+        let turn = self.lease_turn().await?;
         self.inner.release(leases).await?;
         self.witness.released(leases);
         if turn == Turn::ReplyLost { Err(away()) } else { Ok(()) }
@@ -189,9 +199,9 @@ impl Library for FaultyStore {
         self.inner.run(scope, id).await
     }
 
-    async fn iterations(&self, scope: &Scope, run: RunId) -> Result<Vec<IterationRow>, StoreError> {
+    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
         self.readable().await?;
-        self.inner.iterations(scope, run).await
+        self.inner.iterations(scope, run, slice).await
     }
 
     async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
@@ -216,14 +226,26 @@ impl Library for FaultyStore {
         self.inner.node(scope, run, node).await
     }
 
-    async fn plans(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<PlanRow>, StoreError> {
+    async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError> {
         self.readable().await?;
-        self.inner.plans(scope, run, node).await
+        self.inner.plans(scope, run, node, slice).await
     }
 
-    async fn artifacts(&self, scope: &Scope, run: RunId, node: Option<NodeId>) -> Result<Vec<ArtifactRow>, StoreError> {
+    async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError> {
         self.readable().await?;
-        self.inner.artifacts(scope, run, node).await
+        self.inner.artifacts(scope, run, node, slice).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
@@ -261,9 +283,19 @@ impl Library for FaultyStore {
         self.inner.document(scope, id).await
     }
 
-    async fn versions(&self, scope: &Scope, id: DocumentId) -> Result<Vec<DocumentVersion>, StoreError> {
+    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError> {
         self.readable().await?;
-        self.inner.versions(scope, id).await
+        self.inner.sees_document(scope, id).await
+    }
+
+    async fn versions(
+        &self,
+        scope: &Scope,
+        id: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError> {
+        self.readable().await?;
+        self.inner.versions(scope, id, slice).await
     }
 
     async fn entries(
@@ -287,15 +319,9 @@ impl Library for FaultyStore {
         self.inner.task(scope, id).await
     }
 
-    async fn edges(
-        &self,
-        scope: &Scope,
-        src: Option<Uuid>,
-        dst: Option<Uuid>,
-        run: Option<RunId>,
-    ) -> Result<Vec<Edge>, StoreError> {
+    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
         self.readable().await?;
-        self.inner.edges(scope, src, dst, run).await
+        self.inner.edges(scope, filter, slice).await
     }
 
     async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
@@ -317,24 +343,30 @@ impl Library for FaultyStore {
         self.inner.create_actor(actor).await
     }
 
-    async fn actors(&self) -> Result<Vec<ActorRecord>, StoreError> {
-        self.inner.actors().await
+    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
+        self.inner.actors(slice).await
     }
 
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
         self.inner.actor(name).await
     }
 
-    async fn grant(&self, project: ProjectId, actor: ActorId) -> Result<(), StoreError> {
-        self.inner.grant(project, actor).await
+    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
+        self.inner.grant(project, actor, role).await
     }
 
     async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
         self.inner.revoke(project, actor).await
     }
 
-    async fn may_access(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        self.inner.may_access(project, actor).await
+    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
+        self.readable().await?;
+        self.inner.may_steer(scope, run).await
+    }
+
+    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
+        self.readable().await?;
+        self.inner.may_write(scope, project).await
     }
 
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {
@@ -349,9 +381,9 @@ impl Agents for FaultyStore {
         self.inner.create_agent(agent).await
     }
 
-    async fn agents(&self, owner: Option<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
+    async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
         self.readable().await?;
-        self.inner.agents(owner).await
+        self.inner.agents(owner, slice).await
     }
 
     async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {

@@ -9,6 +9,7 @@ use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ActorId, DocumentId, ProjectId, RunId};
 use engine::model::{ModelSpec, Models, Price};
 use engine::money::Usd;
+use engine::role::Role;
 use engine::run::{Criterion, Kind, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Mutation};
@@ -67,7 +68,7 @@ impl Land {
         store.change(land.first_changes()).await.expect("the land is settled");
         store.create_agent(land.agent.clone()).await.expect("a new subagent");
         for project in land.projects {
-            store.grant(project, land.agent.id).await.expect("its project");
+            store.grant(project, land.agent.id, Role::Editor).await.expect("its project");
         }
         land
     }
@@ -133,6 +134,7 @@ impl Land {
             tool_lists: Vec::new(),
             agent: (kind == Kind::Task).then(|| self.sent(dice.between(2, 8) as u32)),
             agents: Vec::new(),
+            own_workspace: false,
         };
         let foreign = vec![self.foreign_page.0, self.foreign_project.0];
         let mind = Mind::of(&mut dice, foreign, Some(self.shared_page.0));

@@ -40,11 +40,20 @@ struct State {
     weather: Weather,
     crash_at: Option<CrashAt>,
     appends: u64,
+    /// When nobody reaches the database, in milliseconds of the world.
+    store_away: Vec<(u64, u64)>,
 }
 
 impl Nature {
     pub fn new(seed: u64, weather: Weather, crash_at: Option<CrashAt>) -> Nature {
-        Nature { state: Mutex::new(State { dice: Dice::about(seed, "nature"), weather, crash_at, appends: 0 }) }
+        let mut dice = Dice::about(seed, "when the database is away");
+        let outage = |_| {
+            let from = dice.below(weather.storm_ms.max(1));
+            (from, from + dice.between(2_000, 60_000))
+        };
+        let store_away = (0..weather.store.outages).map(outage).collect();
+        let dice = Dice::about(seed, "nature");
+        Nature { state: Mutex::new(State { dice, weather, crash_at, appends: 0, store_away }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -95,6 +104,12 @@ impl Nature {
         } else {
             Turn::Well
         }
+    }
+
+    /// Until the storm is over.
+    pub fn is_store_away(&self, now_ms: u64) -> bool {
+        let State { weather, store_away, .. } = &*self.state();
+        weather.storm_ms > 0 && store_away.iter().any(|(from, to)| (*from..*to).contains(&now_ms))
     }
 
     pub fn is_unreadable(&self) -> bool {

@@ -1,29 +1,57 @@
-//! What an operator does to a database: check a log, rebuild what follows from the logs, prune old runs.
+//! What an operator does to a database: check it, rebuild what follows from the logs, prune old runs, write down where
+//! the logs end, copy it.
 
+mod anchor;
+mod copy;
+mod examine;
 mod prune;
 mod rebuild;
+mod references;
 mod verify;
 
+pub use anchor::{Anchor, Departure};
+pub(crate) use copy::is_unfinished;
+pub use copy::{Copied, copy};
+pub use examine::{Damage, Depth, Examination};
 pub use prune::Pruned;
 pub use verify::Verdict;
 
-use crate::sql::{Statement, id};
-use crate::{SqlStore, StoreError};
-use engine::event::Event;
+use crate::sql::{Statement, Value, id};
+use crate::tables::EVENTS_AFTER;
+use crate::{SqlStore, StoreError, records};
+use engine::event::{Event, StoredEvent};
 use engine::ids::RunId;
-use runtime::ports::Log;
 
 /// Events are read in pages, so that no read holds back a checkpoint for long.
 const PAGE: usize = 1000;
 
 impl SqlStore {
     async fn page_after(&self, run: RunId, after: u64) -> Result<Vec<Event>, StoreError> {
-        Ok(self.events(run, after, PAGE).await?.into_iter().map(|event| event.decode()).collect())
+        let query = Statement::new(EVENTS_AFTER.as_str(), vec![id(run), Value::from(after), Value::from(PAGE)]);
+        let found = self.backend.read_long(query).await?;
+        found.iter().map(|row| records::event(row).map(StoredEvent::decode)).collect()
+    }
+
+    /// The rest of a log, after what was read of it.
+    async fn read_on(&self, run: RunId, events: &mut Vec<Event>) -> Result<(), StoreError> {
+        loop {
+            let page = self.page_after(run, events.len() as u64).await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            events.extend(page);
+        }
     }
 
     async fn every_run(&self) -> Result<Vec<RunId>, StoreError> {
-        let found = self.backend.read(Statement::new("SELECT run_id FROM jobs ORDER BY run_id", vec![])).await?;
+        let found = self.backend.read_long(Statement::new("SELECT run_id FROM jobs ORDER BY run_id", vec![])).await?;
         found.iter().map(|row| row.parse(0)).collect()
+    }
+
+    /// Where its log ends; `None` when there is no such run any more.
+    async fn last_seq(&self, run: RunId) -> Result<Option<u64>, StoreError> {
+        let found = self.backend.read(of_run("SELECT last_seq FROM jobs WHERE run_id = ?1", run)).await?;
+        found.first().map(|row| records::number(row, 0)).transpose()
     }
 }
 

@@ -45,7 +45,7 @@ impl SqlStore {
     pub async fn prune(&self, before: Timestamp) -> Result<Pruned, StoreError> {
         let mut pruned = Pruned::default();
         for run in self.ended_before(before).await? {
-            match self.backend.write(removal(&run, &tables(run.kind))).await {
+            match self.backend.write_long(removal(&run, &tables(run.kind))).await {
                 Ok(removed) => {
                     let count = |index: usize| removed.get(index).map_or(0, |rows: &Vec<Row>| rows.len() as u64);
                     pruned.runs += 1;
@@ -73,14 +73,14 @@ impl SqlStore {
     async fn ended_before(&self, before: Timestamp) -> Result<Vec<RunRow>, StoreError> {
         let mut query = seen_runs(&Scope::Platform);
         query.push(" AND ended_at < ").bind(before.0).push(" ORDER BY id");
-        let found = self.backend.read(query.statement()).await?;
+        let found = self.backend.read_long(query.statement()).await?;
         let runs: Result<Vec<RunRow>, StoreError> = found.iter().map(records::run).collect();
         Ok(runs?.into_iter().filter(|run| run.status.is_terminal()).collect())
     }
 
     /// New references wait until this is over, so that none is made to a text being removed.
     async fn sweep(&self) -> Result<u64, StoreError> {
-        let written = self.backend.write(vec![
+        let written = self.backend.write_long(vec![
             Statement::new(self.backend.alone_with("blobs"), vec![]),
             Statement::new(
                 "DELETE FROM blob_refs WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = blob_refs.run_id)",
@@ -107,6 +107,7 @@ fn removal(run: &RunRow, tables: &Tables) -> Vec<Statement> {
     ];
     for table in tables.parts.iter().copied().chain([
         "run_projects",
+        "blob_refs",
         "notifications",
         "run_checkpoints",
         "trace_cursors",

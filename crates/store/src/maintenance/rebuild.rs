@@ -1,14 +1,49 @@
 //! Projections again, from the logs alone: the same rows as were written with the events.
 
 use super::of_run;
+use crate::append::job_state;
+use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::sql::{Guard, Statement, Value, id};
-use crate::tables::tables;
+use crate::tables::{Tables, tables};
 use crate::{SqlStore, StoreError, rows};
 use engine::event::Event;
 use engine::ids::RunId;
 use engine::projection;
-use engine::run::Run;
+use engine::run::{Kind, Run};
+use std::time::Duration;
+
+/// How often a run is read again because it grew meanwhile.
+const TRIES: u32 = 50;
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The rows that follow from a whole log, as statements on empty tables.
+pub(super) struct Projected {
+    pub kind: Kind,
+    /// Of its job.
+    pub state: &'static str,
+    pub statements: Vec<Statement>,
+}
+
+/// `None` when the log does not begin with its birth.
+pub(super) fn projected(events: &[Event]) -> Option<Projected> {
+    let rows = projection::rows(&Run::fold(events)?, events);
+    let (state, _) = job_state(&rows);
+    Some(Projected { kind: rows.run.kind, state, statements: rows::projections(&rows, rows::Stage::Born) })
+}
+
+/// What else is a run's projection besides its own row: tables by `run_id`.
+pub(super) fn parts(tables: &Tables) -> impl Iterator<Item = &'static str> {
+    tables.parts.iter().copied().chain(["run_projects", "notifications", "onto_document_entries"])
+}
+
+pub(super) fn cleared(run: RunId, kind: Kind) -> Vec<Statement> {
+    let tables = tables(kind);
+    let mut statements = vec![of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run)];
+    let dependent = parts(&tables).chain(["run_checkpoints"]);
+    statements.extend(dependent.map(|table| of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run)));
+    statements
+}
 
 impl SqlStore {
     /// Rewrites the projections of every run; returns how many there were.
@@ -20,34 +55,39 @@ impl SqlStore {
         Ok(runs.len() as u64)
     }
 
+    /// A run that goes on meanwhile is read again until its log held still for one write.
     pub async fn rebuild_run(&self, run: RunId) -> Result<(), StoreError> {
         let mut events: Vec<Event> = Vec::new();
-        loop {
-            let page = self.page_after(run, events.len() as u64).await?;
-            if page.is_empty() {
-                break;
+        for attempt in 0..TRIES {
+            self.read_on(run, &mut events).await?;
+            let Some(projected) = projected(&events) else {
+                return match self.last_seq(run).await? {
+                    // Removed since it was listed.
+                    None => Ok(()),
+                    Some(_) => Err(StoreError::Unusable(format!(
+                        "the log of run {run} does not begin with its birth; run `pleach doctor`"
+                    ))),
+                };
+            };
+            // The log must not have grown since it was read.
+            let unmoved = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
+            let unmoved = Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head);
+            let mut statements = vec![unmoved];
+            statements.extend(cleared(run, projected.kind));
+            statements.extend(projected.statements);
+            match self.backend.write_long(statements).await {
+                Ok(_) => return Ok(()),
+                Err(WriteError::Refused(_) | WriteError::Store(StoreError::Busy(_))) => {
+                    if self.last_seq(run).await?.is_none() {
+                        return Ok(());
+                    }
+                    tokio::time::sleep((Duration::from_millis(5) * attempt).min(LONGEST_PAUSE)).await;
+                }
+                Err(error) => return Err(unguarded(error)),
             }
-            events.extend(page);
         }
-        let unreadable =
-            || StoreError::Unusable(format!("the log of run {run} does not begin with its birth; run `pleach doctor`"));
-        let folded = Run::fold(&events).ok_or_else(unreadable)?;
-        let rows = projection::rows(&folded, &events);
-        let tables = tables(rows.run.kind);
-        // The log must not have grown since it was read.
-        let unmoved = "UPDATE jobs SET last_seq = last_seq WHERE run_id = ?1 AND last_seq = ?2";
-        let mut statements =
-            vec![Statement::new(unmoved, vec![id(run), Value::from(events.len())]).guarded(Guard::Head)];
-        statements.push(of_run(format!("DELETE FROM {} WHERE id = ?1", tables.runs), run));
-        for table in tables.parts.iter().copied().chain([
-            "run_projects",
-            "notifications",
-            "onto_document_entries",
-            "run_checkpoints",
-        ]) {
-            statements.push(of_run(format!("DELETE FROM {table} WHERE run_id = ?1"), run));
-        }
-        statements.extend(rows::projections(&rows, rows::Stage::Born));
-        self.backend.write(statements).await.map(drop).map_err(unguarded)
+        Err(StoreError::Busy(format!(
+            "run {run} grew each of the {TRIES} times its rows were computed; its rows are as they were. Pause it, or run `pleach rebuild` again"
+        )))
     }
 }

@@ -1,7 +1,8 @@
-//! Is a log whole? Every seq once, every hash linked to the one before, and the run's row at its end.
+//! Is a log whole? Every seq once, every hash linked to the one before, and the run's row on it.
 
 use crate::{SqlStore, StoreError};
-use engine::event::genesis;
+use engine::blob::Hash;
+use engine::event::{Event, genesis};
 use engine::ids::RunId;
 use engine::workspace::Scope;
 use runtime::ports::Library;
@@ -18,31 +19,54 @@ pub enum Verdict {
     },
 }
 
+/// Walks a log from its beginning.
+pub(super) struct Chain {
+    pub head: Hash,
+    pub last: u64,
+}
+
+impl Chain {
+    pub fn of(run: RunId) -> Chain {
+        Chain { head: genesis(run), last: 0 }
+    }
+
+    /// `Err` with the seq and what is wrong there.
+    pub fn follow(&mut self, event: &Event) -> Result<(), (u64, &'static str)> {
+        if event.seq != self.last + 1 {
+            return Err((self.last + 1, "an event is missing"));
+        }
+        if event.link(self.head) != event.hash {
+            return Err((event.seq, "the event was changed after it was written"));
+        }
+        (self.head, self.last) = (event.hash, event.seq);
+        Ok(())
+    }
+}
+
 impl SqlStore {
     pub async fn verify(&self, run: RunId) -> Result<Verdict, StoreError> {
         let broken = |seq, what: &str| Ok(Verdict::Broken { seq, what: what.into() });
-        let (mut head, mut last) = (genesis(run), 0);
+        // Before the log, which may grow while it is read: what the row says must be in it.
+        let row = self.run(&Scope::Platform, run).await?;
+        let mut chain = Chain::of(run);
+        let mut on_row = false;
         loop {
-            let events = self.page_after(run, last).await?;
+            let events = self.page_after(run, chain.last).await?;
             if events.is_empty() {
                 break;
             }
-            for event in events {
-                if event.seq != last + 1 {
-                    return broken(last + 1, "an event is missing");
+            for event in &events {
+                if let Err((seq, what)) = chain.follow(event) {
+                    return broken(seq, what);
                 }
-                if event.link(head) != event.hash {
-                    return broken(event.seq, "the event was changed after it was written");
-                }
-                (head, last) = (event.hash, event.seq);
+                on_row |= row.as_ref().is_some_and(|row| (row.last_seq, row.head) == (chain.last, chain.head));
             }
         }
-        match self.run(&Scope::Platform, run).await? {
-            None => broken(last, "the run has no row; run `pleach rebuild`"),
-            Some(row) if (row.last_seq, row.head) != (last, head) => {
-                broken(last, "the run's row and its log end differently; run `pleach rebuild`")
-            }
-            Some(_) => Ok(Verdict::Intact { events: last }),
+        match row {
+            None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(Verdict::Intact { events: 0 }),
+            None => broken(chain.last, "the run has no row; run `pleach rebuild`"),
+            Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently; run `pleach rebuild`"),
+            Some(_) => Ok(Verdict::Intact { events: chain.last }),
         }
     }
 

@@ -1,17 +1,24 @@
 //! Telling other processes that there is something new. A hint only shortens their wait; polling is
 //! the guarantee. Never sent inside a write transaction: the server serialises those on one lock.
 
-use super::pool::Pool;
+use super::pool::{Pool, dial};
+use super::settings::Settings;
+use crate::StoreError;
 use futures::StreamExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::AsyncMessage;
 
 const COALESCE: Duration = Duration::from_millis(50);
 const RECONNECT: Duration = Duration::from_secs(1);
+const SEND: Duration = Duration::from_secs(5);
+/// A listener that heard nothing for this long asks whether anybody is there.
+const QUIET: Duration = Duration::from_secs(15);
+const ANSWER: Duration = Duration::from_secs(5);
 
 pub struct Hints {
     pending: Arc<AtomicBool>,
@@ -21,7 +28,7 @@ pub struct Hints {
 
 impl Hints {
     /// Listens only on a direct connection: a pooler would give the session to someone else.
-    pub fn new(direct: Option<Config>) -> Hints {
+    pub fn new(direct: Option<Settings>) -> Hints {
         let heard = Arc::new(Notify::new());
         let listener = direct.map(|direct| tokio::spawn(listen(direct, heard.clone())).abort_handle());
         Hints { pending: Arc::default(), heard, listener }
@@ -36,9 +43,12 @@ impl Hints {
         tokio::spawn(async move {
             tokio::time::sleep(COALESCE).await;
             pending.store(false, Ordering::Release);
-            let Ok(pooled) = pool.take().await else { return };
-            if pooled.client.batch_execute("NOTIFY pleach").await.is_ok() {
-                pool.give_back(pooled);
+            let deadline = Instant::now() + SEND;
+            let Ok(pooled) = pool.take(deadline).await else { return };
+            match timeout_at(deadline, pooled.client.batch_execute("NOTIFY pleach")).await {
+                Ok(Ok(())) => pool.give_back(pooled),
+                Ok(Err(_)) => {}
+                Err(_) => pool.give_up(pooled),
             }
         });
     }
@@ -56,7 +66,7 @@ impl Drop for Hints {
     }
 }
 
-async fn listen(direct: Config, heard: Arc<Notify>) {
+async fn listen(direct: Settings, heard: Arc<Notify>) {
     loop {
         if let Err(error) = listen_once(&direct, &heard).await {
             tracing::debug!(%error, "listening for hints was interrupted");
@@ -65,25 +75,37 @@ async fn listen(direct: Config, heard: Arc<Notify>) {
     }
 }
 
-async fn listen_once(direct: &Config, heard: &Notify) -> Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = direct.connect(NoTls).await?;
+async fn listen_once(direct: &Settings, heard: &Notify) -> Result<(), StoreError> {
+    let (client, mut connection) = dial(direct).await.map_err(|failure| failure.error)?;
     let messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
     let mut messages = std::pin::pin!(messages);
-    let mut listening = std::pin::pin!(client.batch_execute("LISTEN pleach"));
-    let mut asked = false;
+    let mut asking = Box::pin(client.batch_execute("LISTEN pleach"));
+    let mut deadline = Some(Instant::now() + ANSWER);
+    let mut quiet_since = Instant::now();
     loop {
         tokio::select! {
-            answer = &mut listening, if !asked => {
-                answer?;
-                asked = true;
+            answer = &mut asking, if deadline.is_some() => {
+                answer.map_err(|error| super::translate(&error))?;
+                deadline = None;
+                quiet_since = Instant::now();
                 // What was committed before this moment was not heard.
                 heard.notify_waiters();
             }
             message = messages.next() => match message {
-                Some(Ok(AsyncMessage::Notification(_))) => heard.notify_waiters(),
+                Some(Ok(AsyncMessage::Notification(_))) => {
+                    quiet_since = Instant::now();
+                    heard.notify_waiters();
+                }
                 Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error),
+                Some(Err(error)) => return Err(super::translate(&error)),
                 None => return Ok(()),
+            },
+            () = tokio::time::sleep_until(deadline.unwrap_or(quiet_since + QUIET)) => {
+                if deadline.is_some() {
+                    return Err(StoreError::Unavailable("the listening connection does not answer".into()));
+                }
+                asking = Box::pin(client.batch_execute("SELECT 1"));
+                deadline = Some(Instant::now() + ANSWER);
             }
         }
     }

@@ -2,19 +2,27 @@
 //! Statements are unnamed and typed, so a pooler in transaction mode may sit in between.
 
 mod hints;
+mod password;
 mod pool;
+mod settings;
+mod tls;
 
-use crate::StoreError;
+pub use settings::Variables;
+
 use crate::backend::{Backend, WriteError};
 use crate::sql::{Id, Row, Statement, Value, dialect};
+use crate::{Options, StoreError};
 use async_trait::async_trait;
 use futures::{StreamExt, poll};
 use hints::Hints;
-use pool::Pool;
+use pool::{Pool, Pooled};
+use settings::Settings;
 use std::error::Error as _;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use tls::TlsRefused;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -26,15 +34,28 @@ const TRIES: u32 = 5;
 /// The protocol counts parameters in 16 bits.
 const PARAMETERS: usize = 60_000;
 
+/// How long a batch or a query may take, from asking for a connection to its last row.
+const USUAL: Duration = Duration::from_secs(10);
+/// The same for an operator's work on a whole database.
+const LONG: Duration = Duration::from_secs(600);
+/// Any server answers `BEGIN` at once. One that does not for this long is taken to be silent.
+const SILENT: Duration = Duration::from_secs(5);
+/// A commit that was sent is waited for at least this long: its fate is worth more than the time.
+const COMMIT: Duration = Duration::from_secs(2);
+/// The server ends a transaction whose client has gone silent, so that its locks are not waited for.
+const ABANDONED_MS: u128 = 5_000;
+
 pub struct Postgres {
     pool: Arc<Pool>,
     hints: Hints,
 }
 
 impl Postgres {
-    pub async fn open(url: &str, direct_url: Option<&str>) -> Result<Postgres, StoreError> {
-        let pool = Arc::new(Pool::new(pool::config(url)?, CONNECTIONS));
-        let direct = direct_url.map(pool::config).transpose()?;
+    pub async fn open(url: &str, options: &Options) -> Result<Postgres, StoreError> {
+        let variables = &options.variables;
+        let pool = Arc::new(Pool::new(Settings::of(url, variables)?, CONNECTIONS));
+        let direct = options.direct_url.as_deref().map(|url| Settings::of(url, variables)).transpose()?;
+        pool.open(options.startup_wait, options.on_wait).await?;
         let postgres = Postgres { pool, hints: Hints::new(direct) };
         postgres.refuse_volatile().await?;
         Ok(postgres)
@@ -52,21 +73,94 @@ impl Postgres {
         }
     }
 
-    async fn attempt(&self, batch: &[Statement]) -> Result<Vec<Vec<Row>>, Interrupted> {
-        let pooled = self.pool.take().await.map_err(Interrupted::Store)?;
-        let client = &pooled.client;
-        let written = pipeline(client, batch).await;
-        let ended = match &written {
-            Ok(_) => client.batch_execute("COMMIT").await.map_err(Interrupted::at_commit),
-            Err(_) => client.batch_execute("ROLLBACK").await.map_err(Interrupted::before_commit),
-        };
-        if ended.is_ok() {
-            self.pool.give_back(pooled);
+    async fn attempt(&self, batch: &[Statement], limit: Duration, deadline: Instant) -> Result<Rows, Interrupted> {
+        let pooled = self.pool.take(deadline).await.map_err(Interrupted::Store)?;
+        match timeout_at(deadline, pipeline(&pooled.client, batch, limit)).await {
+            Ok(Ok(rows)) => self.commit(pooled, deadline).await.map(|()| rows),
+            Ok(Err(Interrupted::Silent(error))) => {
+                self.pool.give_up(pooled);
+                Err(Interrupted::Silent(error))
+            }
+            Ok(Err(interrupted)) => {
+                if let Ok(Ok(())) = timeout(COMMIT, pooled.client.batch_execute("ROLLBACK")).await {
+                    self.pool.give_back(pooled);
+                }
+                Err(interrupted)
+            }
+            Err(_) => {
+                self.pool.give_up(pooled);
+                Err(Interrupted::Store(no_answer(limit)))
+            }
         }
-        let rows = written?;
-        ended.map(|()| rows)
+    }
+
+    async fn commit(&self, pooled: Pooled<'_>, deadline: Instant) -> Result<(), Interrupted> {
+        let deadline = deadline.max(Instant::now() + COMMIT);
+        match timeout_at(deadline, pooled.client.batch_execute("COMMIT")).await {
+            Ok(Ok(())) => {
+                self.pool.give_back(pooled);
+                Ok(())
+            }
+            Ok(Err(error)) => Err(Interrupted::at_commit(error)),
+            Err(_) => {
+                self.pool.give_up(pooled);
+                Err(Interrupted::Unknown("a commit was not confirmed in time".into()))
+            }
+        }
+    }
+
+    async fn write_within(&self, limit: Duration, batch: Vec<Statement>) -> Result<Rows, WriteError> {
+        let deadline = Instant::now() + limit;
+        let (mut tries, mut lost) = (0, false);
+        loop {
+            match self.attempt(&batch, limit, deadline).await {
+                Ok(rows) => return Ok(rows),
+                Err(Interrupted::Retry(_)) if tries < TRIES => tries += 1,
+                // An idle connection may have died unnoticed: once more, on another one.
+                Err(Interrupted::Lost(_) | Interrupted::Silent(_)) if !lost => lost = true,
+                Err(Interrupted::Refused(refusal)) => return Err(refusal),
+                Err(Interrupted::Unknown(what)) => return Err(WriteError::Unknown(what)),
+                Err(
+                    Interrupted::Retry(error)
+                    | Interrupted::Lost(error)
+                    | Interrupted::Silent(error)
+                    | Interrupted::Store(error),
+                ) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn read_within(&self, limit: Duration, query: &Statement) -> Result<Vec<Row>, StoreError> {
+        let deadline = Instant::now() + limit;
+        let mut lost = false;
+        loop {
+            let pooled = self.pool.take(deadline).await?;
+            match timeout_at(deadline, execute(&pooled.client, query)).await {
+                Ok(Ok((rows, _))) => {
+                    self.pool.give_back(pooled);
+                    return Ok(rows);
+                }
+                Ok(Err(error)) if is_lost(&error) && !lost => lost = true,
+                Ok(Err(error)) => {
+                    if !pooled.client.is_closed() {
+                        self.pool.give_back(pooled);
+                    }
+                    return Err(translate(&error));
+                }
+                Err(_) => {
+                    self.pool.give_up(pooled);
+                    return Err(no_answer(limit));
+                }
+            }
+        }
     }
 }
+
+fn no_answer(limit: Duration) -> StoreError {
+    StoreError::Unavailable(format!("it did not answer within {} s", limit.as_secs()))
+}
+
+type Rows = Vec<Vec<Row>>;
 
 /// Why one attempt did not commit.
 enum Interrupted {
@@ -75,6 +169,8 @@ enum Interrupted {
     Refused(WriteError),
     /// Gone before the commit was sent.
     Lost(StoreError),
+    /// There, and not answering.
+    Silent(StoreError),
     /// Gone while committing.
     Unknown(String),
     Store(StoreError),
@@ -83,9 +179,9 @@ enum Interrupted {
 impl Interrupted {
     fn before_commit(error: Error) -> Interrupted {
         match error.code() {
-            Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
-                Interrupted::Retry(translate(&error))
-            }
+            Some(
+                &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED | &SqlState::LOCK_NOT_AVAILABLE,
+            ) => Interrupted::Retry(translate(&error)),
             _ if is_lost(&error) => Interrupted::Lost(translate(&error)),
             _ => Interrupted::Store(translate(&error)),
         }
@@ -100,8 +196,13 @@ impl Interrupted {
 }
 
 /// Everything is sent at once; answers are judged in order, so the first failure is the real one.
-async fn pipeline(client: &Client, batch: &[Statement]) -> Result<Vec<Vec<Row>>, Interrupted> {
-    let mut begin = Box::pin(client.batch_execute("BEGIN"));
+/// The limits are the transaction's own: nothing is left behind in a session that a pooler lends to others.
+async fn pipeline(client: &Client, batch: &[Statement], limit: Duration) -> Result<Rows, Interrupted> {
+    let begin = format!(
+        "BEGIN; SET LOCAL statement_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {ABANDONED_MS}",
+        limit.as_millis()
+    );
+    let mut begin = Box::pin(client.batch_execute(&begin));
     let begun = poll!(&mut begin);
     let mut sent = Vec::with_capacity(batch.len());
     for statement in batch {
@@ -111,7 +212,7 @@ async fn pipeline(client: &Client, batch: &[Statement]) -> Result<Vec<Vec<Row>>,
     }
     match begun {
         Poll::Ready(answer) => answer,
-        Poll::Pending => begin.await,
+        Poll::Pending => timeout(SILENT, begin).await.map_err(|_| Interrupted::Silent(no_answer(SILENT)))?,
     }
     .map_err(Interrupted::before_commit)?;
     let mut all = Vec::with_capacity(sent.len());
@@ -180,12 +281,14 @@ fn decoded(row: &tokio_postgres::Row) -> Result<Row, Error> {
     (0..row.len()).map(value).collect::<Result<_, _>>().map(Row)
 }
 
+/// The connection is gone, or will be: another one may do.
 fn is_lost(error: &Error) -> bool {
     let ending = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
     match error.code() {
         Some(code) => ending.contains(code) || code.code().starts_with("08"),
@@ -194,15 +297,29 @@ fn is_lost(error: &Error) -> bool {
     }
 }
 
+/// It answered, and could not do it in time or beside the others.
+fn is_busy(code: &SqlState) -> bool {
+    let waited = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::QUERY_CANCELED,
+        SqlState::LOCK_NOT_AVAILABLE,
+    ];
+    // 53: insufficient resources, 57: the operator intervened, 58: a system error.
+    waited.contains(code) || ["53", "57", "58"].iter().any(|class| code.code().starts_with(class))
+}
+
 fn translate(error: &Error) -> StoreError {
     let message = error.as_db_error().map_or_else(|| chain(error), |refusal| refusal.message().to_owned());
     match error.code() {
         Some(&SqlState::DISK_FULL) => StoreError::Full(message),
-        Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED) => {
-            StoreError::Unavailable(message)
-        }
         _ if is_lost(error) => StoreError::Unavailable(message),
-        _ => StoreError::Unusable(format!("the database refused: {message}")),
+        Some(code) if is_busy(code) => StoreError::Busy(message),
+        Some(_) => StoreError::Unusable(format!("the database refused: {message}")),
+        None => match error.source() {
+            Some(source) if source.is::<TlsRefused>() => StoreError::Unusable(source.to_string()),
+            _ => StoreError::Unusable(format!("the database refused: {message}")),
+        },
     }
 }
 
@@ -213,42 +330,20 @@ fn chain(error: &Error) -> String {
 
 #[async_trait]
 impl Backend for Postgres {
-    async fn write(&self, batch: Vec<Statement>) -> Result<Vec<Vec<Row>>, WriteError> {
-        let (mut tries, mut lost) = (0, false);
-        loop {
-            match self.attempt(&batch).await {
-                Ok(rows) => return Ok(rows),
-                Err(Interrupted::Retry(_)) if tries < TRIES => tries += 1,
-                // An idle connection may have died unnoticed: once more, on another one.
-                Err(Interrupted::Lost(_)) if !lost => lost = true,
-                Err(Interrupted::Refused(refusal)) => return Err(refusal),
-                Err(Interrupted::Unknown(what)) => return Err(WriteError::Unknown(what)),
-                Err(Interrupted::Retry(error) | Interrupted::Lost(error) | Interrupted::Store(error)) => {
-                    return Err(error.into());
-                }
-            }
-        }
+    async fn write(&self, batch: Vec<Statement>) -> Result<Rows, WriteError> {
+        self.write_within(USUAL, batch).await
+    }
+
+    async fn write_long(&self, batch: Vec<Statement>) -> Result<Rows, WriteError> {
+        self.write_within(LONG, batch).await
     }
 
     async fn read(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
-        let mut lost = false;
-        loop {
-            let pooled = self.pool.take().await?;
-            match execute(&pooled.client, &query).await {
-                Ok((rows, _)) => {
-                    self.pool.give_back(pooled);
-                    return Ok(rows);
-                }
-                Err(error) if is_lost(&error) && !lost => lost = true,
-                Err(error) => {
-                    let error = (translate(&error), pooled.client.is_closed());
-                    if !error.1 {
-                        self.pool.give_back(pooled);
-                    }
-                    return Err(error.0);
-                }
-            }
-        }
+        self.read_within(USUAL, &query).await
+    }
+
+    async fn read_long(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+        self.read_within(LONG, &query).await
     }
 
     fn alone_with(&self, table: &'static str) -> String {

@@ -1,68 +1,213 @@
-//! A few connections to PostgreSQL, replaced when they are lost. No session state is kept on them, so
+//! A few connections to PostgreSQL, replaced when they are lost or fall silent. No session state is kept on them, so
 //! any of them may be a pooler's.
 
+use super::settings::{CONNECT, Settings, SslMode};
+use super::tls::Encrypted;
+use super::{chain, is_lost, translate};
 use crate::StoreError;
-use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio_postgres::{Client, Config, NoTls};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Connection, Error, Socket};
 
-const CONNECT: Duration = Duration::from_secs(5);
+/// A connection that nobody used for this long is asked whether it still answers before it is relied upon.
+const STALE: Duration = Duration::from_secs(2);
+/// How long it may take to say so.
+const PROBE: Duration = Duration::from_secs(1);
+/// How long a statement is asked to stop.
+const CANCEL: Duration = Duration::from_secs(5);
+const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 
 pub struct Pool {
-    config: Config,
-    idle: Mutex<Vec<Client>>,
+    settings: Settings,
+    idle: Mutex<Idle>,
     slots: Semaphore,
+}
+
+#[derive(Default)]
+struct Idle {
+    connections: Vec<(Connected, Instant)>,
+    /// Raised when one was found silent: those of an older generation are not used again.
+    generation: u64,
+}
+
+/// A client with the task that carries its bytes, which ends with it whatever the server does.
+pub struct Connected {
+    client: Client,
+    task: AbortHandle,
+}
+
+impl Deref for Connected {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 /// Goes back to the pool only by `give_back`: one that was dropped half-way is closed, which rolls back.
 pub struct Pooled<'a> {
-    pub client: Client,
+    pub client: Connected,
+    generation: u64,
     _slot: SemaphorePermit<'a>,
 }
 
-pub fn config(url: &str) -> Result<Config, StoreError> {
-    let mut config = Config::from_str(url)
-        .map_err(|error| StoreError::Unusable(format!("the database URL is not valid: {error}")))?;
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT);
+/// Why no connection was made.
+pub struct ConnectFailure {
+    /// The server is there and will let us in once it has started or recovered.
+    pub starting: bool,
+    pub error: StoreError,
+}
+
+/// A new connection, with what carries its bytes, in the time it may take.
+pub async fn dial(settings: &Settings) -> Result<(Client, Connection<Socket, Encrypted>), ConnectFailure> {
+    let first = dial_once(settings).await;
+    match first {
+        // As libpq: a server that wants no TLS, or cannot, is spoken to without.
+        Err(Refused::Server(error)) if settings.mode == SslMode::Prefer && wants_plain(&error) => {
+            let mut plain = settings.clone();
+            plain.config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+            dial_once(&plain).await.map_err(|_| Refused::Server(error).into_failure())
+        }
+        other => other.map_err(Refused::into_failure),
     }
-    Ok(config)
+}
+
+async fn dial_once(settings: &Settings) -> Result<(Client, Connection<Socket, Encrypted>), Refused> {
+    match timeout(CONNECT, settings.config.connect(settings.tls.clone())).await {
+        Ok(connected) => connected.map_err(Refused::Server),
+        Err(_) => Err(Refused::Silent),
+    }
+}
+
+enum Refused {
+    Server(Error),
+    Silent,
+}
+
+impl Refused {
+    fn into_failure(self) -> ConnectFailure {
+        match self {
+            Refused::Server(error) => ConnectFailure {
+                starting: error.code() == Some(&SqlState::CANNOT_CONNECT_NOW),
+                error: translate(&error),
+            },
+            Refused::Silent => ConnectFailure {
+                starting: false,
+                error: StoreError::Unavailable(format!("it let nobody in within {} s", CONNECT.as_secs())),
+            },
+        }
+    }
+}
+
+fn wants_plain(error: &Error) -> bool {
+    match error.code() {
+        Some(code) => *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        None => chain(error).contains("TLS") && !is_lost(error),
+    }
 }
 
 impl Pool {
-    pub fn new(config: Config, size: usize) -> Pool {
-        Pool { config, idle: Mutex::default(), slots: Semaphore::new(size) }
+    pub fn new(settings: Settings, size: usize) -> Pool {
+        Pool { settings, idle: Mutex::default(), slots: Semaphore::new(size) }
     }
 
-    pub async fn take(&self) -> Result<Pooled<'_>, StoreError> {
-        let slot = self.slots.acquire().await.map_err(|_| StoreError::Unavailable("the pool was closed".into()))?;
-        let idle = self.take_idle();
-        let client = match idle {
-            Some(client) => client,
-            None => self.connect().await?,
-        };
-        Ok(Pooled { client, _slot: slot })
+    /// The first connection of a process. A server that is starting up is waited for; `waiting` is told once.
+    pub async fn open(&self, patience: Duration, waiting: fn(&str)) -> Result<(), StoreError> {
+        let deadline = Instant::now() + patience;
+        let mut told = false;
+        loop {
+            match self.connect().await {
+                Ok(client) => {
+                    self.idle().connections.push((client, Instant::now()));
+                    return Ok(());
+                }
+                Err(failure) if failure.starting && Instant::now() < deadline => {
+                    if !std::mem::replace(&mut told, true) {
+                        waiting(&failure.error.to_string());
+                    }
+                    tokio::time::sleep(BETWEEN_TRIES).await;
+                }
+                Err(failure) => return Err(failure.error),
+            }
+        }
     }
 
-    fn take_idle(&self) -> Option<Client> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|client| !client.is_closed());
-        idle.pop()
+    pub async fn take(&self, deadline: Instant) -> Result<Pooled<'_>, StoreError> {
+        let busy = |_| StoreError::Unavailable("every connection waits for an answer".into());
+        let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(busy)?;
+        let slot = slot.map_err(|_| StoreError::Unavailable("the pool was closed".into()))?;
+        while let Some((client, since, generation)) = self.take_idle() {
+            if since.elapsed() < STALE {
+                return Ok(Pooled { client, generation, _slot: slot });
+            }
+            let asked = timeout(PROBE, client.simple_query("")).await;
+            match asked {
+                Ok(Ok(_)) => return Ok(Pooled { client, generation, _slot: slot }),
+                Ok(Err(_)) => {}
+                Err(_) => self.distrust(),
+            }
+        }
+        let generation = self.idle().generation;
+        let client = timeout_at(deadline, self.connect()).await;
+        let late = |_| StoreError::Unavailable("no connection was made in time".into());
+        let client = client.map_err(late)?.map_err(|failure| failure.error)?;
+        Ok(Pooled { client, generation, _slot: slot })
+    }
+
+    fn take_idle(&self) -> Option<(Connected, Instant, u64)> {
+        let mut idle = self.idle();
+        idle.connections.retain(|(client, _)| !client.is_closed());
+        let generation = idle.generation;
+        idle.connections.pop().map(|(client, since)| (client, since, generation))
     }
 
     pub fn give_back(&self, pooled: Pooled<'_>) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pooled.client);
+        let mut idle = self.idle();
+        if pooled.generation == idle.generation {
+            idle.connections.push((pooled.client, Instant::now()));
+        }
     }
 
-    async fn connect(&self) -> Result<Client, StoreError> {
-        let (client, connection) = self.config.connect(NoTls).await.map_err(|error| super::translate(&error))?;
+    /// It did not answer in time: the server is asked to stop whatever it does for it, and the others that were made
+    /// beside it are not relied upon either.
+    pub fn give_up(&self, pooled: Pooled<'_>) {
+        self.distrust();
+        let (token, tls) = (pooled.client.cancel_token(), self.settings.tls.clone());
         tokio::spawn(async move {
+            if let Ok(Err(error)) = timeout(CANCEL, token.cancel_query(tls)).await {
+                tracing::debug!(%error, "a statement could not be canceled");
+            }
+        });
+    }
+
+    fn distrust(&self) {
+        let mut idle = self.idle();
+        idle.generation += 1;
+        idle.connections.clear();
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> Result<Connected, ConnectFailure> {
+        let (client, connection) = dial(&self.settings).await?;
+        let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a database connection ended");
             }
         });
-        Ok(client)
+        Ok(Connected { client, task: task.abort_handle() })
     }
 }

@@ -1,7 +1,10 @@
 //! SQLite: one writer with group commit and a few readers, or everything inline on one connection.
 
+pub mod checksums;
 mod execute;
 mod readers;
+pub mod schema;
+pub mod wal;
 mod writer;
 
 use crate::StoreError;
@@ -112,6 +115,7 @@ fn settle(connection: &Connection, clock: &Arc<dyn Clock>) -> rusqlite::Result<(
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // Plans do not depend on values: otherwise every statement near a partial index is compiled anew each time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    checksums::register(connection)?;
     let clock = clock.clone();
     connection.create_scalar_function("now_ms", 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(clock.now().0))
 }
@@ -128,6 +132,7 @@ fn named(path: &Path, error: &rusqlite::Error) -> StoreError {
     match translate(error) {
         StoreError::Unusable(what) => StoreError::Unusable(format!("{}: {what}", path.display())),
         StoreError::Unavailable(what) => StoreError::Unavailable(format!("{}: {what}", path.display())),
+        StoreError::Busy(what) => StoreError::Busy(format!("{}: {what}", path.display())),
         StoreError::Full(what) => StoreError::Full(format!("{}: {what}", path.display())),
     }
 }
@@ -164,6 +169,17 @@ impl Backend for Sqlite {
             Sqlite::Threaded { readers, .. } | Sqlite::ReadOnly(readers) => readers.glance(&query).await,
             Sqlite::Inline(_) => self.read(query).await,
         }
+    }
+
+    async fn self_check(&self, quick: bool) -> Result<Vec<String>, StoreError> {
+        let pragma = if quick { "PRAGMA quick_check(20)" } else { "PRAGMA integrity_check(20)" };
+        let found = self.read(Statement::new(pragma, vec![])).await?;
+        let mut wrong: Vec<String> = Vec::new();
+        for row in found.iter().filter(|row| row.text(0).is_ok_and(|text| text != "ok")) {
+            wrong.push(format!("the file is damaged: {}", row.text(0)?));
+        }
+        wrong.extend(checksums::check(self).await?);
+        Ok(wrong)
     }
 
     /// There is only one writer, so it is alone already.

@@ -41,7 +41,8 @@ impl Writer {
         let gone = || WriteError::Unknown("the writer has ended".into());
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or_else(gone)?;
-        requests.send(Request { batch, answer }).map_err(|_| gone())?;
+        let ended = |_| WriteError::Store(StoreError::Unusable("the database's writer has ended; restart".into()));
+        requests.send(Request { batch, answer }).map_err(ended)?;
         answered.await.map_err(|_| gone())?
     }
 }

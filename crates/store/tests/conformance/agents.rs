@@ -10,7 +10,7 @@ use engine::model::Role;
 use engine::run::{Command, Kind, Run, Status};
 use engine::workspace::Mutation;
 use runtime::agents::AgentRecord;
-use runtime::ports::{AppendError, DocumentFilter, RunFilter};
+use runtime::ports::{AppendError, DocumentFilter, RunFilter, Slice};
 use serde_json::{Value, json};
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -98,8 +98,10 @@ async fn an_agent_is_an_actor_that_a_person_owns(world: World) {
     assert_eq!(world.store.agent("scout").await.unwrap(), Some(scout.clone()));
     assert_eq!(world.store.agent(&scout.id.to_string()).await.unwrap(), Some(scout.clone()));
     assert_eq!(world.store.actor("scout").await.unwrap(), Some(scout.actor()));
-    assert_eq!(world.store.agents(Some(world.me)).await.unwrap(), std::slice::from_ref(&scout));
-    assert!(world.store.agents(Some(fresh())).await.unwrap().is_empty());
+    assert_eq!(world.store.agents(world.me, Slice::first(10)).await.unwrap(), std::slice::from_ref(&scout));
+    let behind = Slice { after: Some(scout.id), limit: 10 };
+    assert!(world.store.agents(world.me, behind).await.unwrap().is_empty());
+    assert!(world.store.agents(fresh(), Slice::first(10)).await.unwrap().is_empty());
     // A handle is one actor's.
     let again = AgentRecord { id: fresh(), ..scout };
     assert!(world.store.create_agent(again.clone()).await.is_err());
@@ -155,7 +157,7 @@ async fn a_scratchpad_is_never_lost_to_a_concurrent_change(world: World) {
 async fn h8_an_agent_sees_what_it_and_its_owner_may_both_see(world: World) {
     let scout = agent(&world, "scout").await;
     let (shared, mine) = (world.project("Shared").await, world.project("Mine alone").await);
-    world.store.grant(shared, scout.id).await.unwrap();
+    world.store.grant(shared, scout.id, engine::role::Role::Editor).await.unwrap();
     for project in [shared, mine] {
         world.change(document(project, "Prices", "twelve").1).await.unwrap();
     }
@@ -168,7 +170,7 @@ async fn h8_an_agent_sees_what_it_and_its_owner_may_both_see(world: World) {
     // Its owner leaves the project: it is the agent's no longer, at once.
     world.store.revoke(shared, world.me).await.unwrap();
     assert_eq!(seen(listed().await.unwrap()), 0);
-    world.store.grant(shared, world.me).await.unwrap();
+    world.store.grant(shared, world.me, engine::role::Role::Owner).await.unwrap();
     world.store.revoke(shared, scout.id).await.unwrap();
     assert_eq!(seen(listed().await.unwrap()), 0);
 }
@@ -178,7 +180,7 @@ async fn an_agent_sees_its_own_tasks_and_those_of_its_projects(world: World) {
     let own = queued(&world, &scout).await;
     let _others = queued(&world, &other).await;
     let shared = world.project("Shared").await;
-    world.store.grant(shared, scout.id).await.unwrap();
+    world.store.grant(shared, scout.id, engine::role::Role::Editor).await.unwrap();
     let joined = world.queued(&[shared]).await;
     let _mine = world.queued(&[]).await;
     let runs = world.store.runs(&scout.scope(), RunFilter::default()).await.unwrap();
@@ -218,17 +220,17 @@ async fn one_task_of_an_agent_is_held_at_a_time_and_the_next_waits_its_turn(worl
     let second = queued(&world, &scout).await;
     let elsewhere = queued(&world, &other).await;
     // When a worker takes what there is
-    let claimed = world.store.claim("one", 10, LONG, None).await.unwrap();
+    let claimed = world.store.claim("one", 10, LONG, None, &[]).await.unwrap();
     // Then one task of each agent is held, the oldest
     let mut held: Vec<_> = claimed.iter().map(|claimed| claimed.lease.run_id).collect();
     held.sort();
     assert_eq!(held, [run_id(&first), run_id(&elsewhere)]);
-    assert!(world.store.claim("two", 10, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 10, LONG, None, &[]).await.unwrap().is_empty());
     // And the next has its turn when the first is over
     let lease = claimed.into_iter().find(|claimed| claimed.lease.run_id == run_id(&first)).unwrap().lease;
     let end = world.commanded(&mut first, Command::Cancel);
     world.store.append(fenced(end, &lease)).await.unwrap();
-    let next = world.store.claim("two", 10, LONG, None).await.unwrap();
+    let next = world.store.claim("two", 10, LONG, None, &[]).await.unwrap();
     assert_eq!(next.len(), 1);
     assert_eq!(next[0].lease.run_id, run_id(&second));
 }
@@ -238,7 +240,7 @@ async fn whoever_asks_for_one_task_waits_only_while_its_agent_is_busy(world: Wor
     let first = queued(&world, &scout).await;
     let second = queued(&world, &scout).await;
     let lease = world.claim_one("one", &second).await;
-    assert!(world.store.claim("two", 1, LONG, Some(run_id(&first))).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 1, LONG, Some(run_id(&first)), &[]).await.unwrap().is_empty());
     world.store.release(&[lease]).await.unwrap();
     world.claim_one("two", &first).await;
 }
@@ -261,7 +263,7 @@ async fn many_claims_at_once_never_hold_two_tasks_of_one_agent(world: World) {
     }
     let workers = (0..6).map(|n| {
         let store = world.store.clone();
-        tokio::spawn(async move { store.claim(&format!("worker {n}"), 3, LONG, None).await.unwrap().len() })
+        tokio::spawn(async move { store.claim(&format!("worker {n}"), 3, LONG, None, &[]).await.unwrap().len() })
     });
     let mut held = 0;
     for worker in workers.collect::<Vec<_>>() {

@@ -4,6 +4,7 @@ use crate::played::{played, replied};
 use crate::world::{LONG, SHORT, World, brief, fenced, run_id};
 use engine::effect::{Job, Outcome};
 use engine::facts::run::Queued;
+use engine::ids::{ActorId, RunId};
 use engine::run::{Command, Kind, Run, Status};
 use runtime::ports::{AppendError, Performer};
 use runtime::{Duty, Worker, WorkerConfig};
@@ -29,6 +30,9 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     heads_show_commands_given_elsewhere,
     claiming_tells_when_the_last_driver_was_seen,
     many_claims_at_once_never_share_a_run,
+    r1_a_lapsed_run_is_not_given_to_whoever_still_drives_it,
+    r10_owners_take_turns_whoever_has_more_runs_waiting,
+    r10_what_one_owner_leaves_of_a_share_goes_to_the_others,
     b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before,
     b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim,
     b9_an_answer_makes_a_waiting_run_due_at_once,
@@ -39,10 +43,10 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
 
 async fn a_waiting_run_is_claimed_by_one_worker(world: World) {
     let run = world.queued(&[]).await;
-    let claimed = world.store.claim("one", 10, LONG, None).await.unwrap();
+    let claimed = world.store.claim("one", 10, LONG, None, &[]).await.unwrap();
     assert_eq!(claimed.len(), 1);
     assert_eq!((claimed[0].lease.run_id, claimed[0].lease.epoch), (run_id(&run), 1));
-    assert!(world.store.claim("two", 10, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 10, LONG, None, &[]).await.unwrap().is_empty());
 }
 
 async fn runs_are_claimed_oldest_first_and_no_more_than_asked_for(world: World) {
@@ -51,21 +55,21 @@ async fn runs_are_claimed_oldest_first_and_no_more_than_asked_for(world: World) 
         queued.push(run_id(&world.queued(&[]).await));
         world.pass(Duration::from_millis(5)).await;
     }
-    let claimed = world.store.claim("one", 2, LONG, None).await.unwrap();
+    let claimed = world.store.claim("one", 2, LONG, None, &[]).await.unwrap();
     assert_eq!(claimed.iter().map(|claimed| claimed.lease.run_id).collect::<Vec<_>>(), queued[..2]);
-    assert_eq!(world.store.claim("two", 5, LONG, None).await.unwrap().len(), 1);
+    assert_eq!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().len(), 1);
 }
 
 async fn a_worker_may_ask_for_one_run_only(world: World) {
     let _older = world.queued(&[]).await;
     let wanted = world.queued(&[]).await;
-    let claimed = world.store.claim("one", 10, LONG, Some(run_id(&wanted))).await.unwrap();
+    let claimed = world.store.claim("one", 10, LONG, Some(run_id(&wanted)), &[]).await.unwrap();
     assert_eq!(claimed.iter().map(|claimed| claimed.lease.run_id).collect::<Vec<_>>(), vec![run_id(&wanted)]);
 }
 
 async fn invariant_21_a_stale_epoch_commits_nothing(world: World) {
     let mut run = world.queued(&[]).await;
-    let stale = world.store.claim("one", 1, SHORT, None).await.unwrap().remove(0).lease;
+    let stale = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0).lease;
     world.pass(SHORT * 2).await;
     let current = world.claim_one("two", &run).await;
     let append = world.said(&mut run, "from the past");
@@ -85,15 +89,15 @@ async fn invariant_22_the_epoch_rises_with_every_claim(world: World) {
 
 async fn invariant_25_a_lease_lapses_after_its_time_and_not_before(world: World) {
     world.queued(&[]).await;
-    world.store.claim("one", 1, SHORT, None).await.unwrap();
-    assert!(world.store.claim("two", 1, SHORT, None).await.unwrap().is_empty());
+    world.store.claim("one", 1, SHORT, None, &[]).await.unwrap();
+    assert!(world.store.claim("two", 1, SHORT, None, &[]).await.unwrap().is_empty());
     world.pass(SHORT * 2).await;
-    assert_eq!(world.store.claim("two", 1, SHORT, None).await.unwrap().len(), 1);
+    assert_eq!(world.store.claim("two", 1, SHORT, None, &[]).await.unwrap().len(), 1);
 }
 
 async fn a_lapsed_driver_that_nobody_replaced_may_go_on(world: World) {
     let mut run = world.queued(&[]).await;
-    let lease = world.store.claim("one", 1, SHORT, None).await.unwrap().remove(0).lease;
+    let lease = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0).lease;
     world.pass(SHORT * 2).await;
     let append = world.said(&mut run, "late, but still mine");
     world.store.append(fenced(append, &lease)).await.unwrap();
@@ -102,12 +106,12 @@ async fn a_lapsed_driver_that_nobody_replaced_may_go_on(world: World) {
 async fn renewing_prolongs_and_names_what_was_lost(world: World) {
     let (kept, given_up) = (world.queued(&[]).await, world.queued(&[]).await);
     let leases: Vec<_> =
-        world.store.claim("one", 2, SHORT, None).await.unwrap().into_iter().map(|claimed| claimed.lease).collect();
+        world.store.claim("one", 2, SHORT, None, &[]).await.unwrap().into_iter().map(|claimed| claimed.lease).collect();
     let lost = leases.iter().find(|lease| lease.run_id == run_id(&given_up)).unwrap();
     world.store.release(std::slice::from_ref(lost)).await.unwrap();
     assert_eq!(world.store.renew(&leases, LONG).await.unwrap(), vec![run_id(&given_up)]);
     world.pass(SHORT * 2).await;
-    let again = world.store.claim("two", 5, LONG, None).await.unwrap();
+    let again = world.store.claim("two", 5, LONG, None, &[]).await.unwrap();
     assert!(again.iter().all(|claimed| claimed.lease.run_id != run_id(&kept)));
 }
 
@@ -124,7 +128,7 @@ async fn a_run_that_ended_gives_up_its_lease(world: World) {
     let canceled = world.commanded(&mut run, Command::Cancel);
     world.store.append(canceled).await.unwrap();
     assert_eq!(world.store.renew(std::slice::from_ref(&lease), LONG).await.unwrap(), vec![run_id(&run)]);
-    assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty());
 }
 
 async fn a_paused_run_is_nobodys_to_claim_and_its_driver_may_bring_its_calls_home(world: World) {
@@ -136,10 +140,10 @@ async fn a_paused_run_is_nobodys_to_claim_and_its_driver_may_bring_its_calls_hom
     let home = world.said(&mut run, "a call came home");
     world.store.append(fenced(home, &lease)).await.unwrap();
     world.store.release(std::slice::from_ref(&lease)).await.unwrap();
-    assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty());
     let resumed = world.commanded(&mut run, Command::Resume);
     world.store.append(resumed).await.unwrap();
-    assert_eq!(world.store.claim("two", 5, LONG, None).await.unwrap().len(), 1);
+    assert_eq!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().len(), 1);
 }
 
 async fn a_run_that_goes_on_can_be_claimed_again(world: World) {
@@ -148,13 +152,13 @@ async fn a_run_that_goes_on_can_be_claimed_again(world: World) {
         let append = world.commanded(&mut run, command);
         world.store.append(append).await.unwrap();
     }
-    assert_eq!(world.store.claim("one", 5, LONG, None).await.unwrap().len(), 1);
+    assert_eq!(world.store.claim("one", 5, LONG, None, &[]).await.unwrap().len(), 1);
 }
 
 async fn creating_and_claiming_are_one_commit(world: World) {
     let (mut run, append) = world.born(&[], Some("one"));
     world.store.append(append).await.unwrap();
-    assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty());
     let lease = runtime::ports::Lease { run_id: run_id(&run), worker: "one".into(), epoch: 1 };
     let next = world.said(&mut run, "driven");
     world.store.append(fenced(next, &lease)).await.unwrap();
@@ -172,16 +176,16 @@ async fn heads_show_commands_given_elsewhere(world: World) {
 
 async fn claiming_tells_when_the_last_driver_was_seen(world: World) {
     let run = world.queued(&[]).await;
-    let first = world.store.claim("one", 1, LONG, None).await.unwrap().remove(0);
+    let first = world.store.claim("one", 1, LONG, None, &[]).await.unwrap().remove(0);
     assert_eq!(first.last_seen, None);
     world.pass(Duration::from_millis(20)).await;
     world.store.renew(std::slice::from_ref(&first.lease), LONG).await.unwrap();
     world.store.release(&[first.lease]).await.unwrap();
     world.pass(Duration::from_millis(20)).await;
-    let second = world.store.claim("two", 1, SHORT, Some(run_id(&run))).await.unwrap().remove(0);
+    let second = world.store.claim("two", 1, SHORT, Some(run_id(&run)), &[]).await.unwrap().remove(0);
     let seen = second.last_seen.expect("the first driver was seen");
     world.pass(SHORT * 2).await;
-    let third = world.store.claim("three", 1, LONG, None).await.unwrap().remove(0);
+    let third = world.store.claim("three", 1, LONG, None, &[]).await.unwrap().remove(0);
     assert!(third.last_seen.expect("the second driver was seen") > seen);
 }
 
@@ -191,7 +195,7 @@ async fn many_claims_at_once_never_share_a_run(world: World) {
     }
     let claims = (0..8).map(|n| {
         let store = world.store.clone();
-        tokio::spawn(async move { store.claim(&format!("worker-{n}"), 5, LONG, None).await.unwrap() })
+        tokio::spawn(async move { store.claim(&format!("worker-{n}"), 5, LONG, None, &[]).await.unwrap() })
     });
     let mut runs: Vec<_> = futures::future::join_all(claims)
         .await
@@ -201,12 +205,71 @@ async fn many_claims_at_once_never_share_a_run(world: World) {
         .collect();
     // Rows that another claim had locked were skipped: whoever comes next gets them.
     runs.extend(
-        world.store.claim("last", 20, LONG, None).await.unwrap().into_iter().map(|claimed| claimed.lease.run_id),
+        world.store.claim("last", 20, LONG, None, &[]).await.unwrap().into_iter().map(|claimed| claimed.lease.run_id),
     );
     let claimed = runs.len();
     runs.sort();
     runs.dedup();
     assert_eq!((claimed, runs.len()), (20, 20));
+}
+
+async fn r1_a_lapsed_run_is_not_given_to_whoever_still_drives_it(world: World) {
+    // Given a run whose lease has lapsed, while its driver lives on
+    let run = world.queued(&[]).await;
+    let lease = world.store.claim("one", 1, SHORT, None, &[]).await.unwrap().remove(0).lease;
+    world.pass(SHORT * 2).await;
+    // When the same process looks for work, it is left out, asked for or not
+    for only in [None, Some(run_id(&run))] {
+        assert!(world.store.claim("one", 5, LONG, only, &[run_id(&run)]).await.unwrap().is_empty());
+    }
+    // Then its driver may prolong the lease it has
+    assert!(world.store.renew(std::slice::from_ref(&lease), SHORT).await.unwrap().is_empty());
+    // And once it has lapsed again, anybody else may take it
+    world.pass(SHORT * 2).await;
+    let taken = world.store.claim("two", 5, LONG, None, &[]).await.unwrap();
+    assert_eq!((taken.len(), taken[0].lease.epoch), (1, lease.epoch + 1));
+}
+
+/// Runs of one owner, oldest first.
+async fn queued_by(world: &World, owner: ActorId, runs: usize) -> Vec<RunId> {
+    let mut ids = Vec::new();
+    for _ in 0..runs {
+        let run = world.queued_as(brief(owner, &[])).await;
+        ids.push(run_id(&run));
+        world.pass(Duration::from_millis(5)).await;
+    }
+    ids
+}
+
+async fn claimed(world: &World, limit: usize) -> Vec<RunId> {
+    let claimed = world.store.claim("one", limit, LONG, None, &[]).await.unwrap();
+    claimed.into_iter().map(|claimed| claimed.lease.run_id).collect()
+}
+
+async fn r10_owners_take_turns_whoever_has_more_runs_waiting(world: World) {
+    // Given one person's many runs, and another's only one behind them
+    let (ann, bob) = (crate::world::fresh(), crate::world::fresh());
+    let many = queued_by(&world, ann, 12).await;
+    let one = queued_by(&world, bob, 1).await;
+    // When runs are claimed one at a time
+    assert_eq!(claimed(&world, 1).await, many[..1], "the oldest of those who have none");
+    // Then the other's run is next, and not the thirteenth
+    assert_eq!(claimed(&world, 1).await, one);
+    // And two who have as many share what there is
+    let two = queued_by(&world, bob, 6).await;
+    let next = claimed(&world, 6).await;
+    assert_eq!(next.iter().filter(|run| two.contains(run)).count(), 3, "{next:?}");
+    assert_eq!(claimed(&world, 20).await.len(), 12 + 7 - 8, "nothing is left behind");
+}
+
+async fn r10_what_one_owner_leaves_of_a_share_goes_to_the_others(world: World) {
+    let (ann, bob, eve) = (crate::world::fresh(), crate::world::fresh(), crate::world::fresh());
+    queued_by(&world, ann, 5).await;
+    queued_by(&world, bob, 1).await;
+    queued_by(&world, eve, 1).await;
+    // A third of six each would be two; two of them have only one
+    assert_eq!(claimed(&world, 6).await.len(), 6);
+    assert_eq!(claimed(&world, 6).await.len(), 1);
 }
 
 async fn waiting_ends_at_the_latest_when_it_said(world: World) {
@@ -245,16 +308,16 @@ async fn due_in(world: &World, left_ms: i64) -> Run {
 
 async fn b9_a_run_that_waits_for_people_is_due_at_its_deadline_and_not_before(world: World) {
     let run = due_in(&world, 400).await;
-    assert!(world.store.claim("one", 5, LONG, None).await.unwrap().is_empty(), "not yet");
+    assert!(world.store.claim("one", 5, LONG, None, &[]).await.unwrap().is_empty(), "not yet");
     world.pass(Duration::from_millis(600)).await;
-    let claimed = world.store.claim("one", 5, LONG, None).await.unwrap();
+    let claimed = world.store.claim("one", 5, LONG, None, &[]).await.unwrap();
     assert_eq!(claimed.iter().map(|claimed| claimed.lease.run_id).collect::<Vec<_>>(), [run_id(&run)]);
-    assert!(world.store.claim("two", 5, LONG, None).await.unwrap().is_empty(), "one of them is enough");
+    assert!(world.store.claim("two", 5, LONG, None, &[]).await.unwrap().is_empty(), "one of them is enough");
 }
 
 async fn b9_a_run_that_waits_without_a_deadline_is_nobodys_to_claim(world: World) {
     asking(&world, None).await;
-    assert!(world.store.claim("one", 5, LONG, None).await.unwrap().is_empty());
+    assert!(world.store.claim("one", 5, LONG, None, &[]).await.unwrap().is_empty());
 }
 
 async fn b9_an_answer_makes_a_waiting_run_due_at_once(world: World) {

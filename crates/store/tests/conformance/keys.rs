@@ -4,14 +4,16 @@ use crate::world::World;
 use engine::ids::{self, KeyId};
 use engine::time::Timestamp;
 use runtime::keys::{
-    Begun, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+    Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
+use runtime::ports::Slice;
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_credential_is_found_by_its_digest_with_whose_it_is,
     of_many_who_end_a_credential_one_succeeds,
     ended_credentials_are_told_apart_from_valid_and_unknown_ones,
     sessions_and_codes_are_forgotten_after_their_end_and_tokens_are_not,
+    x9_an_answer_belongs_to_the_credential_and_not_to_its_actor,
     a_request_sent_twice_is_answered_once,
     a_name_given_back_or_left_unfinished_is_free_again,
 ]);
@@ -47,8 +49,11 @@ async fn a_credential_is_found_by_its_digest_with_whose_it_is(world: World) {
     assert_eq!((found, whose.handle.as_str()), (mine.clone(), "local"));
     assert_eq!(world.keys.key([9; 32]).await.unwrap(), None);
     world.keys.key_used(mine.id, later(3)).await.unwrap();
-    assert_eq!(world.keys.keys(Some(world.me)).await.unwrap(), [Key { used_at: Some(later(3)), ..mine }]);
-    assert_eq!(world.keys.keys(Some(ids::derive(NOW, &[b"nobody"]).into())).await.unwrap(), []);
+    assert_eq!(
+        world.keys.keys(Some(world.me), Slice::first(10)).await.unwrap(),
+        [Key { used_at: Some(later(3)), ..mine }]
+    );
+    assert_eq!(world.keys.keys(Some(ids::derive(NOW, &[b"nobody"]).into()), Slice::first(10)).await.unwrap(), []);
 }
 
 async fn of_many_who_end_a_credential_one_succeeds(world: World) {
@@ -95,7 +100,8 @@ async fn sessions_and_codes_are_forgotten_after_their_end_and_tokens_are_not(wor
     let (new, digest) = key(&world, KeyKind::Session, 9);
     let much_later = later(REMEMBERED_SECONDS + 11);
     world.keys.keep_key(Key { created_at: much_later, expires_at: None, ..new }, digest).await.unwrap();
-    let mut left: Vec<String> = world.keys.keys(None).await.unwrap().into_iter().map(|key| key.name).collect();
+    let mut left: Vec<String> =
+        world.keys.keys(None, Slice::first(10)).await.unwrap().into_iter().map(|key| key.name).collect();
     left.sort();
     assert_eq!(left, ["key 0", "key 9"]);
 }
@@ -104,20 +110,36 @@ fn answer() -> KeptAnswer {
     KeptAnswer { status: 201, content_type: "application/json".into(), body: "{\"id\":7}".into() }
 }
 
+fn mine(world: &World) -> Credential {
+    Credential::Socket(world.me)
+}
+
+async fn x9_an_answer_belongs_to_the_credential_and_not_to_its_actor(world: World) {
+    let (first, second) = (key(&world, KeyKind::Token, 1).0, key(&world, KeyKind::Token, 2).0);
+    assert_eq!(first.actor_id, second.actor_id);
+    let begin = async |by: Credential| world.keys.begin(by, "order-1", [1; 32], NOW).await.unwrap();
+    let (first, second) = (Credential::Key(first.id), Credential::Key(second.id));
+    assert_eq!(begin(first).await, Begun::First);
+    world.keys.finish(first, "order-1", Some(answer())).await.unwrap();
+    assert_eq!(begin(first).await, Begun::Done(answer()));
+    assert_eq!(begin(second).await, Begun::First);
+    assert_eq!(begin(mine(&world)).await, Begun::First);
+}
+
 async fn a_request_sent_twice_is_answered_once(world: World) {
-    let begin = async |digest: Digest, at| world.keys.begin(world.me, "order-1", digest, at).await.unwrap();
+    let begin = async |digest: Digest, at| world.keys.begin(mine(&world), "order-1", digest, at).await.unwrap();
     assert_eq!(begin([1; 32], NOW).await, Begun::First);
     assert_eq!(begin([1; 32], NOW).await, Begun::Pending);
-    world.keys.finish(world.me, "order-1", Some(answer())).await.unwrap();
+    world.keys.finish(mine(&world), "order-1", Some(answer())).await.unwrap();
     assert_eq!(begin([1; 32], later(5)).await, Begun::Done(answer()));
     assert_eq!(begin([2; 32], later(5)).await, Begun::Another);
     assert_eq!(begin([2; 32], later(KEPT_SECONDS + 1)).await, Begun::First, "kept for a day");
 }
 
 async fn a_name_given_back_or_left_unfinished_is_free_again(world: World) {
-    let begin = async |at| world.keys.begin(world.me, "order-1", [1; 32], at).await.unwrap();
+    let begin = async |at| world.keys.begin(mine(&world), "order-1", [1; 32], at).await.unwrap();
     assert_eq!(begin(NOW).await, Begun::First);
-    world.keys.finish(world.me, "order-1", None).await.unwrap();
+    world.keys.finish(mine(&world), "order-1", None).await.unwrap();
     assert_eq!(begin(NOW).await, Begun::First);
     assert_eq!(begin(later(UNFINISHED_SECONDS + 1)).await, Begun::First);
 }

@@ -1,11 +1,14 @@
 //! What every store promises, and what only the SQL ones do. One text, run on each of them.
 
 mod agents;
+mod clock;
 mod jobs;
 mod keys;
 mod lessons;
 mod log;
 mod maintenance;
+mod members;
+mod migrations;
 mod played;
 mod post;
 mod postgres;

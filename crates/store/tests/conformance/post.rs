@@ -106,9 +106,9 @@ async fn h7_what_was_read_stays_read_and_nothing_is_sent_again_by_a_rebuild(worl
     canceled(&world).await;
     let notices = post.notices(world.me, true, None, 10).await.unwrap();
     assert_eq!((notices.len(), post.unread(world.me).await.unwrap()), (2, 2));
-    let newest = &notices[0].row;
-    post.mark_read(world.me, Some(&[(newest.run_id, newest.seq)])).await.unwrap();
-    post.mark_read(world.me, Some(&[(newest.run_id, newest.seq)])).await.unwrap();
+    let newest = (notices[0].run_id.expect("a run"), notices[0].seq);
+    post.mark_read(world.me, Some(&[newest])).await.unwrap();
+    post.mark_read(world.me, Some(&[newest])).await.unwrap();
     post.rebuild().await.unwrap();
     assert_eq!(post.unread(world.me).await.unwrap(), 1);
     assert_eq!(post.deliveries(webhook.id, 10).await.unwrap().len(), 1, "only what came after it was made");

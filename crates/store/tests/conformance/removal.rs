@@ -1,11 +1,10 @@
-//! Removing things, and who knows whom: what goes, what goes with it, and what stays.
+//! Removing things: what goes, what goes with it, and what stays.
 
-use crate::world::{World, document, document_as, fresh, now, rewrite, run_id, task};
-use engine::actor::ActorKind;
-use engine::ids::{ActorId, DocumentId, ProjectId, RunId, TaskId};
+use crate::world::{World, document, document_as, fresh, link, rewrite, run_id, task};
+use engine::ids::{DocumentId, RunId, TaskId};
 use engine::run::Command;
-use engine::workspace::{ActorRecord, Mutation, Scope};
-use runtime::ports::{RunFilter, SearchFilter};
+use engine::workspace::Scope;
+use runtime::ports::{EdgeFilter, RunFilter, SearchFilter, Slice};
 use runtime::removal::Removed;
 use serde_json::json;
 
@@ -13,13 +12,8 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     a_document_or_task_goes_with_its_versions_and_edges,
     a_project_goes_with_everything_in_it_once_no_run_needs_it,
     a_run_goes_when_it_has_ended_with_its_own_documents_and_leaves_peoples,
-    people_know_those_they_share_a_project_with,
     lists_and_searches_go_on_after_a_cursor,
 ]);
-
-fn link(project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid) -> Mutation {
-    Mutation::Link { id: fresh(), project_id, src, dst, rel: "cites".into(), props: json!({}) }
-}
 
 async fn a_document_or_task_goes_with_its_versions_and_edges(world: World) {
     let project = world.project("Oak").await;
@@ -31,8 +25,15 @@ async fn a_document_or_task_goes_with_its_versions_and_edges(world: World) {
     assert_eq!(world.removal.remove_document(doc).await.unwrap(), Removed::Done);
     assert_eq!(world.removal.remove_document(doc).await.unwrap(), Removed::Gone);
     assert!(world.store.document(&Scope::Platform, doc).await.unwrap().is_none());
-    assert!(world.store.versions(&Scope::Platform, doc).await.unwrap().is_empty());
-    assert!(world.store.edges(&Scope::Platform, Some(doc.0), None, None).await.unwrap().is_empty());
+    assert!(world.store.versions(&Scope::Platform, doc, Slice::first(10)).await.unwrap().is_empty());
+    assert!(
+        world
+            .store
+            .edges(&Scope::Platform, EdgeFilter { src: Some(doc.0), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(world.store.search(&world.mine(), "birch", SearchFilter::default()).await.unwrap().is_empty());
     assert_eq!(world.removal.remove_task(todo).await.unwrap(), Removed::Done);
     assert_eq!(world.removal.remove_task(fresh::<TaskId>()).await.unwrap(), Removed::Gone);
@@ -53,8 +54,15 @@ async fn a_project_goes_with_everything_in_it_once_no_run_needs_it(world: World)
     assert_eq!(world.removal.remove_project(project).await.unwrap(), Removed::Done);
     assert_eq!(world.removal.remove_project(project).await.unwrap(), Removed::Gone);
     assert!(world.store.document(&Scope::Platform, doc).await.unwrap().is_none());
-    assert!(world.store.edges(&Scope::Platform, None, Some(doc.0), None).await.unwrap().is_empty());
-    assert!(world.keys.members(project).await.unwrap().is_empty());
+    assert!(
+        world
+            .store
+            .edges(&Scope::Platform, EdgeFilter { dst: Some(doc.0), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(world.members.members(project, world.now()).await.unwrap().is_empty());
     assert!(world.store.document(&world.mine(), kept).await.unwrap().is_some());
 }
 
@@ -75,29 +83,6 @@ async fn a_run_goes_when_it_has_ended_with_its_own_documents_and_leaves_peoples(
     assert!(world.store.document(&Scope::Platform, pad).await.unwrap().is_none());
     assert!(world.store.document(&Scope::Platform, made).await.unwrap().is_some(), "what was made for people stays");
     assert_eq!(world.removal.remove_run(fresh::<RunId>()).await.unwrap(), Removed::Gone);
-}
-
-async fn people_know_those_they_share_a_project_with(world: World) {
-    let person = |handle: &str| ActorRecord {
-        id: fresh::<ActorId>(),
-        kind: ActorKind::Person,
-        handle: handle.into(),
-        name: handle.into(),
-        created_at: now(),
-    };
-    let (ann, bob) = (person("ann"), person("bob"));
-    world.store.create_actor(ann.clone()).await.unwrap();
-    world.store.create_actor(bob.clone()).await.unwrap();
-    let project = world.project("Oak").await;
-    world.store.grant(project, ann.id).await.unwrap();
-    let handles = |known: Vec<ActorRecord>| {
-        let mut handles: Vec<String> = known.into_iter().map(|actor| actor.handle).collect();
-        handles.sort();
-        handles
-    };
-    assert_eq!(handles(world.keys.members(project).await.unwrap()), ["ann", "local"]);
-    assert_eq!(handles(world.keys.acquaintances(ann.id).await.unwrap()), ["ann", "local"]);
-    assert_eq!(handles(world.keys.acquaintances(bob.id).await.unwrap()), ["bob"]);
 }
 
 async fn lists_and_searches_go_on_after_a_cursor(world: World) {

@@ -48,10 +48,10 @@ async fn the_next_holder_takes_over_at_once() {
     let (run, append) = born();
     let store = opened(&path).await;
     store.append(append).await.unwrap();
-    let claimed = store.claim("first", 1, LONG, None).await.unwrap();
+    let claimed = store.claim("first", 1, LONG, None, &[]).await.unwrap();
     drop(store);
     let store = opened(&path).await;
-    let again = store.claim("second", 1, LONG, None).await.unwrap();
+    let again = store.claim("second", 1, LONG, None, &[]).await.unwrap();
     assert_eq!((again[0].lease.run_id, again[0].lease.epoch), (run.shared.id, claimed[0].lease.epoch + 1));
     assert!(again[0].last_seen.is_some());
 }
@@ -152,7 +152,8 @@ async fn claiming_never_scans_the_jobs() {
     drop(opened(&path).await);
     let connection = rusqlite::Connection::open(&path).unwrap();
     for range in [
-        "lease_owner IS NULL ORDER BY due, run_id",
+        "lease_owner IS NULL AND owner = 'ann' ORDER BY due, run_id",
+        "lease_owner IS NULL AND owner > 'ann' ORDER BY owner",
         "lease_owner IS NOT NULL AND lease_until <= 5 ORDER BY lease_until",
     ] {
         let sql = format!("EXPLAIN QUERY PLAN SELECT run_id, due FROM jobs WHERE state = 'live' AND {range} LIMIT 5");

@@ -12,7 +12,7 @@ use engine::projection;
 use engine::run::{Kind, Machine, Run, Status};
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
-use runtime::ports::{NodeFilter, RunFilter};
+use runtime::ports::{NodeFilter, RunFilter, Slice};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,17 +118,22 @@ async fn t1_nodes_plans_and_artifacts_are_what_the_log_says(world: World) {
     fn by_id<K: Ord, R: Clone>(rows: &[R], id: fn(&R) -> K) -> BTreeMap<K, R> {
         rows.iter().map(|row| (id(row), row.clone())).collect()
     }
-    let plans = world.store.plans(&mine, run_id(&run), None).await.unwrap();
+    let plans = world.store.plans(&mine, run_id(&run), None, Slice::first(100)).await.unwrap();
     assert_eq!(by_id(&plans, |row: &PlanRow| row.id), by_id(&implied.plans, |row| row.id));
-    let artifacts = world.store.artifacts(&mine, run_id(&run), None).await.unwrap();
+    let artifacts = world.store.artifacts(&mine, run_id(&run), None, Slice::first(100)).await.unwrap();
     assert_eq!(by_id(&artifacts, |row: &ArtifactRow| row.id), by_id(&implied.artifacts, |row| row.id));
     assert!(artifacts.is_sorted_by_key(|artifact| artifact.created_at), "oldest first");
     let labels: BTreeSet<&str> = artifacts.iter().map(|artifact| artifact.label.as_str()).collect();
     assert_eq!(labels, BTreeSet::from(["figures", "prices", "synthesis"]));
-    let figures = world.store.artifacts(&mine, run_id(&run), Some(nodes[3].id)).await.unwrap();
+    // In parts too, in the order they were made
+    let first = world.store.artifacts(&mine, run_id(&run), None, Slice::first(1)).await.unwrap();
+    let behind = Slice { after: Some(first[0].id), limit: 100 };
+    let rest = world.store.artifacts(&mine, run_id(&run), None, behind).await.unwrap();
+    assert_eq!(first.into_iter().chain(rest).collect::<Vec<_>>(), artifacts);
+    let figures = world.store.artifacts(&mine, run_id(&run), Some(nodes[3].id), Slice::first(100)).await.unwrap();
     assert_eq!(figures.len(), 1, "only that node's");
     assert_eq!(figures[0].json_payload, Some(json!({"oaks": 12})));
-    assert_eq!(world.store.plans(&mine, run_id(&run), Some(nodes[3].id)).await.unwrap(), []);
+    assert_eq!(world.store.plans(&mine, run_id(&run), Some(nodes[3].id), Slice::first(100)).await.unwrap(), []);
 }
 
 async fn nodes_are_paged_in_the_order_they_were_made(world: World) {
@@ -181,8 +186,8 @@ async fn the_parts_of_a_tree_are_seen_by_whoever_sees_the_run(world: World) {
     for unseen in [Scope::Actor(fresh()), Scope::Within(world.me, vec![fresh()])] {
         assert!(world.store.nodes(&unseen, id, NodeFilter::default()).await.unwrap().is_empty());
         assert!(world.store.node(&unseen, id, root).await.unwrap().is_none());
-        assert!(world.store.plans(&unseen, id, None).await.unwrap().is_empty());
-        assert!(world.store.artifacts(&unseen, id, None).await.unwrap().is_empty());
+        assert!(world.store.plans(&unseen, id, None, Slice::first(100)).await.unwrap().is_empty());
+        assert!(world.store.artifacts(&unseen, id, None, Slice::first(100)).await.unwrap().is_empty());
     }
     assert_eq!(world.store.nodes(&Scope::Platform, id, NodeFilter::default()).await.unwrap().len(), 4);
 }

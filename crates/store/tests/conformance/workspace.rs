@@ -1,10 +1,10 @@
 //! Workspace changes: with their events or not at all, and never over somebody else's edit.
 
-use crate::world::{World, document, document_as, fresh, now, rewrite, run_id, task};
+use crate::world::{World, document, document_as, fresh, link, now, rewrite, run_id, task};
 use engine::batch::EntryRow;
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Mutation, Scope, TaskState};
-use runtime::ports::AppendError;
+use runtime::ports::{AppendError, EdgeFilter, Slice};
 use serde_json::json;
 
 crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
@@ -14,6 +14,7 @@ crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres
     props_are_merged_and_never_replaced,
     every_version_says_which_event_wrote_it,
     a_document_made_and_changed_in_one_batch_is_both,
+    x11_lists_come_in_parts_that_the_store_counts_off,
     creating_what_exists_is_a_conflict,
     the_platforms_own_documents_are_written_without_a_version,
     changing_what_is_not_there_is_a_conflict,
@@ -88,7 +89,7 @@ async fn every_version_says_which_event_wrote_it(world: World) {
     world.change(rewrite(doc, Some(1), &"two ".repeat(200))).await.unwrap();
     let append = world.with(&mut run, vec![rewrite(doc, Some(2), "three")]);
     world.store.append(append).await.unwrap();
-    let versions = world.store.versions(&world.mine(), doc).await.unwrap();
+    let versions = world.store.versions(&world.mine(), doc, Slice::first(10)).await.unwrap();
     let told: Vec<_> = versions.iter().map(|version| (version.version, version.run_id, version.seq)).collect();
     assert_eq!(told, vec![(3, Some(run_id(&run)), Some(3)), (2, None, None), (1, Some(run_id(&run)), Some(2))]);
     assert_eq!(versions[1].content, "two ".repeat(200));
@@ -102,7 +103,39 @@ async fn a_document_made_and_changed_in_one_batch_is_both(world: World) {
     world.store.append(append).await.unwrap();
     let found = world.store.document(&world.mine(), doc).await.unwrap().unwrap();
     assert_eq!((found.version, found.content.as_str()), (3, "three"));
-    assert_eq!(world.store.versions(&world.mine(), doc).await.unwrap().len(), 3);
+    assert_eq!(world.store.versions(&world.mine(), doc, Slice::first(10)).await.unwrap().len(), 3);
+}
+
+async fn x11_lists_come_in_parts_that_the_store_counts_off(world: World) {
+    // Given five versions of a document, and four edges from it
+    let project = world.project("Oak").await;
+    let (doc, make) = document(project, "Prices", "one");
+    world.change(make).await.unwrap();
+    for version in 1..5 {
+        world.change(rewrite(doc, Some(version), &format!("text {version}"))).await.unwrap();
+        let (other, make) = document(project, "Other", "x");
+        world.change(make).await.unwrap();
+        world.change(link(project, doc.0, other.0)).await.unwrap();
+    }
+    let (mine, theirs) = (world.mine(), Scope::Actor(fresh()));
+    // When they are asked for two at a time
+    let mut versions = Vec::new();
+    for _ in 0..3 {
+        let slice = Slice { after: versions.last().copied(), limit: 2 };
+        let part = world.store.versions(&mine, doc, slice).await.unwrap();
+        assert!(part.len() <= 2);
+        versions.extend(part.iter().map(|version| version.version));
+    }
+    let filter = EdgeFilter { src: Some(doc.0), ..EdgeFilter::default() };
+    let first = world.store.edges(&mine, filter, Slice::first(3)).await.unwrap();
+    let rest = world.store.edges(&mine, filter, Slice { after: Some(first[2].id), limit: 3 }).await.unwrap();
+    // Then each comes once and in order, and only to those who see it
+    assert_eq!(versions, [5, 4, 3, 2, 1]);
+    assert_eq!((first.len(), rest.len()), (3, 1));
+    assert!(first.iter().chain(&rest).map(|edge| edge.id).is_sorted());
+    assert!(world.store.sees_document(&mine, doc).await.unwrap());
+    assert!(!world.store.sees_document(&theirs, doc).await.unwrap());
+    assert!(world.store.versions(&theirs, doc, Slice::first(2)).await.unwrap().is_empty());
 }
 
 async fn creating_what_exists_is_a_conflict(world: World) {
@@ -189,9 +222,33 @@ async fn edges_come_and_go(world: World) {
     let append = world.with(&mut run, vec![make_a, make_b, link]);
     world.store.append(append).await.unwrap();
     let mine = world.mine();
-    assert_eq!(world.store.edges(&mine, Some(a.0), None, None).await.unwrap().len(), 1);
-    assert_eq!(world.store.edges(&mine, None, Some(b.0), None).await.unwrap().len(), 1);
-    assert_eq!(world.store.edges(&mine, None, None, Some(run_id(&run))).await.unwrap().len(), 1);
+    assert_eq!(
+        world
+            .store
+            .edges(&mine, EdgeFilter { src: Some(a.0), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        world
+            .store
+            .edges(&mine, EdgeFilter { dst: Some(b.0), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        world
+            .store
+            .edges(&mine, EdgeFilter { run_id: Some(run_id(&run)), ..EdgeFilter::default() }, Slice::first(10))
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(world.store.edge(&mine, edge).await.unwrap().unwrap().dst, b.0);
     world.change(Mutation::Unlink { id: edge }).await.unwrap();
     assert!(world.store.edge(&mine, edge).await.unwrap().is_none());

@@ -10,6 +10,7 @@ use engine::run::{Command, Kind, Lane, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
 use runtime::keys::Keys;
+use runtime::members::Members;
 use runtime::memory::Memory;
 use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
 use runtime::removal::Removal;
@@ -57,6 +58,7 @@ pub enum Place {
 pub struct World {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
+    pub members: Arc<dyn Members>,
     pub removal: Arc<dyn Removal>,
     pub sql: Option<Arc<SqlStore>>,
     pub place: Place,
@@ -133,13 +135,13 @@ pub async fn execute(url: &str, sql: &str) {
 
 impl World {
     async fn around(
-        store: Arc<impl Store + Keys + Removal>,
+        store: Arc<impl Store + Keys + Members + Removal>,
         sql: Option<Arc<SqlStore>>,
         place: Place,
         clock: Option<Arc<TestClock>>,
     ) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
-        World { keys: store.clone(), removal: store.clone(), store, sql, place, clock, me }
+        World { keys: store.clone(), members: store.clone(), removal: store.clone(), store, sql, place, clock, me }
     }
 
     /// Time goes by, for the clock that judges leases.
@@ -147,6 +149,13 @@ impl World {
         match &self.clock {
             Some(clock) => drop(clock.0.fetch_add(duration.as_millis() as i64, Ordering::SeqCst)),
             None => tokio::time::sleep(duration).await,
+        }
+    }
+
+    /// Somebody sets that clock, where it is ours to set.
+    pub fn set_clock(&self, by_ms: i64) {
+        if let Some(clock) = &self.clock {
+            clock.0.fetch_add(by_ms, Ordering::SeqCst);
         }
     }
 
@@ -195,6 +204,13 @@ impl World {
         run
     }
 
+    /// The same, with a brief of its own.
+    pub async fn queued_as(&self, brief: Queued) -> Run {
+        let mut run = Run::create(fresh(), brief, self.actor(), now()).expect("a run");
+        self.store.append(drafted(&mut run, None)).await.expect("a new run");
+        run
+    }
+
     pub fn born(&self, projects: &[ProjectId], claim_for: Option<&str>) -> (Run, Append) {
         let mut run = Run::create(fresh(), brief(self.me, projects), self.actor(), now()).expect("a run");
         let mut append = drafted(&mut run, None);
@@ -224,7 +240,7 @@ impl World {
     }
 
     pub async fn claim_one(&self, worker: &str, run: &Run) -> Lease {
-        let claimed = self.store.claim(worker, 1, LONG, Some(run.shared.id)).await.expect("claim");
+        let claimed = self.store.claim(worker, 1, LONG, Some(run.shared.id), &[]).await.expect("claim");
         claimed.into_iter().next().expect("one run to claim").lease
     }
 }
@@ -297,6 +313,10 @@ pub fn document_as(id: DocumentId, project_id: ProjectId, title: &str, content: 
 
 pub fn rewrite(id: DocumentId, expected_version: Option<i64>, content: &str) -> Mutation {
     Mutation::UpdateDocument { id, expected_version, title: None, content: Some(content.into()), props: None }
+}
+
+pub fn link(project_id: ProjectId, src: uuid::Uuid, dst: uuid::Uuid) -> Mutation {
+    Mutation::Link { id: fresh(), project_id, src, dst, rel: "cites".into(), props: json!({}) }
 }
 
 pub fn task(project_id: ProjectId, title: &str, description: &str) -> (TaskId, Mutation) {

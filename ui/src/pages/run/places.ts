@@ -26,4 +26,4 @@ export function placeOf(path: string, known: Map<string, string>): Place {
 }
 
 /** What was refused, without the page that came along with it. */
-export const refusal = (summary: string): string => summary.split(/\n+---/)[0]!.trim();
+export const refusal = (summary: string): string => summary.split('\n---', 1)[0]!.trim();

@@ -1,6 +1,11 @@
-// Markdown by blocks, as data. Small on purpose: what models write in reports and scratchpads, and nothing that runs.
+// Markdown by blocks, as data. Small on purpose: what models write in reports and scratchpads, and nothing that runs. Each line is read a bounded
+// number of times, once for each level that it is nested in, and there is a limit on everything that is made of it.
 
 import { inlines, type Inline } from './inline';
+import { beginsList, beginsTable, bulletInterrupts, bulletOf, cellsOf, closesFence, columnsOf, fenceOf, headingOf, isQuote, isRule, underlineOf, unquoted, type Align, type Bullet } from './lines';
+import { definitionOf } from './links';
+import { Made } from './made';
+import { indentOf, isBlank, isSpace, stripped, unixLines } from './text';
 
 export type Block =
   | { kind: 'heading'; level: number; inside: Inline[] }
@@ -8,8 +13,10 @@ export type Block =
   | { kind: 'code'; language: string; text: string }
   | { kind: 'quote'; inside: Block[] }
   | { kind: 'list'; ordered: boolean; start: number; items: Item[] }
-  | { kind: 'table'; head: Inline[][]; rows: Inline[][][] }
-  | { kind: 'rule' };
+  | { kind: 'table'; align: Align[]; head: Inline[][]; rows: Inline[][][] }
+  | { kind: 'rule' }
+  /** Footnotes, in the order in which the text refers to them. */
+  | { kind: 'notes'; items: Note[] };
 
 export interface Item {
   /** A task's box: checked, unchecked, or none. */
@@ -17,124 +24,193 @@ export interface Item {
   inside: Block[];
 }
 
-const MAX_NESTING = 8;
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
-const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
-const BULLET = /^( *)([-*+]|\d{1,9}[.)])(\s+|$)(.*)$/;
-const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+export interface Note {
+  number: number;
+  inside: Block[];
+}
 
-export function blocks(markdown: string, depth = 0): Block[] {
-  const lines = markdown.replaceAll('\r\n', '\n').replaceAll('\t', '    ').split('\n');
-  const out: Block[] = [];
+export interface Parsed {
+  blocks: Block[];
+  /** How many characters of the text the blocks stand for; the rest is left to be shown as it is. */
+  shown: number;
+  of: number;
+}
+
+/** As much as is laid out as markdown: some sixty pages. */
+export const MOST_CHARACTERS = 200_000;
+const MAX_NESTING = 8;
+
+export const blocks = (markdown: string): Block[] => parse(markdown).blocks;
+
+export function parse(markdown: string): Parsed {
+  const begin = markdown.length > MOST_CHARACTERS ? markdown.slice(0, cutAt(markdown)) : markdown;
+  const lines = begin === '' ? [] : unixLines(begin).replaceAll('\t', '    ').split('\n');
+  const made = new Made();
+  const parser = new Parser(made);
+  const found = parser.blocks(lines, 0);
+  made.fill(inlines);
+  const notes = made.notes();
+  if (notes.length > 0) found.push({ kind: 'notes', items: notes });
+  return { blocks: found, shown: parser.full === null ? begin.length : endOfLine(begin, parser.full), of: markdown.length };
+}
+
+/** At the end of a line where there is one near, and never within a character. */
+function cutAt(markdown: string): number {
+  const line = markdown.lastIndexOf('\n', MOST_CHARACTERS - 1) + 1;
+  if (line > MOST_CHARACTERS / 2) return line;
+  const last = markdown.charCodeAt(MOST_CHARACTERS - 1);
+  return last >= 0xd800 && last < 0xdc00 ? MOST_CHARACTERS - 1 : MOST_CHARACTERS;
+}
+
+/** How many characters the first lines take in the text as it was written. */
+function endOfLine(text: string, lines: number): number {
   let at = 0;
-  while (at < lines.length) {
-    const line = lines[at] as string;
-    if (line.trim() === '') {
-      at += 1;
-      continue;
-    }
-    const read = depth < MAX_NESTING ? (fence(lines, at) ?? heading(lines, at) ?? rule(lines, at) ?? quote(lines, at, depth) ?? list(lines, at, depth) ?? table(lines, at)) : null;
-    const found = read ?? paragraph(lines, at);
-    out.push(found.block);
-    at = found.end;
+  for (let line = 0; line < lines && at < text.length; line += 1) {
+    while (at < text.length && text[at] !== '\n' && text[at] !== '\r') at += 1;
+    at += text[at] === '\r' && text[at + 1] === '\n' ? 2 : 1;
   }
-  return out;
+  return Math.min(at, text.length);
 }
 
 interface Found {
-  block: Block;
+  block: Block | null;
   end: number;
 }
 
-function fence(lines: string[], at: number): Found | null {
-  const open = FENCE.exec(lines[at] as string);
-  if (!open) return null;
-  const mark = open[1] as string;
-  let end = at + 1;
-  while (end < lines.length && !(lines[end] as string).trimStart().startsWith(mark)) end += 1;
-  return { block: { kind: 'code', language: open[2] ?? '', text: lines.slice(at + 1, end).join('\n') }, end: end + 1 };
-}
+class Parser {
+  /** The outermost line at which there was no more room, or null. */
+  full: number | null = null;
 
-function heading(lines: string[], at: number): Found | null {
-  const found = HEADING.exec(lines[at] as string);
-  return found ? { block: { kind: 'heading', level: (found[1] as string).length, inside: inlines(found[2] ?? '') }, end: at + 1 } : null;
-}
+  constructor(private readonly made: Made) {}
 
-function rule(lines: string[], at: number): Found | null {
-  return RULE.test(lines[at] as string) ? { block: { kind: 'rule' }, end: at + 1 } : null;
-}
+  blocks(lines: readonly string[], depth: number): Block[] {
+    const out: Block[] = [];
+    let at = 0;
+    while (at < lines.length) {
+      if (isBlank(lines[at] as string)) {
+        at += 1;
+        continue;
+      }
+      const found = this.made.roomForBlock() ? this.block(lines, at, depth) : { block: null, end: at };
+      if (found.block) out.push(found.block);
+      if (this.made.full) {
+        // Part of this block may be there already: what is said to be missing begins with it.
+        if (depth === 0) this.full = at;
+        return out;
+      }
+      at = found.end;
+    }
+    return out;
+  }
 
-function quote(lines: string[], at: number, depth: number): Found | null {
-  let end = at;
-  while (end < lines.length && /^ {0,3}>/.test(lines[end] as string)) end += 1;
-  if (end === at) return null;
-  const inside = lines.slice(at, end).map((line) => line.replace(/^ {0,3}> ?/, ''));
-  return { block: { kind: 'quote', inside: blocks(inside.join('\n'), depth + 1) }, end };
-}
+  private block(lines: readonly string[], at: number, depth: number): Found {
+    const line = lines[at] as string;
+    if (depth >= MAX_NESTING) return this.paragraph(lines, at);
+    const heading = headingOf(line);
+    if (heading) return { block: { kind: 'heading', level: heading.level, inside: this.made.words(heading.text) }, end: at + 1 };
+    if (isRule(line)) return { block: { kind: 'rule' }, end: at + 1 };
+    if (isQuote(line)) return this.quote(lines, at, depth);
+    const bullet = bulletOf(line);
+    if (beginsList(bullet)) return this.list(lines, at, depth, bullet);
+    if (beginsTable(line, lines[at + 1])) return this.table(lines, at);
+    return this.fence(lines, at) ?? this.definition(lines, at, depth) ?? this.paragraph(lines, at);
+  }
 
-function list(lines: string[], at: number, depth: number): Found | null {
-  const first = BULLET.exec(lines[at] as string);
-  if (!first || (first[1] as string).length > 3) return null;
-  const ordered = /\d/.test(first[2] as string);
-  const items: Item[] = [];
-  let end = at;
-  while (end < lines.length) {
-    const bullet = BULLET.exec(lines[end] as string);
-    if (!bullet || (bullet[1] as string).length > 3 || /\d/.test(bullet[2] as string) !== ordered) break;
-    const indent = Math.min((bullet[1] as string).length + (bullet[2] as string).length + Math.max(1, (bullet[3] as string).length), 8);
-    const inside = [bullet[4] ?? ''];
-    end += 1;
-    while (end < lines.length && continues(lines, end, indent)) {
-      inside.push((lines[end] as string).replace(new RegExp(`^ {0,${indent}}`), ''));
+  private fence(lines: readonly string[], at: number): Found | null {
+    const fence = fenceOf(lines[at] as string);
+    if (!fence) return null;
+    let end = at + 1;
+    while (end < lines.length && !closesFence(lines[end] as string, fence)) end += 1;
+    return { block: { kind: 'code', language: fence.language, text: lines.slice(at + 1, end).join('\n') }, end: end + 1 };
+  }
+
+  private quote(lines: readonly string[], at: number, depth: number): Found {
+    let end = at;
+    while (end < lines.length && isQuote(lines[end] as string)) end += 1;
+    return { block: { kind: 'quote', inside: this.blocks(lines.slice(at, end).map(unquoted), depth + 1) }, end };
+  }
+
+  private list(lines: readonly string[], at: number, depth: number, first: Bullet): Found {
+    const ordered = first.number !== null;
+    const items: Item[] = [];
+    let end = at;
+    while (end < lines.length && this.made.roomForBlock()) {
+      const bullet = bulletOf(lines[end] as string);
+      if (!beginsList(bullet) || (bullet.number !== null) !== ordered) break;
+      const inside = [bullet.text];
+      end += 1;
+      while (end < lines.length && continues(lines, end, bullet.inside)) {
+        const line = lines[end] as string;
+        inside.push(line.slice(Math.min(indentOf(line), bullet.inside)));
+        end += 1;
+      }
+      items.push(this.item(inside, depth));
+    }
+    return { block: { kind: 'list', ordered, start: first.number ?? 1, items }, end };
+  }
+
+  private item(lines: string[], depth: number): Item {
+    const first = lines[0] as string;
+    const mark = first[0] === '[' && first[2] === ']' && isSpace(first[3]) ? first[1] : undefined;
+    const task = mark === ' ' || mark === 'x' || mark === 'X';
+    if (task) lines[0] = stripped(first.slice(3));
+    return { checked: task ? mark !== ' ' : null, inside: this.blocks(lines, depth + 1) };
+  }
+
+  private table(lines: readonly string[], at: number): Found {
+    const align = columnsOf(lines[at + 1]) ?? [];
+    const head = cellsOf(lines[at] as string).map((cell) => this.made.words(cell));
+    const rows: Inline[][][] = [];
+    let end = at + 2;
+    while (end < lines.length && (lines[end] as string).includes('|') && this.made.roomForBlock()) {
+      rows.push(cellsOf(lines[end] as string).slice(0, head.length).map((cell) => this.made.words(cell)));
       end += 1;
     }
-    items.push(item(inside, depth));
+    return { block: { kind: 'table', align, head, rows }, end };
   }
-  return { block: { kind: 'list', ordered, start: Number.parseInt(first[2] as string, 10) || 1, items }, end };
+
+  /** A definition is no block of its own: it says where a link leads, or what a note says. */
+  private definition(lines: readonly string[], at: number, depth: number): Found | null {
+    const found = definitionOf(lines[at] as string);
+    if (!found) return null;
+    if (!found.note) return this.made.define(found.label, found.text) ? { block: null, end: at + 1 } : null;
+    let end = at + 1;
+    const inside = [found.text];
+    while (end < lines.length && (indentOf(lines[end] as string) >= 2 || (isBlank(lines[end] as string) && indentOf(lines[end + 1] ?? '') >= 2))) {
+      const line = lines[end] as string;
+      inside.push(line.slice(Math.min(indentOf(line), 4)));
+      end += 1;
+    }
+    return this.made.annotate(found.label, () => this.blocks(inside, depth + 1)) ? { block: null, end } : null;
+  }
+
+  private paragraph(lines: readonly string[], at: number): Found {
+    let end = at + 1;
+    while (end < lines.length && underlineOf(lines[end] as string) === 0 && !interrupts(lines, end)) end += 1;
+    // A line of dashes is a rule only where it underlines nothing.
+    const level = end < lines.length ? underlineOf(lines[end] as string) : 0;
+    if (level > 0) return { block: { kind: 'heading', level, inside: this.made.words(joined(lines, at, end)) }, end: end + 1 };
+    return { block: { kind: 'paragraph', inside: this.made.words(joined(lines, at, end)) }, end };
+  }
 }
+
+const joined = (lines: readonly string[], at: number, end: number): string => lines.slice(at, end).map((line) => line.slice(indentOf(line))).join('\n');
 
 /** Whether a line still belongs to the list item above it. */
-function continues(lines: string[], at: number, indent: number): boolean {
+function continues(lines: readonly string[], at: number, inside: number): boolean {
   const line = lines[at] as string;
-  const space = line.length - line.trimStart().length;
-  if (line.trim() === '') {
+  const indent = indentOf(line);
+  const least = Math.min(inside, 2);
+  if (isBlank(line)) {
     const next = lines[at + 1];
-    return next !== undefined && next.trim() !== '' && next.length - next.trimStart().length >= Math.min(indent, 2);
+    return next !== undefined && !isBlank(next) && indentOf(next) >= least;
   }
-  if (BULLET.test(line)) return space >= 2;
-  if (space >= Math.min(indent, 2)) return true;
-  return (lines[at - 1] as string).trim() !== '' && !FENCE.test(line) && !HEADING.test(line) && !RULE.test(line) && !line.startsWith('>');
+  if (bulletOf(line)) return indent >= 2;
+  if (indent >= least) return true;
+  return !isBlank(lines[at - 1] as string) && !fenceOf(line) && !headingOf(line) && !isRule(line) && !line.startsWith('>');
 }
 
-function item(lines: string[], depth: number): Item {
-  const task = /^\[([ xX])\]\s+/.exec(lines[0] as string);
-  if (task) lines[0] = (lines[0] as string).slice(task[0].length);
-  return { checked: task ? task[1] !== ' ' : null, inside: blocks(lines.join('\n'), depth + 1) };
-}
-
-function table(lines: string[], at: number): Found | null {
+function interrupts(lines: readonly string[], at: number): boolean {
   const line = lines[at] as string;
-  if (!line.includes('|') || !TABLE_RULE.test(lines[at + 1] ?? '')) return null;
-  let end = at + 2;
-  while (end < lines.length && (lines[end] as string).includes('|')) end += 1;
-  const head = cells(line);
-  const rows = lines.slice(at + 2, end).map((row) => cells(row).slice(0, head.length));
-  return { block: { kind: 'table', head, rows }, end };
-}
-
-function cells(line: string): Inline[][] {
-  const inside = line.trim().replace(/^\||\|$/g, '');
-  return inside.split(/(?<!\\)\|/).map((cell) => inlines(cell.trim().replaceAll('\\|', '|')));
-}
-
-function paragraph(lines: string[], at: number): Found {
-  let end = at + 1;
-  while (end < lines.length && !interrupts(lines[end] as string)) end += 1;
-  const text = lines.slice(at, end).map((line) => line.replace(/^ +/, ''));
-  return { block: { kind: 'paragraph', inside: inlines(text.join('\n')) }, end };
-}
-
-function interrupts(line: string): boolean {
-  return line.trim() === '' || FENCE.test(line) || HEADING.test(line) || RULE.test(line) || /^ {0,3}>/.test(line) || /^ {0,3}([-*+]|1[.)])\s/.test(line);
+  return isBlank(line) || fenceOf(line) !== null || headingOf(line) !== null || isRule(line) || isQuote(line) || bulletInterrupts(line) || beginsTable(line, lines[at + 1]);
 }

@@ -1,4 +1,5 @@
-//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0).
+//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0). Anybody may send them, before any login:
+//! reading one costs what it is long, and what is nested too deeply is none.
 
 use serde_json::Value;
 
@@ -59,7 +60,119 @@ pub fn frame(version: Version, join_ref: &Value, reference: &Value, topic: &str,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
+    use simulation::fuzz::{Target, assert_linear, assert_sound};
+    use std::time::{Duration, Instant};
+
+    fn version() -> impl Strategy<Value = Version> {
+        prop_oneof![Just(Version::V1), Just(Version::V2)]
+    }
+
+    /// JSON, nearly JSON, and neither.
+    fn text() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            Just("null".to_owned()),
+            Just("{".to_owned()),
+            Just("}".to_owned()),
+            Just("[".to_owned()),
+            Just("]".to_owned()),
+            Just(",".to_owned()),
+            Just(":".to_owned()),
+            Just("\"topic\":\"phoenix\"".to_owned()),
+            Just("\"event\":\"phx_join\"".to_owned()),
+            Just("\"payload\":{}".to_owned()),
+            "\"[a-z\\\\u0-9]{0,8}\"",
+            "-?[0-9]{1,30}(\\.[0-9]{1,9})?(e[0-9]{1,4})?",
+            ".{0,12}",
+        ];
+        prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn x6_whatever_is_sent_is_read_without_harm(version in version(), text in text()) {
+            if let Some(read) = Incoming::parse(version, &text) {
+                let again = frame(version, &read.join_ref, &read.reference, &read.topic, &read.event, &read.payload.to_string());
+                prop_assert_eq!(Incoming::parse(version, &again), Some(read));
+            }
+        }
+
+        #[test]
+        fn x6_what_is_written_is_read_back(version in version(), topic: String, event: String, number: i64) {
+            let text = frame(version, &json!(number), &Value::Null, &topic, &event, "{}");
+            let read = Incoming::parse(version, &text).expect("a message");
+            prop_assert_eq!((read.join_ref, read.topic, read.event), (json!(number), topic, event));
+        }
+    }
+
+    #[test]
+    fn x6_what_is_nested_without_end_is_no_message_and_overflows_nothing() {
+        for open in ["[", "{\"a\":"] {
+            let deep = format!("[null,null,\"phoenix\",\"heartbeat\",{}", open.repeat(60_000));
+            assert_eq!(Incoming::parse(Version::V2, &deep), None);
+        }
+    }
+
+    #[test]
+    fn x6_twice_as_long_a_message_costs_at_most_two_and_a_half_times() {
+        let shapes: [fn(usize) -> String; 3] = [
+            |size| format!("[null,\"1\",\"t\",\"e\",[{}0]]", "0,".repeat(size / 2)),
+            |size| format!("[null,\"1\",\"t\",\"e\",\"{}\"]", "\\u00e9".repeat(size / 6)),
+            |size| "[".repeat(size),
+        ];
+        for shape in shapes {
+            let cost = |text: &str| {
+                let began = Instant::now();
+                std::hint::black_box(Incoming::parse(Version::V2, std::hint::black_box(text)));
+                began.elapsed()
+            };
+            // As long as a message may be, and half of it: short enough for some to be read without interruption.
+            let (half, whole) = (shape(32 << 10), shape(64 << 10));
+            let (mut one, mut two) = (Duration::MAX, Duration::MAX);
+            for round in 0..2_000 {
+                (one, two) = (one.min(cost(&half)), two.min(cost(&whole)));
+                if round >= 100 && two <= one.mul_f64(2.5) {
+                    break;
+                }
+            }
+            assert!(two <= one.mul_f64(2.5), "{one:?} and {two:?} for {}", &half[..40]);
+        }
+    }
+
+    fn read(bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        for version in [Version::V1, Version::V2] {
+            if let Some(read) = Incoming::parse(version, &text) {
+                let Incoming { join_ref, reference, topic, event, payload } = read.clone();
+                let again = frame(version, &join_ref, &reference, &topic, &event, &payload.to_string());
+                assert_eq!(Incoming::parse(version, &again), Some(read));
+            }
+        }
+    }
+
+    const FRAMES: Target = Target {
+        name: "realtime",
+        seeds: &[
+            r#"["1","2","realtime:tree-agent:run:x","phx_join",{"config":{"private":true},"access_token":"t"}]"#,
+            r#"{"topic":"phoenix","event":"heartbeat","payload":{},"ref":"5","join_ref":null}"#,
+            r#"[null,"5","phoenix","heartbeat",{}]"#,
+        ],
+        words: &["[", "]", "{", "}", "\"", "\\", ",", ":", "null", "\"topic\":", "\"phx_leave\"", "\\ud800", "1e999"],
+        parse: read,
+    };
+
+    #[test]
+    fn fuzz_realtime_frames() {
+        assert_sound(&FRAMES);
+    }
+
+    #[test]
+    fn x6_twice_the_frame_costs_at_most_two_and_a_half_times() {
+        for unit in ["[", "{\"a\":", "\"\\\"", "[1],", " "] {
+            assert_linear("realtime", unit, 300_000, read);
+        }
+    }
 
     #[test]
     fn both_forms_are_read_and_written() {

@@ -131,6 +131,7 @@ pub fn report() -> Shape {
                 ("agent", text()),
                 ("steps", count()),
                 ("result", nullable(envelope())),
+                ("messages_not_shown", list(text())),
             ],
         ),
     )

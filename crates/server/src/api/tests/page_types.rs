@@ -13,7 +13,7 @@ const HEAD: &str = "\
 
 #[test]
 fn page_types_are_those_the_server_publishes() {
-    let made = typescript(&openapi::document(&table()));
+    let made = typescript(&openapi::document(&table(), "session"));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(PLACE, &made).expect("the page's source can be written");
     }
@@ -23,7 +23,7 @@ fn page_types_are_those_the_server_publishes() {
 
 #[test]
 fn page_types_say_what_may_be_null_and_what_may_be_absent() {
-    let made = typescript(&openapi::document(&table()));
+    let made = typescript(&openapi::document(&table(), "session"));
     for line in [
         "export type Scope = 'global' | 'project' | 'multi_project';",
         "export interface Question {",

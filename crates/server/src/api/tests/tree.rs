@@ -19,7 +19,7 @@ async fn settled(link: &Link) -> RunRow {
     let mut events = link.events(&format!("/api/runs/{RUN}/stream?after=0&until=settled")).await.unwrap();
     loop {
         let event = events.next().await.expect("ends with the run").unwrap();
-        if event.event == "settled" {
+        if event.name == "settled" {
             return serde_json::from_str(&event.data).unwrap();
         }
     }

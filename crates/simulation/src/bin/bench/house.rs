@@ -188,5 +188,6 @@ pub fn brief(id: RunId, owner: ActorId) -> Queued {
         tool_lists: Vec::new(),
         agent: None,
         agents: Vec::new(),
+        own_workspace: false,
     }
 }

@@ -1,0 +1,153 @@
+//! The question before a call: may the run make it? Whoever answers sees everything that would be sent, in the order in
+//! which the tool gets it, and who would get it. A value cannot write lines of its own into the question.
+
+use super::outside::{Approval, Offer, Toolbox};
+use engine::effect::{Asking, Class, RunContext, ToolCall};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// What a question about a call keeps until it is answered; a tool that asks keeps something else.
+const APPROVAL: &str = "approval";
+const ALLOW: &str = "allow";
+const DENY: &str = "deny";
+
+pub enum Approved<'a> {
+    Yes(Cow<'a, ToolCall>),
+    No,
+    NotYet(Asking),
+}
+
+pub fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
+    let needed = match toolbox.approval(offer) {
+        Approval::Never => false,
+        Approval::Tainted => run.tainted,
+        Approval::Always => true,
+    };
+    match &call.told {
+        Some(told) if told.kept == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
+            Approved::Yes(Cow::Owned(ToolCall { told: None, ..call.clone() }))
+        }
+        Some(told) if told.kept == APPROVAL => Approved::No,
+        None if needed => {
+            let text = question(toolbox, offer, run.tainted, call);
+            Approved::NotYet(Asking { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
+        }
+        _ => Approved::Yes(Cow::Borrowed(call)),
+    }
+}
+
+fn question(toolbox: &dyn Toolbox, offer: &Offer, tainted: bool, call: &ToolCall) -> String {
+    let after = if tainted { " after it read something from outside" } else { "" };
+    let mut text = format!("May the run call {}{after}?\n", call.tool);
+    let _ = writeln!(text, "Goes to: {}", visible(&toolbox.destination(call)));
+    let arguments = call.arguments.as_object().filter(|arguments| !arguments.is_empty());
+    match arguments {
+        None => text.push_str("Sends: nothing but the tool's name"),
+        Some(arguments) => {
+            text.push_str("Sends, all of it, in this order:");
+            for (name, value) in arguments {
+                let _ = write!(text, "\n- {} = {}", visible(&json!(name).to_string()), shown(value));
+            }
+        }
+    }
+    if offer.hint == Some(Class::ReadOnly) {
+        let server = toolbox.server();
+        let _ = write!(
+            text,
+            "\nIts server says that it only reads, which nobody checked; read_only in [mcp.{server}] says so for you."
+        );
+    }
+    text
+}
+
+fn shown(value: &Value) -> String {
+    visible(&value.to_string())
+}
+
+/// JSON escapes what would break a line. What would reorder or hide its characters is escaped here.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let hides = matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}');
+        match hides || c.is_control() {
+            true => out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::outside::Offers;
+    use async_trait::async_trait;
+    use engine::effect::{EffectId, Outcome, ToolOutcome};
+    use engine::ids::ProjectId;
+
+    struct Post(Approval);
+
+    #[async_trait]
+    impl Toolbox for Post {
+        fn server(&self) -> &str {
+            "post"
+        }
+        fn projects(&self) -> &[ProjectId] {
+            &[]
+        }
+        fn approval(&self, _offer: &Offer) -> Approval {
+            self.0
+        }
+        fn destination(&self, _call: &ToolCall) -> String {
+            "post.example.org".into()
+        }
+        async fn offers(&self) -> Result<Offers, String> {
+            Ok(Offers::default())
+        }
+        async fn call(&self, _offer: &Offer, _call: &ToolCall, _effect: &EffectId) -> Outcome {
+            Outcome::Tool(ToolOutcome::refused("nothing is sent here"))
+        }
+    }
+
+    fn asked(arguments: Value) -> String {
+        let offer = Offer {
+            name: "post__send".into(),
+            description: String::new(),
+            schema: json!({}),
+            class: Class::Once,
+            hint: Some(Class::ReadOnly),
+        };
+        let call = ToolCall {
+            tool: "post__send".into(),
+            arguments,
+            granted: Vec::new(),
+            home_document: None,
+            props: Value::Null,
+            outside: None,
+            told: None,
+            agent: None,
+        };
+        question(&Post(Approval::Always), &offer, false, &call)
+    }
+
+    #[test]
+    fn x12_a_question_about_a_call_shows_all_of_it_in_order_and_who_gets_it() {
+        let long = format!("{}hidden@example.net", "x".repeat(50_000));
+        let text = asked(json!({"body": "Hello\n- to = \"nobody\"", "cc": long, "to": "ann"}));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "Goes to: post.example.org");
+        assert_eq!(lines[3], r#"- "body" = "Hello\n- to = \"nobody\"""#, "a value cannot forge a line");
+        assert!(lines[4].starts_with("- \"cc\" = \"xxx") && lines[4].ends_with("hidden@example.net\""));
+        assert_eq!(lines[5], "- \"to\" = \"ann\"");
+        assert!(lines[6].contains("nobody checked"), "{}", lines[6]);
+    }
+
+    #[test]
+    fn x12_what_would_hide_or_reorder_characters_is_shown_as_its_escape() {
+        let text = asked(json!({"to": "ann\u{202e}moc.live\u{200b}\u{e0041}"}));
+        assert!(text.contains(r#""ann\u202emoc.live\u200b\udb40\udc41""#), "{text}");
+    }
+}

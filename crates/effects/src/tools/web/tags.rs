@@ -1,0 +1,188 @@
+//! HTML cut into tags and texts, in one pass. Comments, declarations and the insides of elements that hold no HTML are
+//! left out here. Nothing is read twice: what does not end, ends with the page.
+
+/// Elements whose inside is not HTML, up to their own end tag.
+const RAW: [&str; 5] = ["script", "style", "noscript", "iframe", "xmp"];
+const VOID: [&str; 14] =
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
+/// Elements that are never for reading.
+const UNREAD: [&str; 4] = ["svg", "template", "canvas", "object"];
+/// Elements that end without an end tag: one of them that says it is hidden would hide the rest of the page.
+const OPTIONAL_END: [&str; 12] = ["p", "li", "td", "th", "tr", "dt", "dd", "option", "thead", "tbody", "html", "body"];
+/// No element has a longer name.
+const LONGEST_NAME: usize = 32;
+
+pub enum Token<'a> {
+    Open(Tag<'a>),
+    Close(String),
+    /// As it is written, entities and all.
+    Text(&'a str),
+}
+
+pub struct Tag<'a> {
+    /// In small letters.
+    pub name: String,
+    /// `<br/>`
+    pub is_closed: bool,
+    attributes: &'a str,
+}
+
+impl Tag<'_> {
+    pub fn is_void(&self) -> bool {
+        VOID.contains(&self.name.as_str())
+    }
+
+    /// The value of its first attribute of this name, as it is written; empty where it has none.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        Attributes { rest: self.attributes }.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    pub fn is_hidden(&self) -> bool {
+        let name = self.name.as_str();
+        if UNREAD.contains(&name) {
+            return true;
+        }
+        if self.attributes.is_empty() || OPTIONAL_END.contains(&name) {
+            return false;
+        }
+        Attributes { rest: self.attributes }.any(|(found, value)| match found.len() {
+            6 if found.eq_ignore_ascii_case("hidden") => !value.eq_ignore_ascii_case("until-found"),
+            11 if found.eq_ignore_ascii_case("aria-hidden") => value.eq_ignore_ascii_case("true"),
+            5 if found.eq_ignore_ascii_case("style") => hides(value),
+            _ => false,
+        })
+    }
+}
+
+/// `display: none` and its like.
+fn hides(style: &str) -> bool {
+    let mut rules = style.split(';').filter_map(|rule| rule.split_once(':'));
+    rules.any(|(name, value)| {
+        let (name, value) = (name.trim(), value.trim());
+        let begins = |word: &str| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+        (name.eq_ignore_ascii_case("display") && begins("none"))
+            || (name.eq_ignore_ascii_case("visibility") && begins("hidden"))
+    })
+}
+
+struct Attributes<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<(&'a str, &'a str)> {
+        let blank = |c: char| c.is_ascii_whitespace() || c == '/';
+        let text = self.rest.trim_start_matches(blank);
+        if text.is_empty() {
+            return None;
+        }
+        // An attribute may begin with `=`, which is then a part of its name.
+        let first = text.chars().next().map_or(0, char::len_utf8);
+        let end = text[first..].find(|c: char| c == '=' || blank(c)).map_or(text.len(), |end| first + end);
+        let (name, after) = text.split_at(end);
+        let Some(value) = after.trim_start().strip_prefix('=').map(str::trim_start) else {
+            self.rest = after;
+            return Some((name, ""));
+        };
+        let (value, rest) = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
+            _ => value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len())),
+        };
+        self.rest = rest;
+        Some((name, value))
+    }
+}
+
+pub struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Tokens<'a> {
+    pub fn of(html: &'a str) -> Tokens<'a> {
+        Tokens { rest: html }
+    }
+
+    /// The tag at the beginning of `text`, which is behind its `<`.
+    fn tag(&mut self, text: &'a str) -> Token<'a> {
+        let end = text.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').unwrap_or(text.len());
+        let name = match end <= LONGEST_NAME {
+            true => text[..end].to_ascii_lowercase(),
+            false => String::new(),
+        };
+        let inside = &text[end..];
+        let length = tag_end(inside.as_bytes());
+        let attributes = &inside[..length];
+        self.rest = inside.get(length + 1..).unwrap_or_default();
+        if RAW.contains(&name.as_str()) {
+            self.rest = behind(self.rest, &name);
+        }
+        Token::Open(Tag { name, is_closed: attributes.ends_with('/'), attributes })
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        loop {
+            let text = self.rest;
+            let first = text.as_bytes().first()?;
+            if *first != b'<' {
+                let (before, rest) = text.split_at(text.find('<').unwrap_or(text.len()));
+                self.rest = rest;
+                return Some(Token::Text(before));
+            }
+            let inside = &text[1..];
+            match inside.as_bytes().first() {
+                Some(letter) if letter.is_ascii_alphabetic() => return Some(self.tag(inside)),
+                Some(b'/') if inside[1..].starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                    let (name, rest) = inside[1..].split_once('>').unwrap_or((&inside[1..], ""));
+                    self.rest = rest;
+                    let name = name.split(|c: char| c.is_ascii_whitespace() || c == '/').next().unwrap_or_default();
+                    let known = if name.len() <= LONGEST_NAME { name } else { "" };
+                    return Some(Token::Close(known.to_ascii_lowercase()));
+                }
+                Some(b'!') if inside.starts_with("!--") => {
+                    self.rest = inside[3..].split_once("-->").map_or("", |(_, rest)| rest);
+                }
+                Some(b'!' | b'?' | b'/') => self.rest = inside.split_once('>').map_or("", |(_, rest)| rest),
+                _ => {
+                    self.rest = inside;
+                    return Some(Token::Text(&text[..1]));
+                }
+            }
+        }
+    }
+}
+
+/// Where a tag ends: at the first `>` that no attribute holds in quotes.
+fn tag_end(bytes: &[u8]) -> usize {
+    let (mut quote, mut after_equals) = (None, false);
+    for (at, byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            (Some(open), byte) => {
+                if *byte == open {
+                    quote = None;
+                }
+            }
+            (None, b'>') => return at,
+            (None, b'"' | b'\'') if after_equals => quote = Some(*byte),
+            (None, byte) => after_equals = *byte == b'=' || (after_equals && byte.is_ascii_whitespace()),
+        }
+    }
+    bytes.len()
+}
+
+/// Behind the end tag of an element that holds no HTML.
+fn behind<'a>(text: &'a str, name: &str) -> &'a str {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("</") {
+        if after.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name)) {
+            return after.split_once('>').map_or("", |(_, rest)| rest);
+        }
+        rest = after;
+    }
+    ""
+}

@@ -1,0 +1,79 @@
+//! What a line is. Whoever shows foreign text line by line asks here, so that nothing that any reader takes for a line
+//! break gets out of a quotation.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The breaks of Unicode (UAX 14), and the separators that some languages' `splitlines` break at too.
+pub fn is_line_break(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The lines of a text, without their breaks. CR LF is one break; a break at the end starts no further line.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let Some((at, found)) = rest.char_indices().find(|(_, c)| is_line_break(*c)) else {
+            return Some(std::mem::take(&mut rest));
+        };
+        let (line, tail) = rest.split_at(at);
+        rest = tail.strip_prefix("\r\n").unwrap_or(&tail[found.len_utf8()..]);
+        Some(line)
+    })
+}
+
+/// The words of a text on one line.
+pub fn one_line(text: &str) -> String {
+    let between = |c: char| c.is_whitespace() || is_line_break(c);
+    text.split(between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// JSON text with every line break escaped that JSON allows as it is inside a string.
+pub fn json_on_one_line(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_line_break) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match is_line_break(c) {
+            // Writing to a string cannot fail.
+            true => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A prompt in which only line feeds break lines: other breaks become spaces, so that data stays on the line it is
+/// given on. Never longer than the text, since sizes are reckoned before.
+pub fn only_line_feeds(text: String) -> String {
+    let stray = |c: char| c != '\n' && is_line_break(c);
+    if text.contains(stray) { text.replace(stray, " ") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn x15_every_break_ends_a_line_and_crlf_is_one() {
+        let text = "a\r\nb\rc\nd\u{b}e\u{c}f\u{85}g\u{2028}h\u{2029}i\n";
+        assert_eq!(lines(text).collect::<Vec<_>>(), ["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        assert_eq!(lines("\n\nx").collect::<Vec<_>>(), ["", "", "x"]);
+        assert_eq!(lines("").count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn x15_json_stays_the_same_value_on_one_line(text in "[a\\r\\n\\x0b\\x0c\\x1c\u{85}\u{2028}\u{2029}\"\\\\]{0,40}") {
+            let json = serde_json::to_string(&text).unwrap();
+            let line = json_on_one_line(&json);
+            prop_assert!(!line.contains(is_line_break));
+            prop_assert_eq!(serde_json::from_str::<String>(&line).unwrap(), text);
+        }
+    }
+}

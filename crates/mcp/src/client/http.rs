@@ -1,0 +1,273 @@
+//! MCP over HTTP with a bound on what comes back. The protocol's library reads an answer in one piece whatever its size, and
+//! takes an event that is too large for a broken connection; here both become an answer to the call.
+
+use super::messages::{MOST_BYTES, Outline, Unfit, error};
+use futures::stream::{BoxStream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Client, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::Value;
+use sse_stream::{Sse, SseStream};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Of an answer that is no success.
+const MOST_REFUSAL: usize = 64 * 1024;
+
+type Failure = StreamableHttpError<reqwest::Error>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+#[derive(Clone)]
+pub struct BoundedClient(pub Client);
+
+impl StreamableHttpClient for BoundedClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let mut request = self.0.post(uri.as_ref()).headers(custom_headers.into_iter().collect::<HeaderMap>());
+        request = request.header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        if let Some(token) = auth_header {
+            request = request.bearer_auth(token);
+        }
+        if let Some(session) = &session_id {
+            request = request.header(SESSION, session.as_ref());
+        }
+        let response = request.json(&message).send().await?;
+        let asked = Asked { in_session: session_id.is_some(), message };
+        match response.status().is_success() {
+            true => asked.answered(response).await,
+            false => asked.refused(response).await,
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), Failure> {
+        self.0.delete_session(uri, session_id, auth_header, custom_headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        self.0
+            .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, MOST_BYTES)
+            .await
+    }
+}
+
+/// A message that was sent.
+struct Asked {
+    message: ClientJsonRpcMessage,
+    in_session: bool,
+}
+
+impl Asked {
+    /// The id under which an answer is waited for.
+    fn waiting(&self) -> Option<&RequestId> {
+        match &self.message {
+            JsonRpcMessage::Request(request) => Some(&request.id),
+            _ => None,
+        }
+    }
+
+    async fn answered(self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+        let kind = text_of(response.headers(), &CONTENT_TYPE);
+        let session = text_of(response.headers(), &SESSION);
+        let is_nothing = matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT);
+        if is_nothing || (response.content_length() == Some(0) && self.waiting().is_none()) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let id = self.waiting().and_then(|id| serde_json::to_value(id).ok());
+        match kind.as_deref() {
+            Some(kind) if kind.starts_with(EVENTS) => {
+                Ok(StreamableHttpPostResponse::Sse(events(response, id), session))
+            }
+            Some(kind) if kind.starts_with(JSON) => {
+                let body = body(response, MOST_BYTES).await?.and_then(|body| fit(&body).map(|()| body));
+                let read = match (&body, &id) {
+                    (Ok(body), _) => serde_json::from_slice(body),
+                    (Err(unfit), Some(id)) => serde_json::from_value(error(id, *unfit)),
+                    (Err(_), None) => return Ok(StreamableHttpPostResponse::Accepted),
+                };
+                match read {
+                    Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
+                    Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
+                    Err(why) => Err(unexpected(format!("its answer is no message of the protocol: {why}"))),
+                }
+            }
+            _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+
+    async fn refused(self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && self.in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            let challenge = text_of(response.headers(), &WWW_AUTHENTICATE).unwrap_or_default();
+            return Err(unexpected(format!("HTTP {status} {challenge}").trim_end().to_owned()));
+        }
+        let later = text_of(response.headers(), &RETRY_AFTER);
+        let session = text_of(response.headers(), &SESSION);
+        let body = body(response, MOST_REFUSAL).await?.unwrap_or_default();
+        let said = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(JsonRpcMessage::Error(said)) => Some(said),
+            Ok(_) | Err(_) => None,
+        };
+        let body = String::from_utf8_lossy(&body);
+        match (said, self.waiting()) {
+            // A server of the older protocol that does not know the question; the answer must find whoever asked it.
+            (said, Some(id)) if status.is_client_error() && self.is_discovery() => {
+                let otherwise = || ErrorData::invalid_request(format!("refused with HTTP {status}: {body}"), None);
+                let error = said.map_or_else(otherwise, |said| said.error);
+                Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id.clone())), None))
+            }
+            (Some(said), _) if status != StatusCode::TOO_MANY_REQUESTS => {
+                Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(said), session))
+            }
+            _ if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
+                Err(HttpStatusError::new(status.as_u16(), later).into())
+            }
+            _ => Err(unexpected(format!("HTTP {status}: {body}"))),
+        }
+    }
+
+    fn is_discovery(&self) -> bool {
+        match &self.message {
+            JsonRpcMessage::Request(asked) => {
+                matches!(asked.request, ClientRequest::DiscoverRequest(_)) && !self.in_session
+            }
+            _ => false,
+        }
+    }
+}
+
+fn unexpected(why: String) -> Failure {
+    StreamableHttpError::UnexpectedServerResponse(why.into())
+}
+
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// A body of at most so many bytes; what comes behind them is not waited for.
+async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, Unfit>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > most {
+            let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+            return Ok(Err(Unfit::TooLarge(announced.unwrap_or_default().max(body.len() + chunk.len()))));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Ok(body))
+}
+
+fn fit(message: &[u8]) -> Result<(), Unfit> {
+    let mut outline = Outline::default();
+    outline.take(message);
+    outline.unfit().map_or(Ok(()), Err)
+}
+
+/// Why the events of an answer came to an end.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("an event has more than {MOST_BYTES} bytes")]
+    TooLarge(usize),
+    #[error(transparent)]
+    Connection(#[from] reqwest::Error),
+}
+
+/// The events of an answer. One that is too large ends them, as an answer to the call.
+fn events(response: Response, id: Option<Value>) -> BoxStream<'static, Result<Sse, SseError>> {
+    let mut size = EventSize::default();
+    let bytes = response.bytes_stream().map(move |chunk| {
+        let chunk = chunk?;
+        size.take(&chunk)?;
+        Ok::<_, Broken>(chunk)
+    });
+    SseStream::from_bytes_stream(bytes).map(move |event| answerable(event, id.as_ref())).boxed()
+}
+
+fn answerable(event: Result<Sse, SseError>, id: Option<&Value>) -> Result<Sse, SseError> {
+    let unfit = match &event {
+        Ok(event) => event.data.as_deref().and_then(|data| fit(data.as_bytes()).err()),
+        Err(SseError::Body(why)) => match why.downcast_ref() {
+            Some(Broken::TooLarge(bytes)) => Some(Unfit::TooLarge(*bytes)),
+            _ => None,
+        },
+        Err(_) => None,
+    };
+    match (unfit, id) {
+        (Some(unfit), Some(id)) => Ok(Sse { data: Some(error(id, unfit).to_string()), ..Sse::default() }),
+        _ => event,
+    }
+}
+
+/// Bytes since the last empty line, which ends an event.
+#[derive(Default)]
+struct EventSize {
+    bytes: usize,
+    line: usize,
+    after_cr: bool,
+}
+
+impl EventSize {
+    fn take(&mut self, chunk: &[u8]) -> Result<(), Broken> {
+        for byte in chunk {
+            let follows_cr = std::mem::replace(&mut self.after_cr, *byte == b'\r');
+            match byte {
+                b'\n' if follows_cr => {}
+                b'\n' | b'\r' => {
+                    self.bytes = if self.line == 0 { 0 } else { self.bytes + 1 };
+                    self.line = 0;
+                }
+                _ => {
+                    self.line += 1;
+                    self.bytes += 1;
+                }
+            }
+        }
+        if self.bytes > MOST_BYTES { Err(Broken::TooLarge(self.bytes)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r8_the_size_of_an_event_is_counted_over_all_its_lines() {
+        let mut size = EventSize::default();
+        for _ in 0..100 {
+            size.take(b"data: 12345\r\n").unwrap();
+        }
+        assert_eq!((size.bytes, size.line), (1_200, 0));
+        size.take(b"\r\ndata: x\n").unwrap();
+        assert_eq!(size.bytes, 8);
+        assert!(size.take(&vec![b'x'; MOST_BYTES]).is_err());
+    }
+}

@@ -1,0 +1,39 @@
+//! What reads a server's bytes stays sound and linear, whatever they are.
+
+use mcp::client::messages::Outline;
+use simulation::fuzz::{Target, assert_linear, assert_sound};
+
+fn outline(bytes: &[u8]) {
+    let mut outline = Outline::default();
+    bytes.chunks(7).for_each(|part| outline.take(part));
+    // Where the parser finds an answer's id, the outline has found the same.
+    let read = serde_json::from_slice::<serde_json::Value>(bytes).ok().filter(|message| message["method"].is_null());
+    let known = read.as_ref().and_then(|message| message.as_object()?.get("id")).filter(|id| id.is_u64());
+    if let (Some(id), None) = (known, outline.unfit()) {
+        assert_eq!(outline.answers(), Some(id));
+    }
+}
+
+const MESSAGES: Target = Target {
+    name: "mcp",
+    seeds: &[
+        r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a\"b"}],"id":8}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"no"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}"#,
+        r#"{"id":1,"method":"elicitation/create","params":{}}"#,
+    ],
+    words: &["{", "}", "[", "]", "\"", "\\", ":", ",", "\"id\":", "\"method\":", "null", "1", " ", "\n"],
+    parse: outline,
+};
+
+#[test]
+fn fuzz_mcp_messages() {
+    assert_sound(&MESSAGES);
+}
+
+#[test]
+fn r8_twice_the_message_costs_at_most_two_and_a_half_times() {
+    for unit in ["{", "{\"id\":", "\"\\", "[[", ",,", ":", "{\"a\":{}}"] {
+        assert_linear("mcp", unit, 500_000, |bytes| Outline::default().take(bytes));
+    }
+}

@@ -1,0 +1,24 @@
+//! One piece of work, performed. Whatever becomes of it, the run is told.
+
+use crate::ports::Performer;
+use engine::effect::{CallError, CallFailure, Job, Outcome, ToolOutcome, Work};
+use futures::FutureExt;
+use std::panic::AssertUnwindSafe;
+
+/// A performer that panics has failed at this one call; the run learns of it like of any other failure.
+pub(crate) async fn perform(performer: &dyn Performer, job: Job) -> Outcome {
+    let (is_model, outside) =
+        (matches!(job.work, Work::Model(_)), matches!(&job.work, Work::Tool(call) if call.outside.is_some()));
+    let what = format!("the performer of {} panicked", job.effect);
+    match AssertUnwindSafe(performer.perform(job)).catch_unwind().await {
+        Ok(outcome) => outcome,
+        Err(_) if is_model => Outcome::Model(Err(CallError {
+            failure: CallFailure::Interrupted,
+            message: what,
+            retry_after_ms: None,
+            maybe_paid: true,
+        })),
+        Err(_) if outside => Outcome::Lost(what),
+        Err(_) => Outcome::Tool(ToolOutcome::refused(what)),
+    }
+}

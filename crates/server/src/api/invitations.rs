@@ -1,0 +1,78 @@
+//! Invitations to projects, for the person who is invited.
+
+use super::caller::{Caller, Id};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{Shape, id, named, page, record, text, time};
+use super::{Answer, House, Page, records};
+use axum::Json;
+use axum::extract::State;
+use engine::ids::InvitationId;
+use runtime::members::Invitation;
+use std::sync::Arc;
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/invitations", Read, "The projects you are invited to", list)
+            .gives(200, page(shape()))
+            .personal(),
+        Route::post("/api/invitations/{id}/accept", Run, "Become a member", accept).gives(200, shape()).personal(),
+        Route::post("/api/invitations/{id}/decline", Run, "Do not become one", decline).gives(200, shape()).personal(),
+    ]
+}
+
+fn shape() -> Shape {
+    named(
+        "Invitation",
+        record(
+            [
+                ("id", id()),
+                ("project_id", id()),
+                ("project_title", text()),
+                ("role", records::member_role()),
+                ("invited_by", text()),
+                ("created_at", time()),
+                ("expires_at", time()),
+            ],
+            [],
+        ),
+    )
+}
+
+async fn list(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Page<Invitation>>> {
+    let items = house.members.invitations(caller.id(), house.clock.now()).await?;
+    Ok(Json(Page { items, next_cursor: None }))
+}
+
+async fn open(house: &House, caller: &Caller, id: InvitationId) -> Answer<Invitation> {
+    let mine = house.members.invitations(caller.id(), house.clock.now()).await?;
+    mine.into_iter().find(|invitation| invitation.id == id).ok_or_else(gone)
+}
+
+/// The same for one that never was, is another's, or is settled.
+fn gone() -> Problem {
+    Problem::not_found("invitation")
+}
+
+async fn accept(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<InvitationId>) -> Answer<Json<Invitation>> {
+    house.desk()?;
+    let invitation = open(&house, &caller, id).await?;
+    match house.members.accept(caller.id(), id, house.clock.now()).await? {
+        true => Ok(Json(invitation)),
+        false => Err(gone()),
+    }
+}
+
+async fn decline(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Id(id): Id<InvitationId>,
+) -> Answer<Json<Invitation>> {
+    house.desk()?;
+    let invitation = open(&house, &caller, id).await?;
+    match house.members.decline(caller.id(), id, house.clock.now()).await? {
+        true => Ok(Json(invitation)),
+        false => Err(gone()),
+    }
+}

@@ -1,0 +1,180 @@
+//! Links with a one-time code: followed once, by whoever is not logged in as somebody else, or who says so.
+
+use super::super::asked::Asked;
+use super::super::caller::Caller;
+use super::super::door::{logged_in, recognize_as};
+use super::super::front::{from_elsewhere, from_own_page};
+use super::super::problems::Problem;
+use super::super::secret::Secret;
+use super::super::{Answer, House};
+use super::{Peer, ask, end, guessed, open};
+use crate::ui;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use runtime::keys::{Key, KeyKind};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Why a link lets nobody in. The page at `/login?problem=…` says it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    Used,
+    Expired,
+    /// Never a code of ours, or one of long ago; a token is none either.
+    Unknown,
+}
+
+impl Trouble {
+    pub const ALL: [Trouble; 3] = [Trouble::Used, Trouble::Expired, Trouble::Unknown];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Trouble::Used => "used",
+            Trouble::Expired => "expired",
+            Trouble::Unknown => "unknown",
+        }
+    }
+
+    fn of(key: Option<&Key>) -> Trouble {
+        match key.filter(|key| key.kind == KeyKind::Code) {
+            None => Trouble::Unknown,
+            Some(key) if key.revoked_at.is_some() => Trouble::Used,
+            Some(_) => Trouble::Expired,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct FollowQuery {
+    code: Option<String>,
+    problem: Option<String>,
+}
+
+/// A link from the terminal logs in at once, unless somebody else is logged in or another site led here: then the
+/// person is asked. The page tells those whom the link did not let in.
+pub async fn follow(
+    State(house): State<Arc<House>>,
+    method: Method,
+    peer: Peer,
+    headers: HeaderMap,
+    Asked(query): Asked<FollowQuery>,
+) -> Answer<Response> {
+    if query.problem.is_some() && query.code.is_none() {
+        return Ok(ui::page());
+    }
+    // Whoever only looks at a link, as scanners and previews do, must not use it up.
+    let Some(code) = query.code.filter(|_| method == Method::GET) else { return Ok(to("/")) };
+    let present = logged_in(&house, &headers).await?;
+    let newcomer = match recognize_as(&house, code.trim(), &[KeyKind::Code]).await {
+        Ok(newcomer) => newcomer,
+        Err(problem) => return not_followed(&house, &peer, &code, present, problem).await,
+    };
+    match present {
+        None if !from_elsewhere(&headers) => enter(&house, &peer, &code, None, newcomer).await,
+        Some(present) if present.id() == newcomer.id() => enter(&house, &peer, &code, Some(present), newcomer).await,
+        present => Ok(ask::page(present.as_ref().map(|caller| &caller.record), &newcomer, &code)),
+    }
+}
+
+/// The person was asked, and wants to be logged in by this link instead.
+pub async fn confirm(
+    State(house): State<Arc<House>>,
+    peer: Peer,
+    headers: HeaderMap,
+    Asked(query): Asked<FollowQuery>,
+) -> Answer<Response> {
+    if !from_own_page(&headers) {
+        let detail = "only the page of this server that asks for it confirms a login; nothing was changed";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "foreign_origin", detail));
+    }
+    let code = query.code.unwrap_or_default();
+    let present = logged_in(&house, &headers).await?;
+    match recognize_as(&house, code.trim(), &[KeyKind::Code]).await {
+        Ok(newcomer) => enter(&house, &peer, &code, present, newcomer).await,
+        Err(problem) => not_followed(&house, &peer, &code, present, problem).await,
+    }
+}
+
+/// Uses the code. Whoever was here before is logged out, unless it is the same person who may do as much already.
+async fn enter(house: &House, peer: &Peer, code: &str, present: Option<Caller>, newcomer: Caller) -> Answer<Response> {
+    house.desk()?;
+    if let (Some(present), Some(key)) = (&present, newcomer.key())
+        && present.id() == newcomer.id()
+        && present.access >= newcomer.access
+    {
+        house.keys.revoke_key(key.id, house.clock.now()).await?;
+        return Ok(to("/"));
+    }
+    match open(house, &newcomer).await {
+        Ok((cookie, _)) => {
+            if let Some(present) = &present {
+                end(house, present).await?;
+            }
+            Ok(([(header::SET_COOKIE, cookie)], to("/")).into_response())
+        }
+        // Somebody else was faster.
+        Err(problem) => not_followed(house, peer, code, present, problem).await,
+    }
+}
+
+/// A code that is no longer one, or never was, counts as a wrong credential. Its own person, logged in already, goes on.
+async fn not_followed(
+    house: &House,
+    peer: &Peer,
+    code: &str,
+    present: Option<Caller>,
+    problem: Problem,
+) -> Answer<Response> {
+    if problem.status != StatusCode::UNAUTHORIZED {
+        return Err(problem);
+    }
+    let known = match Secret::parse(code.trim()) {
+        Some(secret) => house.keys.key(secret.digest()).await?,
+        None => None,
+    };
+    let key = known.as_ref().map(|(key, _)| key);
+    let why = Trouble::of(key);
+    if why != Trouble::Unknown && present.is_some_and(|present| key.is_some_and(|key| key.actor_id == present.id())) {
+        return Ok(to("/"));
+    }
+    match guessed(house, peer, problem) {
+        slowed if slowed.status == StatusCode::TOO_MANY_REQUESTS => Err(slowed),
+        _ => Ok(to(&format!("/login?problem={}", why.name()))),
+    }
+}
+
+fn to(place: &str) -> Response {
+    (StatusCode::SEE_OTHER, [(header::LOCATION, place.to_owned())]).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::ids;
+    use engine::time::Timestamp;
+    use runtime::keys::Grant;
+
+    #[test]
+    fn u16_used_expired_and_unknown_links_are_told_apart() {
+        let now = Timestamp(1_790_000_000_000);
+        let code = Key {
+            id: ids::derive(now, &[b"key"]).into(),
+            actor_id: ids::derive(now, &[b"actor"]).into(),
+            kind: KeyKind::Code,
+            parent: None,
+            name: "one-time login".into(),
+            grant: Grant::Run,
+            projects: Vec::new(),
+            prefix: "pleach_0123".into(),
+            created_at: now,
+            expires_at: Some(now),
+            used_at: None,
+            revoked_at: None,
+        };
+        let used = Key { revoked_at: Some(now), ..code.clone() };
+        let token = Key { kind: KeyKind::Token, ..code.clone() };
+        let told = [Some(&used), Some(&code), Some(&token), None].map(|key| Trouble::of(key).name());
+        assert_eq!(told, ["used", "expired", "unknown", "unknown"]);
+    }
+}

@@ -1,0 +1,230 @@
+//! Who belongs to a project. People are invited by its owners and become members when they accept; a subagent is brought by
+//! the person it belongs to. What a role allows is decided elsewhere (`access`).
+
+use super::caller::{Caller, Id, Sent};
+use super::door::{Door, slow};
+use super::problems::Problem;
+use super::route::Access::{Read, Run};
+use super::route::Route;
+use super::shape::{form, list as list_of, text};
+use super::{Answer, House, access, records, runs};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use engine::actor::ActorKind;
+use engine::ids::{ActorId, ProjectId};
+use engine::role::Role;
+use engine::workspace::Project;
+use runtime::agents::AgentRecord;
+use runtime::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/projects/{id}/members", Read, "Who belongs to it, and who is invited", list)
+            .gives(200, list_of(records::member())),
+        Route::post("/api/projects/{id}/members", Run, "Invite a person, change a role, or bring your subagent", add)
+            .takes(form([("actor", text())], [("role", records::member_role())]))
+            .gives(200, records::member())
+            .personal(),
+        Route::delete(
+            "/api/projects/{id}/members/{actor}",
+            Run,
+            "Remove a member, leave, or withdraw an invitation",
+            remove,
+        )
+        .gives(200, records::member())
+        .personal(),
+    ]
+}
+
+async fn list(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Json<Vec<Member>>> {
+    access::read_project(&house, &caller, id).await?;
+    Ok(Json(house.members.members(id, house.clock.now()).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewMember {
+    /// A handle or an id.
+    actor: String,
+    /// Unsaid, whoever is there keeps theirs, and whoever is new is a viewer.
+    role: Option<Role>,
+}
+
+async fn add(
+    State(house): State<Arc<House>>,
+    Extension(door): Extension<Door>,
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+    Sent(new): Sent<NewMember>,
+) -> Answer<Json<Member>> {
+    house.desk()?;
+    let project = access::read_project(&house, &caller, id).await?;
+    let members = house.members.members(id, house.clock.now()).await?;
+    let full = members.len() >= MOST_MEMBERS;
+    let known = members.into_iter().find(|member| is_named(member, &new.actor));
+    if full && known.is_none() {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "project_crowded",
+            format!(
+                "{MOST_MEMBERS} people and subagents belong to this project or are invited, which is the most; nobody was invited"
+            ),
+        ));
+    }
+    let asked = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(Role::Viewer);
+    let own = house.store.agent(&new.actor).await?.filter(|agent| agent.owner == caller.id());
+    if let Some(agent) = own {
+        return bring(&house, &caller, id, agent, asked).await;
+    }
+    access::own_project(&house, &caller, id).await?;
+    match known {
+        Some(member) if !member.invited => change_role(&house, &caller, id, member, asked).await,
+        Some(invited) => invite(&house, &caller, project, invited.actor.id, asked).await,
+        None => {
+            // Somebody who is not in the project: whoever asks learns whether they exist, so nobody asks fast.
+            if door == Door::Open {
+                slow(&house.front.handles, &caller.id().to_string())?;
+            }
+            let known = house.store.actor(&new.actor).await?.filter(|actor| actor.kind == ActorKind::Person);
+            let person = known.ok_or_else(|| Problem::unknown("actor", &new.actor))?;
+            invite(&house, &caller, project, person.id, asked).await
+        }
+    }
+}
+
+/// A member or somebody invited, by handle or id.
+async fn named(house: &House, project: ProjectId, name: &str) -> Answer<Option<Member>> {
+    let members = house.members.members(project, house.clock.now()).await?;
+    Ok(members.into_iter().find(|member| is_named(member, name)))
+}
+
+fn is_named(member: &Member, name: &str) -> bool {
+    member.actor.handle == name || member.actor.id.to_string() == name
+}
+
+/// The same once more, after a change.
+async fn standing(house: &House, project: ProjectId, actor: ActorId) -> Answer<Json<Member>> {
+    let member = named(house, project, &actor.to_string()).await?;
+    member.map(Json).ok_or_else(|| Problem::not_found("member"))
+}
+
+/// One's own subagent, at once, and never with more than one has oneself.
+async fn bring(
+    house: &House,
+    caller: &Caller,
+    project: ProjectId,
+    agent: AgentRecord,
+    asked: Role,
+) -> Answer<Json<Member>> {
+    let own = access::role_in(house, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
+    house.store.grant(project, agent.id, asked.min(own)).await?;
+    house.members.set_role(project, agent.id, asked.min(own)).await?;
+    standing(house, project, agent.id).await
+}
+
+async fn invite(house: &House, caller: &Caller, project: Project, actor: ActorId, role: Role) -> Answer<Json<Member>> {
+    let new = NewInvitation {
+        id: runs::mint(house),
+        project: project.id,
+        actor,
+        role,
+        invited_by: caller.record.clone(),
+        project_title: project.title,
+        now: house.clock.now(),
+    };
+    house.members.invite(new).await?;
+    standing(house, project.id, actor).await
+}
+
+async fn change_role(
+    house: &House,
+    caller: &Caller,
+    project: ProjectId,
+    member: Member,
+    role: Role,
+) -> Answer<Json<Member>> {
+    let actor = member.actor.id;
+    if role < member.role {
+        unless_creator(house, caller, project, &member).await?;
+    }
+    let role = match member.actor.kind {
+        ActorKind::Person => role,
+        ActorKind::Subagent => role.min(owners_role(house, project, actor).await?),
+    };
+    settled(house.members.set_role(project, actor, role).await?, &member)?;
+    standing(house, project, actor).await
+}
+
+/// What the owner of a subagent is in the project.
+async fn owners_role(house: &House, project: ProjectId, agent: ActorId) -> Answer<Role> {
+    let agent = house.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
+    Ok(house.members.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
+}
+
+async fn remove(
+    State(house): State<Arc<House>>,
+    caller: Caller,
+    Path((project, name)): Path<(String, String)>,
+) -> Answer<Json<Member>> {
+    house.desk()?;
+    let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
+    access::read_project(&house, &caller, project).await?;
+    let Some(member) = named(&house, project, &name).await? else {
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "member_not_found",
+            format!("{name} is neither a member of this project nor invited to it; nothing was changed"),
+        ));
+    };
+    if !is_own(&house, &caller, &member).await? {
+        access::own_project(&house, &caller, project).await?;
+        unless_creator(&house, &caller, project, &member).await?;
+    }
+    let actor = member.actor.id;
+    match member.invited {
+        true => drop(house.members.withdraw(project, actor, house.clock.now()).await?),
+        false => settled(house.members.remove_member(project, actor).await?, &member)?,
+    }
+    Ok(Json(member))
+}
+
+/// The caller, or a subagent of theirs: they may leave whatever their role is.
+async fn is_own(house: &House, caller: &Caller, member: &Member) -> Answer<bool> {
+    let agent = house.store.agent(&member.actor.id.to_string()).await?;
+    Ok(member.actor.id == caller.id() || agent.is_some_and(|agent| agent.owner == caller.id()))
+}
+
+/// Nobody takes anything from whoever made the project but they themselves.
+async fn unless_creator(house: &House, caller: &Caller, project: ProjectId, member: &Member) -> Answer<()> {
+    let is_creator = house.members.creator(project).await? == Some(member.actor.id);
+    match is_creator && member.actor.id != caller.id() {
+        true => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "creator_stays",
+            format!(
+                "{} made this project: only they themselves leave it or become less; nothing was changed",
+                member.actor.handle
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn settled(change: MemberChange, member: &Member) -> Answer<()> {
+    match change {
+        MemberChange::Done => Ok(()),
+        MemberChange::NotMember => Err(Problem::not_found("member")),
+        MemberChange::LastOwner => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "last_owner",
+            format!(
+                "{} is the last owner of this project; nothing was changed. Make somebody else an owner first \
+                 (`pleach project grant PROJECT HANDLE --role owner`), or remove the project",
+                member.actor.handle
+            ),
+        )),
+    }
+}

@@ -1,0 +1,136 @@
+//! What a file of the working directory would do if it were trusted, all of it, in words: the programs it starts, where it
+//! sends what, which variables it reads, what it opens. Shown before anybody is asked for trust.
+
+use super::local::LocalFile;
+use effects::model::ProviderConfig;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+#[derive(Debug, Default)]
+pub struct Disclosure {
+    pub acts: Vec<Act>,
+    /// Variables of the environment that it reads and passes on.
+    pub variables: BTreeSet<String>,
+}
+
+/// What one key would do.
+#[derive(Debug)]
+pub struct Act {
+    pub key: String,
+    pub does: Vec<String>,
+}
+
+impl Disclosure {
+    pub fn of(file: &LocalFile) -> Disclosure {
+        let mut disclosure = Disclosure::default();
+        for (name, server) in &file.risky.mcp {
+            disclosure.server(name, &server.value);
+        }
+        for (name, provider) in &file.risky.providers {
+            disclosure.provider(name, &provider.value);
+        }
+        for (key, setting) in &file.risky.settings {
+            disclosure.setting(key, &setting.value);
+        }
+        disclosure
+    }
+
+    fn say(&mut self, key: impl Into<String>, does: Vec<String>) {
+        self.acts.push(Act { key: key.into(), does });
+    }
+
+    fn server(&mut self, name: &str, section: &Value) {
+        let variables = mcp::client::variables(section);
+        let texts = |key: &str| match &section[key] {
+            Value::Array(items) => items.iter().map(word).collect::<Vec<_>>(),
+            Value::Object(fields) => fields.iter().map(|(name, value)| format!("{name}={}", word(value))).collect(),
+            _ => Vec::new(),
+        };
+        let mut does = Vec::new();
+        if let Some(command) = section.get("command") {
+            let line: Vec<String> = std::iter::once(word(command)).chain(texts("args")).collect();
+            does.push(format!("runs {}", line.join(" ")));
+            does.extend(Some(texts("env")).filter(|env| !env.is_empty()).map(|env| format!("with {}", env.join(" "))));
+        }
+        if let Some(url) = section.get("url") {
+            does.push(format!("calls {}", word(url)));
+            let headers = texts("headers");
+            does.extend(
+                Some(headers)
+                    .filter(|found| !found.is_empty())
+                    .map(|found| format!("with headers {}", found.join(" "))),
+            );
+        }
+        if !variables.is_empty() {
+            does.push(format!("is given your {}", list(&variables)));
+        }
+        for key in ["read_only", "approve"] {
+            does.extend(section.get(key).map(|value| format!("{key} = {value}")));
+        }
+        self.variables.extend(variables);
+        self.say(format!("mcp.{name}"), does);
+    }
+
+    fn provider(&mut self, name: &str, section: &ProviderConfig) {
+        let sources = section.sources(name);
+        let to = match (&section.base_url, &sources.url) {
+            (Some(url), _) => quoted(url),
+            (None, Some(variable)) => format!("the address in {variable}, or the vendor's own"),
+            (None, None) => "this machine".to_owned(),
+        };
+        let mut does = vec![format!("sends prompts to {to}")];
+        does.extend(sources.key.iter().map(|variable| format!("sends your {variable} there as the key")));
+        if !section.models.is_empty() {
+            let names: Vec<String> = section.models.keys().map(|name| quoted(name)).collect();
+            does.push(format!("says what these cost and hold: {}", names.join(", ")));
+        }
+        self.variables.extend(sources.key.into_iter().chain(sources.url));
+        self.say(format!("providers.{name}"), does);
+    }
+
+    fn setting(&mut self, key: &str, value: &str) {
+        let sent: &[&str] = match key {
+            "server" => &["PLEACH_TOKEN"],
+            "otlp_endpoint" => &["OTEL_EXPORTER_OTLP_HEADERS"],
+            _ => &[],
+        };
+        let mut does = vec![format!("{key} = {}: {}", quoted(value), meaning(key))];
+        does.extend(sent.iter().map(|variable| format!("sends your {variable} there")));
+        self.variables.extend(sent.iter().map(|variable| (*variable).to_owned()));
+        self.say(key, does);
+    }
+}
+
+fn meaning(key: &str) -> &'static str {
+    match key {
+        "server" => "commands go to that server instead of this machine's database",
+        "otlp_endpoint" => "traces of runs are sent there",
+        "files_dir" => "runs may read the files in that directory",
+        "files_write" => "runs may write there too",
+        "fetch_url" => "runs may read pages of the web",
+        "fetch_private" => "pages inside this machine's networks as well",
+        "fetch_hosts" => "the hosts they may read from",
+        "fetch_approve" => "when you are asked before a page is read",
+        "data_dir" => "runs, documents and keys are kept there",
+        "database" | "database_direct" => "runs, documents and keys are kept in that database",
+        "listen" => "the address where the API is served",
+        "public_url" => "the address that browsers are trusted from",
+        "webhooks_private" => "webhooks may lead into this machine's networks",
+        "model" | "model_fast" | "model_balanced" | "model_powerful" => "prompts are sent to that model",
+        _ => "not known to be harmless",
+    }
+}
+
+fn list(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), quoted)
+}
+
+/// As it is, where that cannot be misread; else in quotes, with what hides or breaks escaped.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%~${}?&".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("{text:?}") }
+}

@@ -1,0 +1,120 @@
+//! Which files of working directories the person trusted, by place and content. The records lie in the person's own state
+//! directory: nothing that is not trusted yet can name another place for them.
+
+use super::Environment;
+use super::disclosure::Disclosure;
+use super::local::LocalFile;
+use crate::failure::Failure;
+use engine::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Contents of one file that are remembered; branches of a repository may each have their own.
+const MOST_PER_PATH: usize = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Trusted,
+    /// Asked once, and not again.
+    Declined,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    pub path: PathBuf,
+    pub hash: String,
+    pub at: Timestamp,
+    pub decision: Decision,
+    /// The variables of the environment that the person was shown: no others are read for this file.
+    pub variables: BTreeSet<String>,
+}
+
+/// Why a file is not trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Distrust {
+    New,
+    Declined,
+    /// Another content of it was trusted.
+    Changed,
+    /// This content was trusted, but it reads more now than was shown then.
+    ReadsMore(BTreeSet<String>),
+}
+
+#[derive(Debug)]
+pub struct Records {
+    place: PathBuf,
+    pub all: Vec<Record>,
+}
+
+impl Records {
+    pub fn read(environment: &Environment) -> Result<Records, Failure> {
+        let place = environment.state_dir().join("trust.json");
+        let unusable = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!(
+                "{} cannot be read: {error}\nIt records which files you trust. Correct or remove it, then run the command again.",
+                place.display()
+            ))
+        };
+        let all = match std::fs::read_to_string(&place) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| unusable(&error))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(unusable(&error)),
+        };
+        Ok(Records { place, all })
+    }
+
+    /// The variables that the file may read, where it is trusted as it is now.
+    pub fn judge(&self, file: &LocalFile) -> Result<BTreeSet<String>, Distrust> {
+        let known = || self.all.iter().filter(|record| record.path == file.path);
+        let trusted = |record: &&Record| record.decision == Decision::Trusted;
+        match known().find(|record| record.hash == file.hash) {
+            Some(record) if record.decision == Decision::Declined => Err(Distrust::Declined),
+            Some(record) => {
+                let more: BTreeSet<String> = &Disclosure::of(file).variables - &record.variables;
+                if more.is_empty() { Ok(record.variables.clone()) } else { Err(Distrust::ReadsMore(more)) }
+            }
+            None if known().any(|record| trusted(&record)) => Err(Distrust::Changed),
+            None => Err(Distrust::New),
+        }
+    }
+
+    pub fn decide(&mut self, file: &LocalFile, decision: Decision, at: Timestamp) {
+        let (path, hash) = (file.path.clone(), file.hash.clone());
+        self.all.retain(|record| (&record.path, &record.hash) != (&path, &hash));
+        let mut older: Vec<usize> =
+            self.all.iter().enumerate().filter(|(_, record)| record.path == path).map(|(at, _)| at).collect();
+        while older.len() >= MOST_PER_PATH {
+            self.all.remove(older.remove(0));
+            older.iter_mut().for_each(|at| *at -= 1);
+        }
+        self.all.push(Record { path, hash, at, decision, variables: Disclosure::of(file).variables });
+    }
+
+    /// Forget a file, or every file of a directory. How many records that were.
+    pub fn revoke(&mut self, path: &Path) -> usize {
+        let before = self.all.len();
+        self.all.retain(|record| record.path != path && record.path.parent() != Some(path));
+        before - self.all.len()
+    }
+
+    /// Readable and writable by its owner alone; whole or not at all.
+    pub fn save(&self) -> Result<(), Failure> {
+        self.write().map_err(|error| Failure::failed(format!("{} cannot be written: {error}", self.place.display())))
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        if let Some(directory) = self.place.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let fresh = self.place.with_extension(format!("{}.part", std::process::id()));
+        let _ = std::fs::remove_file(&fresh);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        file.write_all(serde_json::to_string_pretty(&self.all)?.as_bytes())?;
+        std::fs::rename(&fresh, &self.place)
+    }
+}

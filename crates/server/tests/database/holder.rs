@@ -1,0 +1,37 @@
+//! One process holds a SQLite database, whatever is done to its lock file, and those who ask it are not kept waiting.
+
+use crate::home::{Home, said};
+use crate::owner::Owner;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn r10_removing_the_lock_file_lets_nobody_else_onto_the_database() {
+    let owner = Owner::of(Home::bare());
+    let lock = owner.home.data().join("pleach.lock");
+    std::fs::remove_file(&lock).expect("removed");
+
+    let second = owner.home.pleach(&["up"]).exits(2);
+    assert!(second.err.contains("holds the database"), "{second:?}");
+    owner.home.pleach(&["rebuild"]).exits(2);
+    owner.home.until("the holder says again where it is", || lock.exists().then_some(()));
+    assert!(owner.home.pleach(&["doctor"]).out.contains(&format!("held by process {}", owner.pid())));
+}
+
+#[test]
+fn r10_a_client_of_a_stopped_holder_ends_with_words() {
+    let owner = Owner::of(Home::bare());
+    let pid = owner.pid().to_string();
+    Command::new("kill").args(["-STOP", &pid]).status().expect("kill runs");
+
+    for words in [&["ls"][..], &["run", "In vain", "--detach"]] {
+        let began = Instant::now();
+        let waited = said(owner.home.command(words).output().expect("it runs"));
+        assert_eq!(waited.code, 7, "{waited:?}");
+        assert!(waited.err.contains(&pid) && waited.err.contains("does not answer"), "{waited:?}");
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+
+    Command::new("kill").args(["-CONT", &pid]).status().expect("kill runs");
+    owner.home.pleach(&["ls"]).exits(0);
+}

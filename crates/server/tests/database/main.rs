@@ -1,0 +1,25 @@
+//! What stores the runs, when it is far away, silent, damaged, or moved: the binary against real SQLite files and real
+//! PostgreSQL servers.
+
+#[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
+#[path = "../cli/home.rs"]
+mod home;
+
+#[allow(dead_code, reason = "shared with the command-line tests, which use more of it")]
+#[path = "../cli/database.rs"]
+mod server_database;
+
+#[allow(dead_code, reason = "shared with the tests of streams, which use more of it")]
+#[path = "../live/owner.rs"]
+mod owner;
+
+mod anchor;
+mod cluster;
+mod copy;
+mod damage;
+mod flips;
+mod holder;
+mod proxy;
+mod rebuild;
+mod silence;
+mod tls;

@@ -1,0 +1,34 @@
+//! A database that is away for longer than a lease, while answers arrive at a process that lives on.
+
+use simulation::seeds::run;
+use simulation::weather::{Model, Store, Weather};
+use simulation::world::{Kinds, Setup, StoreKind};
+
+/// One worker, slow models, and nothing wrong but the database.
+fn outlives_outages(store: StoreKind, kinds: Kinds) {
+    let mut calls = 0;
+    for seed in 0..25 {
+        let weather = Weather {
+            store: Store { outages: 6, ..Store::default() },
+            model: Model { slow: 300, ..Model::default() },
+            storm_ms: 300_000,
+            ..Weather::default()
+        };
+        let setup = Setup { weather, workers: 1, ..Setup::of(seed, store, kinds) };
+        let verdict = run(setup);
+        assert!(verdict.wrongs.is_empty(), "seed {seed} on {store:?}: {}", verdict.wrongs.join("; "));
+        assert_eq!(verdict.lost, 0, "seed {seed} on {store:?}: a living process lost its own calls");
+        calls += verdict.requests;
+    }
+    assert!(calls > 100, "{calls} calls are no test");
+}
+
+#[test]
+fn r1_a_living_process_keeps_its_answers_through_any_outage_in_memory() {
+    outlives_outages(StoreKind::Memory, Kinds::Mixed);
+}
+
+#[test]
+fn r1_a_living_process_keeps_its_answers_through_any_outage_on_sqlite() {
+    outlives_outages(StoreKind::Sqlite, Kinds::Mixed);
+}

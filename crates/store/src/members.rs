@@ -1,0 +1,258 @@
+//! Members and invitations on SQL. Everything that changes who belongs to a project takes the project's row first, so that
+//! such changes happen one after another on both databases.
+
+use crate::backend::WriteError;
+use crate::log::unguarded;
+use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::{SqlStore, StoreError, records, rows};
+use async_trait::async_trait;
+use engine::ids::{ActorId, InvitationId, ProjectId};
+use engine::role::Role;
+use engine::time::Timestamp;
+use engine::workspace::ActorRecord;
+use runtime::members::{
+    INVITATION_BODY, INVITATION_KIND, Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, Members,
+    NewInvitation,
+};
+use runtime::memory::page;
+use runtime::ports::Slice;
+use std::borrow::Cow;
+
+/// `?1` project, `?2` actor, `?3` role.
+pub const MAKE_MEMBER: &str =
+    "INSERT INTO project_members (project_id, actor_id, role) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+
+/// Of one project, `?1`, with what announced them.
+pub const FORGET_INVITATIONS: [&str; 3] = [
+    "DELETE FROM notification_reads WHERE seq = 0 AND run_id IN (SELECT id FROM project_invitations WHERE project_id = ?1)",
+    "DELETE FROM notifications WHERE seq = 0 AND run_id IN (SELECT id FROM project_invitations WHERE project_id = ?1)",
+    "DELETE FROM project_invitations WHERE project_id = ?1",
+];
+
+const ACTOR: &str = "a.id, a.kind, a.handle, a.name, a.created_at";
+const INVITATION: &str = "SELECT i.id, i.project_id, p.title, i.role, b.handle, i.created_at, i.expires_at \
+    FROM project_invitations i JOIN onto_projects p ON p.id = i.project_id JOIN actors b ON b.id = i.invited_by";
+
+/// `?1` project, `?2` actor: an owner beside this one.
+const OTHER_OWNER: &str = "EXISTS (SELECT 1 FROM project_members o JOIN actors a ON a.id = o.actor_id \
+    WHERE o.project_id = ?1 AND o.actor_id <> ?2 AND o.role = 'owner' AND a.kind = 'person')";
+const SUBAGENTS: &str = "actor_id IN (SELECT g.id FROM agents g WHERE g.owner = ?2)";
+
+const INVITE: &str = "INSERT INTO project_invitations (id, project_id, actor_id, role, invited_by, created_at, expires_at) \
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM project_members m WHERE m.project_id = ?2 AND m.actor_id = ?3) \
+    ON CONFLICT (project_id, actor_id) DO UPDATE SET role = excluded.role, invited_by = excluded.invited_by, expires_at = excluded.expires_at";
+/// The invitation may be an older one, whose role has changed: it is announced once.
+const ANNOUNCE: &str = "INSERT INTO notifications (run_id, seq, owner, kind, title, body, at) \
+    SELECT i.id, 0, i.actor_id, ?3, ?4, ?5, i.created_at FROM project_invitations i WHERE i.project_id = ?1 AND i.actor_id = ?2 \
+    ON CONFLICT DO NOTHING";
+const JOIN: &str = "INSERT INTO project_members (project_id, actor_id, role) \
+    SELECT i.project_id, i.actor_id, i.role FROM project_invitations i WHERE i.id = ?1 AND i.actor_id = ?2 AND i.expires_at > ?3 \
+    ON CONFLICT DO NOTHING";
+
+/// `?1` the project: changes of its members wait for each other here.
+fn taken(project: ProjectId) -> Statement {
+    let sql = "UPDATE onto_projects SET version = version WHERE id = ?1";
+    Statement::new(sql, vec![id(project)]).guarded(Guard::Entity(project.0))
+}
+
+pub fn role(text: &str) -> Result<Role, StoreError> {
+    Role::parse(text).ok_or_else(|| StoreError::Unusable(format!("the database holds the unknown role {text}")))
+}
+
+fn member(row: &Row) -> Result<Member, StoreError> {
+    Ok(Member { actor: records::actor(row)?, role: role(row.text(5)?)?, invited: row.int(6)? != 0 })
+}
+
+fn invitation(row: &Row) -> Result<Invitation, StoreError> {
+    Ok(Invitation {
+        id: row.parse(0)?,
+        project_id: row.parse(1)?,
+        project_title: row.text(2)?.to_owned(),
+        role: role(row.text(3)?)?,
+        invited_by: row.text(4)?.to_owned(),
+        created_at: records::time(row, 5)?,
+        expires_at: records::time(row, 6)?,
+    })
+}
+
+/// With what announced it. `first` decides whether the rest happens.
+fn settlement(first: Statement, invitation: InvitationId) -> Vec<Statement> {
+    let rest = [
+        "DELETE FROM project_invitations WHERE id = ?1",
+        "DELETE FROM notification_reads WHERE run_id = ?1 AND seq = 0",
+        "DELETE FROM notifications WHERE run_id = ?1 AND seq = 0",
+    ];
+    let rest = rest.map(|sql| Statement::new(sql, vec![id(invitation)]));
+    [first.guarded(Guard::Head)].into_iter().chain(rest).collect()
+}
+
+impl SqlStore {
+    /// Whether the guarded statements among these found what they were about.
+    async fn change_members(&self, statements: Vec<Statement>) -> Result<bool, StoreError> {
+        match self.backend.write(statements).await {
+            Ok(_) => Ok(true),
+            Err(WriteError::Refused(_)) => Ok(false),
+            Err(error) => Err(unguarded(error)),
+        }
+    }
+
+    /// Changes one member, `?1` project and `?2` actor, unless nobody but they owns the project.
+    async fn change_member(
+        &self,
+        project: ProjectId,
+        actor: ActorId,
+        first: impl Into<Cow<'static, str>>,
+        rest: Vec<Statement>,
+    ) -> Result<MemberChange, StoreError> {
+        let first = Statement::new(first, vec![id(project), id(actor)]).guarded(Guard::Head);
+        let statements = [taken(project), first].into_iter().chain(rest).collect();
+        if self.change_members(statements).await? {
+            return Ok(MemberChange::Done);
+        }
+        match self.roles(actor, &[project]).await?.is_empty() {
+            true => Ok(MemberChange::NotMember),
+            false => Ok(MemberChange::LastOwner),
+        }
+    }
+}
+
+#[async_trait]
+impl Members for SqlStore {
+    async fn members(&self, project: ProjectId, now: Timestamp) -> Result<Vec<Member>, StoreError> {
+        let mut query = Query::new(format!(
+            "SELECT {ACTOR}, m.role, CAST(0 AS BIGINT) AS invited FROM project_members m JOIN actors a ON a.id = m.actor_id WHERE m.project_id = "
+        ));
+        query.bind(id(project)).push(&format!(
+            " UNION ALL SELECT {ACTOR}, i.role, CAST(1 AS BIGINT) AS invited FROM project_invitations i JOIN actors a ON a.id = i.actor_id WHERE i.project_id = "
+        ));
+        query
+            .bind(id(project))
+            .push(" AND i.expires_at > ")
+            .bind(now.0)
+            .push(" ORDER BY 7, 1 LIMIT ")
+            .bind(MOST_MEMBERS);
+        self.all(query, member).await
+    }
+
+    async fn creator(&self, project: ProjectId) -> Result<Option<ActorId>, StoreError> {
+        let mut query = Query::new("SELECT created_by FROM onto_projects WHERE id = ");
+        query.bind(id(project));
+        Ok(self.one(query, |row| row.optional_parse(0)).await?.flatten())
+    }
+
+    async fn roles(&self, actor: ActorId, projects: &[ProjectId]) -> Result<Vec<(ProjectId, Role)>, StoreError> {
+        let mut query = Query::new("SELECT project_id, role FROM project_members WHERE actor_id = ");
+        query.bind(id(actor)).push(" AND project_id IN ").bind_list(projects.iter().map(id));
+        self.all(query, |row| Ok((row.parse(0)?, role(row.text(1)?)?))).await
+    }
+
+    async fn set_role(&self, project: ProjectId, actor: ActorId, to: Role) -> Result<MemberChange, StoreError> {
+        let kept = if to == Role::Owner { "1 = 1" } else { OTHER_OWNER };
+        let first = format!(
+            "UPDATE project_members SET role = '{}' WHERE project_id = ?1 AND actor_id = ?2 AND (role <> 'owner' OR {kept})",
+            to.name()
+        );
+        let above: Vec<String> =
+            to.and_above().filter(|role| *role != to).map(|role| format!("'{}'", role.name())).collect();
+        let mut rest = Vec::new();
+        if !above.is_empty() {
+            let lowered = format!(
+                "UPDATE project_members SET role = '{}' WHERE project_id = ?1 AND {SUBAGENTS} AND role IN ({})",
+                to.name(),
+                above.join(", ")
+            );
+            rest.push(Statement::new(lowered, vec![id(project), id(actor)]));
+        }
+        self.change_member(project, actor, first, rest).await
+    }
+
+    async fn remove_member(&self, project: ProjectId, actor: ActorId) -> Result<MemberChange, StoreError> {
+        let first = format!(
+            "DELETE FROM project_members WHERE project_id = ?1 AND actor_id = ?2 AND (role <> 'owner' OR {OTHER_OWNER} \
+             OR EXISTS (SELECT 1 FROM actors a WHERE a.id = ?2 AND a.kind <> 'person'))"
+        );
+        let theirs = format!("DELETE FROM project_members WHERE project_id = ?1 AND {SUBAGENTS}");
+        let rest = vec![Statement::new(theirs, vec![id(project), id(actor)])];
+        self.change_member(project, actor, first, rest).await
+    }
+
+    async fn invite(&self, new: NewInvitation) -> Result<(), StoreError> {
+        let invite = vec![
+            id(new.id),
+            id(new.project),
+            id(new.actor),
+            Value::from(new.role.name()),
+            id(new.invited_by.id),
+            rows::time(new.now),
+            rows::time(new.expires_at()),
+        ];
+        let announce = vec![
+            id(new.project),
+            id(new.actor),
+            Value::from(INVITATION_KIND),
+            Value::from(new.headline()),
+            Value::from(INVITATION_BODY),
+        ];
+        let statements = vec![taken(new.project), Statement::new(INVITE, invite), Statement::new(ANNOUNCE, announce)];
+        self.change_members(statements).await.map(drop)
+    }
+
+    async fn withdraw(&self, project: ProjectId, actor: ActorId, now: Timestamp) -> Result<bool, StoreError> {
+        let mut query = Query::new("SELECT id FROM project_invitations WHERE project_id = ");
+        query.bind(id(project)).push(" AND actor_id = ").bind(id(actor)).push(" AND expires_at > ").bind(now.0);
+        match self.one(query, |row| row.parse::<InvitationId>(0)).await? {
+            Some(invitation) => self.decline(actor, invitation, now).await,
+            None => Ok(false),
+        }
+    }
+
+    async fn invitations(&self, of: ActorId, now: Timestamp) -> Result<Vec<Invitation>, StoreError> {
+        let mut query = Query::new(format!("{INVITATION} WHERE i.actor_id = "));
+        query
+            .bind(id(of))
+            .push(" AND i.expires_at > ")
+            .bind(now.0)
+            .push(" ORDER BY i.id DESC LIMIT ")
+            .bind(MOST_INVITATIONS);
+        self.all(query, invitation).await
+    }
+
+    async fn accept(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
+        let mut query = Query::new("SELECT project_id FROM project_invitations WHERE id = ");
+        query.bind(id(invitation));
+        let Some(project) = self.one(query, |row| row.parse::<ProjectId>(0)).await? else { return Ok(false) };
+        let joined = Statement::new(JOIN, vec![id(invitation), id(of), rows::time(now)]);
+        let mut statements = vec![taken(project)];
+        statements.extend(settlement(joined, invitation));
+        self.change_members(statements).await
+    }
+
+    async fn decline(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM project_invitations WHERE id = ?1 AND actor_id = ?2 AND expires_at > ?3";
+        let declined = Statement::new(sql, vec![id(invitation), id(of), rows::time(now)]);
+        self.change_members(settlement(declined, invitation)).await
+    }
+
+    async fn acquaintances(
+        &self,
+        of: ActorId,
+        slice: Slice<ActorId>,
+        now: Timestamp,
+    ) -> Result<Vec<ActorRecord>, StoreError> {
+        let mut query = Query::new(format!("SELECT {ACTOR} FROM actors a WHERE (a.id = "));
+        query.bind(id(of)).push(" OR a.id IN (SELECT g.id FROM agents g WHERE g.owner = ").bind(id(of));
+        query.push(") OR (a.kind = 'person' AND (a.id IN (SELECT o.actor_id FROM project_members m JOIN project_members o ON o.project_id = m.project_id WHERE m.actor_id = ");
+        query
+            .bind(id(of))
+            .push(") OR a.id IN (SELECT i.actor_id FROM project_invitations i WHERE i.invited_by = ")
+            .bind(id(of));
+        query.push(" AND i.expires_at > ").bind(now.0);
+        query.push(") OR a.id IN (SELECT i.invited_by FROM project_invitations i WHERE i.actor_id = ").bind(id(of));
+        query.push(" AND i.expires_at > ").bind(now.0).push("))))");
+        if let Some(after) = slice.after {
+            query.push(" AND a.id > ").bind(id(after));
+        }
+        query.push(" ORDER BY a.id LIMIT ").bind(page(slice.limit));
+        self.all(query, records::actor).await
+    }
+}

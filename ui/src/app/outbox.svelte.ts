@@ -1,0 +1,68 @@
+// Messages on their way to a run. A message counts as said when the server has stored it; until then its words stay in their box, and
+// whatever makes the run go on waits for it.
+
+import { Problem } from '../api/http';
+import { say } from '../api/runs';
+import { shelf } from './shelf.svelte';
+
+export class Draft {
+  text = $state('');
+  lane = $state<'steer' | 'queue'>('steer');
+  state = $state<'writing' | 'sending' | 'failed'>('writing');
+  error = $state.raw<unknown>(null);
+  /** True when the message was stored. */
+  flight: Promise<boolean> | null = null;
+  /** The same message sent again is the same message: a lost answer does not double it. */
+  private sent = { key: '', text: '', lane: '' };
+
+  constructor(
+    readonly run: string,
+    readonly node: string | undefined,
+  ) {}
+
+  send(): Promise<boolean> {
+    this.flight ??= this.deliver().finally(() => (this.flight = null));
+    return this.flight;
+  }
+
+  private async deliver(): Promise<boolean> {
+    const text = this.text.trim();
+    if (text === '') return true;
+    if (this.sent.text !== text || this.sent.lane !== this.lane) this.sent = { key: crypto.randomUUID(), text, lane: this.lane };
+    this.state = 'sending';
+    this.error = null;
+    try {
+      shelf.put(await say(this.run, text, this.lane, this.node, this.sent.key));
+    } catch (problem) {
+      this.error = problem;
+      this.state = 'failed';
+      return false;
+    }
+    this.sent = { key: '', text: '', lane: '' };
+    this.text = '';
+    this.state = 'writing';
+    return true;
+  }
+}
+
+class Outbox {
+  private drafts = new Map<string, Draft>();
+
+  /** The message that is being written to this run or node. It is kept when its box is closed. */
+  draft(run: string, node?: string): Draft {
+    const key = `${run} ${node ?? ''}`;
+    const draft = this.drafts.get(key) ?? new Draft(run, node);
+    this.drafts.set(key, draft);
+    return draft;
+  }
+
+  /** Does something that makes the run go on, once every message to it is stored. */
+  async before<T>(run: string, command: () => Promise<T>): Promise<T> {
+    const flights = [...this.drafts.values()].filter((draft) => draft.run === run).map((draft) => draft.flight);
+    const stored = await Promise.all(flights);
+    if (stored.includes(false)) throw new Problem(0, 'message_not_stored', 'Your message was not stored, so the run was not told to go on. Send the message again first, or clear it.');
+    return command();
+  }
+}
+
+export const outbox = new Outbox();

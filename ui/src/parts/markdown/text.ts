@@ -1,0 +1,77 @@
+// Questions about characters and lines, answered by looking at each character once. No regular expression runs over text that others wrote:
+// a pattern that backtracks turns a few kilobytes into seconds.
+
+/** Every way to end a line becomes one: a lone carriage return ends a line for other readers of markdown, so it does here. */
+export function unixLines(text: string): string {
+  return text.replaceAll('\r\n', '\n').replaceAll('\r', '\n');
+}
+
+export const isSpace = (char: string | undefined): boolean => char === ' ' || char === '\n' || char === '\t' || char === '\v' || char === '\f' || char === '\u00a0';
+
+export const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9';
+
+/** A letter, a digit or the underscore, of any script: what makes a word. */
+export function isWord(char: string | undefined): boolean {
+  if (char === undefined) return false;
+  if (char < '\u0080') return (char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z') || isDigit(char) || char === '_';
+  return !isSpace(char) && !isMark(char);
+}
+
+/** Punctuation and symbols. Half of a surrogate pair counts as a letter. */
+export function isMark(char: string | undefined): boolean {
+  if (char === undefined) return false;
+  if (char < '\u0080') return char > ' ' && char !== '\u007f' && !isLetterOrDigit(char);
+  return /[\p{P}\p{S}]/u.test(char);
+}
+
+const isLetterOrDigit = (char: string): boolean => (char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z') || isDigit(char);
+
+/** How many of this character stand here one after another. */
+export function runOf(text: string, at: number, char: string): number {
+  let end = at;
+  while (text[end] === char) end += 1;
+  return end - at;
+}
+
+export const indentOf = (line: string): number => runOf(line, 0, ' ');
+
+export function isBlank(line: string): boolean {
+  let at = 0;
+  while (isSpace(line[at])) at += 1;
+  return at === line.length;
+}
+
+/** The same text without spaces at both ends. */
+export function stripped(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpace(text[start])) start += 1;
+  while (end > start && isSpace(text[end - 1])) end -= 1;
+  return text.slice(start, end);
+}
+
+/** Where the next run of exactly so many backticks begins. Each run is looked at once for all questions together. */
+export class Backticks {
+  private readonly starts = new Map<number, number[]>();
+  private readonly passed = new Map<number, number>();
+
+  constructor(text: string) {
+    for (let at = text.indexOf('`'); at >= 0; ) {
+      const length = runOf(text, at, '`');
+      const known = this.starts.get(length);
+      if (known) known.push(at);
+      else this.starts.set(length, [at]);
+      at = text.indexOf('`', at + length);
+    }
+  }
+
+  /** -1 when there is none. Positions asked for must rise. */
+  next(length: number, from: number): number {
+    const starts = this.starts.get(length);
+    if (!starts) return -1;
+    let index = this.passed.get(length) ?? 0;
+    while (index < starts.length && (starts[index] as number) < from) index += 1;
+    this.passed.set(length, index);
+    return starts[index] ?? -1;
+  }
+}
