@@ -54,10 +54,22 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// Which part of a list of people or subagents.
 #[derive(Deserialize)]
-struct ListQuery {
+pub struct ListQuery {
     cursor: Option<ActorId>,
     limit: Option<usize>,
+}
+
+impl ListQuery {
+    pub fn limit(&self) -> usize {
+        self.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE)
+    }
+
+    /// One more than is shown: see `Page::cut`.
+    pub fn slice(&self) -> Slice<ActorId> {
+        Slice { after: self.cursor, limit: self.limit() + 1 }
+    }
 }
 
 async fn list(
@@ -65,13 +77,12 @@ async fn list(
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<ActorRecord>>> {
-    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let slice = Slice { after: query.cursor, limit: limit + 1 };
+    let slice = query.slice();
     let known = match caller.is_admin() {
         true => house.store.actors(slice).await?,
         false => house.members.acquaintances(caller.id(), slice, house.clock.now()).await?,
     };
-    Ok(Json(Page::cut(known, limit, |actor| actor.id.to_string())))
+    Ok(Json(Page::cut(known, query.limit(), |actor| actor.id.to_string())))
 }
 
 #[derive(Deserialize)]

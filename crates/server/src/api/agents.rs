@@ -19,7 +19,6 @@ use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation};
 use runtime::agents::{AgentRecord, PadVersion};
-use runtime::ports::Slice;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -159,21 +158,13 @@ async fn view(house: &House, record: AgentRecord) -> Answer<AgentView> {
     Ok(AgentView { record, projects, scratchpad, pending_lessons })
 }
 
-#[derive(Deserialize)]
-struct ListQuery {
-    cursor: Option<ActorId>,
-    limit: Option<usize>,
-}
-
 async fn list(
     State(house): State<Arc<House>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
+    Asked(query): Asked<actors::ListQuery>,
 ) -> Answer<Json<Page<AgentView>>> {
-    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let slice = Slice { after: query.cursor, limit: limit + 1 };
-    let found = house.store.agents(caller.id(), slice).await?;
-    let Page { items, next_cursor } = Page::cut(found, limit, |agent| agent.id.to_string());
+    let found = house.store.agents(caller.id(), query.slice()).await?;
+    let Page { items, next_cursor } = Page::cut(found, query.limit(), |agent| agent.id.to_string());
     let mut views = Vec::with_capacity(items.len());
     for agent in items {
         views.push(view(&house, agent).await?);

@@ -181,6 +181,24 @@ pub fn assert_linear(name: &str, unit: &str, bytes: usize, parse: impl Fn(&[u8])
     panic!("{name}: {unit:?} for {bytes} bytes and for twice as many took {seen:?}, {times} times over");
 }
 
+/// The same for inputs so short that some are read without interruption: the quickest of many decides.
+#[track_caller]
+pub fn assert_doubles<T>(what: &str, half: &T, whole: &T, read: impl Fn(&T)) {
+    let cost = |input: &T| {
+        let begun = now();
+        read(std::hint::black_box(input));
+        begun.elapsed()
+    };
+    let (mut one, mut two) = (Duration::MAX, Duration::MAX);
+    for round in 0..2_000 {
+        (one, two) = (one.min(cost(half)), two.min(cost(whole)));
+        if round >= 100 && two <= one.mul_f64(2.5) {
+            break;
+        }
+    }
+    assert!(two <= one.mul_f64(2.5), "{one:?} and {two:?} for {what}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use super::*;
 use axum::http::HeaderValue;
 use proptest::prelude::*;
-use std::time::{Duration, Instant};
+use simulation::fuzz::assert_doubles;
 
 fn headers(name: header::HeaderName, values: &[Vec<u8>]) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -38,19 +38,8 @@ proptest! {
 #[test]
 fn x6_twice_as_long_a_cookie_header_costs_at_most_two_and_a_half_times() {
     let line = |size: usize| headers(header::COOKIE, &["a=b; ".repeat(size / 5).into_bytes()]);
-    let cost = |headers: &HeaderMap| {
-        let began = Instant::now();
-        assert_eq!(session(std::hint::black_box(headers), "pleach_session_00"), None);
-        began.elapsed()
-    };
     // As long as a head may be, and half of it.
-    let (half, whole) = (line(64 << 10), line(128 << 10));
-    let (mut one, mut two) = (Duration::MAX, Duration::MAX);
-    for round in 0..2_000 {
-        (one, two) = (one.min(cost(&half)), two.min(cost(&whole)));
-        if round >= 100 && two <= one.mul_f64(2.5) {
-            break;
-        }
-    }
-    assert!(two <= one.mul_f64(2.5), "{one:?} and {two:?}");
+    assert_doubles("a line of cookies", &line(64 << 10), &line(128 << 10), |headers| {
+        assert_eq!(session(headers, "pleach_session_00"), None);
+    });
 }

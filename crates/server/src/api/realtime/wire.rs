@@ -62,8 +62,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
-    use simulation::fuzz::{Target, assert_linear, assert_sound};
-    use std::time::{Duration, Instant};
+    use simulation::fuzz::{Target, assert_doubles, assert_linear, assert_sound};
 
     fn version() -> impl Strategy<Value = Version> {
         prop_oneof![Just(Version::V1), Just(Version::V2)]
@@ -122,21 +121,11 @@ mod tests {
             |size| "[".repeat(size),
         ];
         for shape in shapes {
-            let cost = |text: &str| {
-                let began = Instant::now();
-                std::hint::black_box(Incoming::parse(Version::V2, std::hint::black_box(text)));
-                began.elapsed()
-            };
-            // As long as a message may be, and half of it: short enough for some to be read without interruption.
+            // As long as a message may be, and half of it.
             let (half, whole) = (shape(32 << 10), shape(64 << 10));
-            let (mut one, mut two) = (Duration::MAX, Duration::MAX);
-            for round in 0..2_000 {
-                (one, two) = (one.min(cost(&half)), two.min(cost(&whole)));
-                if round >= 100 && two <= one.mul_f64(2.5) {
-                    break;
-                }
-            }
-            assert!(two <= one.mul_f64(2.5), "{one:?} and {two:?} for {}", &half[..40]);
+            assert_doubles(&half[..40], &half, &whole, |text| {
+                std::hint::black_box(Incoming::parse(Version::V2, text));
+            });
         }
     }
 
