@@ -3,6 +3,7 @@
 //! Everything here turns a job into an outcome and nothing else: it never appends, never retries, never
 //! knows what a run will do with the answer.
 
+mod delta_throttle;
 mod guard;
 pub mod model;
 pub mod notify;
@@ -12,4 +13,3 @@ pub mod performer;
 pub mod rehearsal;
 pub mod tools;
 pub mod trace;
-mod whispers;

@@ -49,8 +49,8 @@ pub fn json(bytes: &[u8]) {
 /// The path of a page, and a text that a page quotes.
 pub fn page(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Some(Address::Page { spot, from }) = Address::parse(&text) {
-        assert_eq!(Address::parse(&format!("{spot}?from={from}")), Some(Address::Page { spot, from }));
+    if let Some(Address::Page { subject, from }) = Address::parse(&text) {
+        assert_eq!(Address::parse(&format!("{subject}?from={from}")), Some(Address::Page { subject, from }));
     }
     let quoted = quoted(&text);
     let outside = |line: &str| !line.starts_with('>') && line != "_(empty)_";

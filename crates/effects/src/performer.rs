@@ -1,10 +1,10 @@
 //! Carries out what runs want: model calls through a `ModelPort`, tools through the registry.
 //! Failures are data here; attempts, backoff and money belong to the driver.
 
+use crate::delta_throttle::DeltaThrottle;
 use crate::model::{Gateway, OnDelta};
 use crate::pages;
-use crate::tools::{self, Outsiders, Registry, Unlent};
-use crate::whispers::Whispers;
+use crate::tools::{self, Denied, Outsiders, Registry};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -72,9 +72,9 @@ pub struct EffectsPerformer {
 impl EffectsPerformer {
     async fn ask(&self, call: &ModelCall, job: &Job) -> Result<ModelReply, CallError> {
         let messages = self.messages(&call.request).await.map_err(unread)?;
-        let whispers = Whispers::new(&self.live, job, call.role);
+        let deltas = DeltaThrottle::new(&self.live, job, call.role);
         let key = format!("{}:{}", job.effect, job.attempt);
-        self.models.call_watched(call, messages, &key, &|fresh| whispers.grow(fresh)).await
+        self.models.call_watched(call, messages, &key, &|fresh| deltas.grow(fresh)).await
     }
 
     /// The request as text, each stored part fetched once.
@@ -94,19 +94,19 @@ impl EffectsPerformer {
         let narrowed;
         let run = match call.agent {
             None => run,
-            Some(agent) => match tools::lent(store, &self.registry, run, call, agent).await {
-                Ok(lent) => {
-                    narrowed = lent;
+            Some(agent) => match tools::agent_scope(store, &self.registry, run, call, agent).await {
+                Ok(agent_scope) => {
+                    narrowed = agent_scope;
                     &narrowed
                 }
-                Err(Unlent::Refused(why)) => return Outcome::Tool(ToolOutcome::refused(why)),
-                Err(Unlent::Store(error)) => return Outcome::Away(error.to_string()),
+                Err(Denied::Refused(why)) => return Outcome::Tool(ToolOutcome::refused(why)),
+                Err(Denied::Store(error)) => return Outcome::Away(error.to_string()),
             },
         };
         if call.outside.is_some() {
             return self.outside.call(store, run, call, effect).await;
         }
-        let outcome = match pages::is_errand_tool(call) {
+        let outcome = match pages::is_task_tool(call) {
             true => pages::perform(store, &self.registry, run, call, effect).await,
             false => self.registry.call(store, run, call, effect).await,
         };

@@ -177,7 +177,7 @@ pub enum Exhausted {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum Admission {
     Fits,
     /// Other calls hold reservations; when they settle there may be room.
     Wait,
@@ -208,7 +208,7 @@ impl Ledger {
     }
 
     /// `kept_back` is the wrap-up reserve for every call but the last.
-    pub fn room(&self, call: Reserve, budgets: &Budgets, kept_back: Reserve) -> Room {
+    pub fn admit(&self, call: Reserve, budgets: &Budgets, kept_back: Reserve) -> Admission {
         let over = |with_open: bool| {
             let (open_tokens, open_cost) =
                 if with_open { (self.reserved.tokens, self.reserved.cost_usd) } else { (0, Usd(0)) };
@@ -228,9 +228,9 @@ impl Ledger {
             }
         };
         match over(true) {
-            None => Room::Fits,
-            Some(_) if self.open > 0 && over(false).is_none() => Room::Wait,
-            Some(limit) => over(false).map_or(Room::Never(limit), Room::Never),
+            None => Admission::Fits,
+            Some(_) if self.open > 0 && over(false).is_none() => Admission::Wait,
+            Some(limit) => over(false).map_or(Admission::Never(limit), Admission::Never),
         }
     }
 }

@@ -76,14 +76,14 @@ impl Event {
         self.place().write(out, self.kind(), &self.payload);
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> NodePosition {
         let Event { run_id, seq, node_id, parent_node_id, at, actor, hash, .. } = *self;
-        Place { run_id, seq, node_id, parent_node_id, at, actor, hash }
+        NodePosition { run_id, seq, node_id, parent_node_id, at, actor, hash }
     }
 }
 
 /// What an event is besides its fact.
-struct Place {
+struct NodePosition {
     run_id: RunId,
     seq: u64,
     node_id: Option<NodeId>,
@@ -93,7 +93,7 @@ struct Place {
     hash: Hash,
 }
 
-impl Place {
+impl NodePosition {
     fn write(&self, out: &mut String, kind: &str, payload: &str) {
         let _ = write!(out, r#"{{"runId":"{}","seq":{}"#, self.run_id, self.seq);
         if let Some(node) = self.node_id {
@@ -116,7 +116,7 @@ impl StoredEvent {
     /// The public form, as `Event::to_json`.
     pub fn write_json(&self, out: &mut String) {
         let StoredEvent { run_id, seq, node_id, parent_node_id, at, actor, hash, .. } = *self;
-        Place { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
+        NodePosition { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
     }
 
     /// Understand the payload. Types this version does not know stay as they are and are ignored by folds.

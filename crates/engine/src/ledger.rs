@@ -5,7 +5,7 @@
 //! Held at every depth: children's grants + own spending + own reservations ≤ own grant (a bill above its
 //! reservation is charged in full, and then shows as an overdraft of the root, which stops the next call).
 
-use crate::budget::{Budgets, Exhausted, Reserve, Room, Settled};
+use crate::budget::{Admission, Budgets, Exhausted, Reserve, Settled};
 use crate::money::Usd;
 
 /// Tokens and micro-dollars, counted apart.
@@ -126,12 +126,12 @@ impl Accounts {
     }
 
     /// Would this call fit now? `Wait` only while some call in flight may return money.
-    pub fn room(&self, number: u32, call: Reserve, kept_back: Reserve, calls_open: bool) -> Room {
+    pub fn admit(&self, number: u32, call: Reserve, kept_back: Reserve, calls_open: bool) -> Admission {
         let call = Sum::from(call);
         match self.available(number, kept_back).covers(call) {
-            Ok(()) => Room::Fits,
-            Err(_) if calls_open && self.returnable(kept_back).covers(call).is_ok() => Room::Wait,
-            Err(limit) => Room::Never(limit),
+            Ok(()) => Admission::Fits,
+            Err(_) if calls_open && self.returnable(kept_back).covers(call).is_ok() => Admission::Wait,
+            Err(limit) => Admission::Never(limit),
         }
     }
 
@@ -269,26 +269,26 @@ mod tests {
         accounts.open(0, share);
         accounts.open(0, share);
         assert_eq!(
-            accounts.room(1, tokens(500), tokens(100), false),
-            Room::Fits,
+            accounts.admit(1, tokens(500), tokens(100), false),
+            Admission::Fits,
             "its share and what nobody was promised"
         );
-        assert_eq!(accounts.room(1, tokens(501), tokens(100), false), Room::Never(Exhausted::BudgetCost));
+        assert_eq!(accounts.admit(1, tokens(501), tokens(100), false), Admission::Never(Exhausted::BudgetCost));
         assert_eq!(
-            accounts.room(1, tokens(501), tokens(100), true),
-            Room::Wait,
+            accounts.admit(1, tokens(501), tokens(100), true),
+            Admission::Wait,
             "a call in flight may bring money back"
         );
         assert_eq!(
-            accounts.room(1, tokens(901), tokens(100), true),
-            Room::Never(Exhausted::BudgetCost),
+            accounts.admit(1, tokens(901), tokens(100), true),
+            Admission::Never(Exhausted::BudgetCost),
             "nothing could bring that"
         );
         accounts.release(2);
-        assert_eq!(accounts.room(1, tokens(900), tokens(100), false), Room::Fits);
+        assert_eq!(accounts.admit(1, tokens(900), tokens(100), false), Admission::Fits);
         assert_eq!(
-            accounts.room(1, tokens(901), tokens(0), false),
-            Room::Fits,
+            accounts.admit(1, tokens(901), tokens(0), false),
+            Admission::Fits,
             "the reserve is for the one who may use it"
         );
     }
@@ -331,12 +331,12 @@ mod tests {
                     Op::Release(at) => accounts.release((at % count) as u32),
                     Op::Call(at, reserve, used) => {
                         let number = (at % count) as u32;
-                        match accounts.room(number, tokens(reserve), Reserve::default(), !open.is_empty()) {
-                            Room::Fits => {
+                        match accounts.admit(number, tokens(reserve), Reserve::default(), !open.is_empty()) {
+                            Admission::Fits => {
                                 accounts.reserve(number, tokens(reserve));
                                 open.push((number, reserve, used.min(reserve)));
                             }
-                            Room::Wait | Room::Never(_) => {
+                            Admission::Wait | Admission::Never(_) => {
                                 if let Some((number, reserve, used)) = open.pop() {
                                     accounts.settle(number, tokens(reserve), &bill(used));
                                 }

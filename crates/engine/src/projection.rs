@@ -34,26 +34,26 @@ fn wake_at(run: &Run) -> Option<Timestamp> {
 }
 
 pub fn run_row(run: &Run) -> RunRow {
-    let face = match &run.machine {
-        Machine::Homework(state) => Face::homework(state),
-        Machine::Tree(state) => Face::tree(run.root_node(), state.root().map(|root| root.pad)),
-        Machine::Task(state) => Face::task(state),
+    let fields = match &run.machine {
+        Machine::Homework(state) => KindFields::homework(state),
+        Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.pad)),
+        Machine::Task(state) => KindFields::task(state),
     };
-    row(&run.shared, face, run.activity())
+    row(&run.shared, fields, run.activity())
 }
 
 /// What one kind of run adds to the run object.
 #[derive(Default)]
-pub(crate) struct Face {
+pub(crate) struct KindFields {
     plan: Value,
     workspace_document_id: Option<DocumentId>,
     iteration: u32,
     root_node_id: Option<NodeId>,
 }
 
-impl Face {
-    pub(crate) fn homework(state: &homework::State) -> Face {
-        Face {
+impl KindFields {
+    pub(crate) fn homework(state: &homework::State) -> KindFields {
+        KindFields {
             plan: if state.plan.steps.is_empty() { Value::Null } else { value(&state.plan) },
             workspace_document_id: state.workspace.map(|workspace| workspace.document),
             iteration: state.iteration,
@@ -61,17 +61,17 @@ impl Face {
         }
     }
 
-    pub(crate) fn tree(root_node_id: Option<NodeId>, workspace_document_id: Option<DocumentId>) -> Face {
-        Face { root_node_id, workspace_document_id, ..Face::default() }
+    pub(crate) fn tree(root_node_id: Option<NodeId>, workspace_document_id: Option<DocumentId>) -> KindFields {
+        KindFields { root_node_id, workspace_document_id, ..KindFields::default() }
     }
 
     /// Its steps are what a task repeats.
-    pub(crate) fn task(state: &task::State) -> Face {
-        Face { iteration: state.actions(), ..Face::default() }
+    pub(crate) fn task(state: &task::State) -> KindFields {
+        KindFields { iteration: state.actions(), ..KindFields::default() }
     }
 }
 
-pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
+pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunRow {
     RunRow {
         id: shared.id,
         kind: shared.brief.kind,
@@ -83,14 +83,14 @@ pub(crate) fn row(shared: &Shared, face: Face, activity: String) -> RunRow {
         // What a paused run waited for before is not why it rests now.
         stop_reason: shared.stop_reason.filter(|_| shared.status() != Status::Paused),
         stop_detail: shared.stop_detail.clone(),
-        iteration: face.iteration,
+        iteration: fields.iteration,
         budgets: value(&shared.budgets),
         metrics: shared.metrics.clone(),
-        plan: face.plan,
+        plan: fields.plan,
         success_criteria: shared.brief.success_criteria.clone(),
         questions: value(&shared.questions),
-        root_node_id: face.root_node_id,
-        workspace_document_id: face.workspace_document_id,
+        root_node_id: fields.root_node_id,
+        workspace_document_id: fields.workspace_document_id,
         workspace_project_id: shared.home_project(),
         report: shared.report.clone().unwrap_or(Value::Null),
         model: shared.brief.models.balanced.name(),

@@ -16,7 +16,7 @@ const LEAST_ITEM: usize = 240;
 const LEAST_QUOTE: usize = 480;
 /// What names, ids and arguments around a result may take when room is short.
 const FRAME: usize = 600;
-/// Room for saying what was cut.
+/// Admission for saying what was cut.
 const NOTES: usize = 1_600;
 
 #[derive(Default)]

@@ -53,7 +53,7 @@ pub enum Refused {
 
 /// What other programs see. One value stands for one caller.
 #[async_trait]
-pub trait Face: Send + Sync + 'static {
+pub trait ToolProvider: Send + Sync + 'static {
     fn about(&self) -> &'static str;
     fn actions(&self) -> Vec<Action>;
     async fn act(&self, action: &str, arguments: Value) -> Result<Value, Refused>;
@@ -65,7 +65,7 @@ pub trait Face: Send + Sync + 'static {
 
 /// One request over HTTP. Who asks, and from where, is settled before.
 pub async fn answer<B>(
-    face: Arc<dyn Face>,
+    provider: Arc<dyn ToolProvider>,
     request: Request<B>,
 ) -> Response<impl Body<Data = bytes::Bytes, Error = std::convert::Infallible>>
 where
@@ -78,23 +78,26 @@ where
         .with_json_response(true)
         .with_max_request_body_bytes(MAX_BODY)
         .disable_allowed_hosts();
-    let service =
-        StreamableHttpService::new(move || Ok(Faced(face.clone())), Arc::new(NeverSessionManager::default()), config);
+    let service = StreamableHttpService::new(
+        move || Ok(ProviderHandler(provider.clone())),
+        Arc::new(NeverSessionManager::default()),
+        config,
+    );
     service.handle(request).await
 }
 
 /// A whole conversation, until the other side ends it.
 pub async fn converse(
-    face: Arc<dyn Face>,
+    provider: Arc<dyn ToolProvider>,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), String> {
-    let service = serve_server(Faced(face), (input, output)).await.map_err(|error| error.to_string())?;
+    let service = serve_server(ProviderHandler(provider), (input, output)).await.map_err(|error| error.to_string())?;
     service.waiting().await.map(drop).map_err(|error| error.to_string())
 }
 
 #[derive(Clone)]
-struct Faced(Arc<dyn Face>);
+struct ProviderHandler(Arc<dyn ToolProvider>);
 
 /// The library names the method and says no more.
 fn absent(method: &str) -> ErrorData {
@@ -106,7 +109,7 @@ fn absent(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
 }
 
-impl ServerHandler for Faced {
+impl ServerHandler for ProviderHandler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("pleach", env!("CARGO_PKG_VERSION")))

@@ -5,11 +5,11 @@
 //! last commit is told to it again; a paid answer is never thrown away.
 
 use crate::breaker::Breaker;
-use crate::desk::{CommandError, Desk, Note, Order};
 use crate::load::{is_stored, load};
 use crate::perform::perform;
 use crate::ports::{Append, AppendError, Claimed, Lease, Performer, StoreError};
 use crate::run_clock::RunClock;
+use crate::run_commands::{CommandError, DriverMessage, PendingCommand, RunCommands};
 use crate::views::Keeper;
 use engine::actor::Actor;
 use engine::batch::RunRow;
@@ -34,7 +34,7 @@ const CONFLICTS: u32 = 3;
 
 /// Why a driver let go of its run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Parting {
+pub enum DriveEnd {
     /// Nothing more to do: it ended, waits or is paused.
     AtRest,
     LeaseLost,
@@ -45,7 +45,7 @@ pub enum Parting {
 }
 
 /// What has happened to the run since its last commit.
-enum Happening {
+enum Input {
     TakenOver(Option<Timestamp>),
     Outcome {
         effect: EffectId,
@@ -67,17 +67,17 @@ enum Happening {
 type Reply = Option<oneshot::Sender<Result<RunRow, CommandError>>>;
 
 pub(crate) struct Driver {
-    desk: Desk,
+    commands: RunCommands,
     performer: Arc<dyn Performer>,
     breaker: Arc<Breaker>,
     lease: Lease,
     run: Run,
     time: RunClock,
     keeper: Keeper,
-    notes: mpsc::UnboundedReceiver<Note>,
+    messages: mpsc::UnboundedReceiver<DriverMessage>,
     flights: JoinSet<(EffectId, u32, Outcome)>,
     providers: HashMap<EffectId, String>,
-    since_commit: Vec<Happening>,
+    since_commit: Vec<Input>,
     ready: Vec<Job>,
     wake_at: Option<Timestamp>,
     conflicts: HashMap<Uuid, u32>,
@@ -89,28 +89,28 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub async fn drive(
-        desk: Desk,
+        commands: RunCommands,
         performer: Arc<dyn Performer>,
         breaker: Arc<Breaker>,
         claimed: Claimed,
-        notes: mpsc::UnboundedReceiver<Note>,
+        messages: mpsc::UnboundedReceiver<DriverMessage>,
         stopping: CancellationToken,
-    ) -> Parting {
+    ) -> DriveEnd {
         let mut time = RunClock::starting_at(claimed.at);
-        let run = match load_patiently(&desk, &claimed.lease, &stopping).await {
+        let run = match load_patiently(&commands, &claimed.lease, &stopping).await {
             Ok(run) => run,
-            Err(parting) => return parting,
+            Err(end) => return end,
         };
         time.reach(run.shared.updated_at);
         let mut driver = Driver {
-            desk,
+            commands,
             performer,
             breaker,
             lease: claimed.lease,
             run,
             time,
             keeper: Keeper::default(),
-            notes,
+            messages,
             flights: JoinSet::new(),
             providers: HashMap::new(),
             since_commit: Vec::new(),
@@ -122,21 +122,21 @@ impl Driver {
             stopping,
             drain_until: None,
         };
-        driver.tell(Happening::TakenOver(claimed.last_seen));
+        driver.tell(Input::TakenOver(claimed.last_seen));
         if driver.run.shared.status() == Status::WaitingOnUser
             && let Some(deadline) = driver.run.due(driver.now()).wake_at
         {
             // Nobody else would have been given a run that waits for people.
-            driver.tell(Happening::Overdue(deadline));
+            driver.tell(Input::Overdue(deadline));
         }
         match driver.turn().await {
-            Ok(()) => Parting::AtRest,
-            Err(parting) => parting,
+            Ok(()) => DriveEnd::AtRest,
+            Err(end) => end,
         }
     }
 
     /// Until the run is at rest: act on all that is due, commit, let the calls go, wait for the next thing.
-    async fn turn(&mut self) -> Result<(), Parting> {
+    async fn turn(&mut self) -> Result<(), DriveEnd> {
         loop {
             self.settle().await?;
             let status = self.run.shared.status();
@@ -153,34 +153,34 @@ impl Driver {
     }
 
     /// Let the run learn of something, and remember it until it is committed.
-    fn tell(&mut self, mut happening: Happening) {
+    fn tell(&mut self, mut input: Input) {
         let now = self.now();
-        Self::apply(&mut self.run, &mut happening, now);
-        self.since_commit.push(happening);
+        Self::apply(&mut self.run, &mut input, now);
+        self.since_commit.push(input);
     }
 
-    fn apply(run: &mut Run, happening: &mut Happening, now: Timestamp) {
-        match happening {
-            Happening::TakenOver(last_seen) => run.take_over(*last_seen, now),
-            Happening::Outcome { effect, attempt, outcome, parked } => {
+    fn apply(run: &mut Run, input: &mut Input, now: Timestamp) {
+        match input {
+            Input::TakenOver(last_seen) => run.take_over(*last_seen, now),
+            Input::Outcome { effect, attempt, outcome, parked } => {
                 run.outcome(effect, *attempt, outcome.clone(), parked.clone(), now)
             }
             // Nothing told here is in the log yet. What is refused now, perhaps because of a command that was
             // recorded elsewhere meanwhile, never will be.
-            Happening::Command { command, actor, reply } => {
+            Input::Command { command, actor, reply } => {
                 if let Err(refusal) = run.command(command.clone(), *actor, now)
                     && let Some(reply) = reply.take()
                 {
                     let _ = reply.send(Err(CommandError::Refused(refusal)));
                 }
             }
-            Happening::Tick => run.tick(now),
-            Happening::Overdue(deadline) => run.tick(now.max(*deadline)),
+            Input::Tick => run.tick(now),
+            Input::Overdue(deadline) => run.tick(now.max(*deadline)),
         }
     }
 
     /// Perform what is built in, record what is intended, commit, and only then act on the outside.
-    async fn settle(&mut self) -> Result<(), Parting> {
+    async fn settle(&mut self) -> Result<(), DriveEnd> {
         loop {
             self.perform_inline().await?;
             self.intend();
@@ -198,7 +198,7 @@ impl Driver {
         !self.run.due(self.now()).inline.is_empty()
     }
 
-    async fn perform_inline(&mut self) -> Result<(), Parting> {
+    async fn perform_inline(&mut self) -> Result<(), DriveEnd> {
         while let Some(effect) = self.run.due(self.now()).inline.into_iter().next() {
             let Some(job) = self.run.inline_job(&effect, self.now()) else { return Ok(()) };
             if self.run.has_drafted_changes() && reads(&job) && !self.commit().await? {
@@ -274,24 +274,24 @@ impl Driver {
     }
 
     /// True when everything drafted is stored. False when it had to be decided again.
-    async fn commit(&mut self) -> Result<bool, Parting> {
+    async fn commit(&mut self) -> Result<bool, DriveEnd> {
         if self.run.has_draft() {
             let batch = self.run.take_batch();
             let events = batch.events.clone();
             let rows = projection::rows(&self.run, &events);
             let append = Append { batch, rows, fence: Some(self.lease.clone()), claim_for: None };
-            if let Err(error) = self.desk.office.store.append(append).await
+            if let Err(error) = self.commands.inner.store.append(append).await
                 && !self.start_over(error, &events).await?
             {
                 return Ok(false);
             }
-            self.desk.office.live.publish(&events);
-            self.keeper.committed(self.desk.office.store.as_ref(), self.lease.run_id, &events).await;
+            self.commands.inner.live.publish(&events);
+            self.keeper.committed(self.commands.inner.store.as_ref(), self.lease.run_id, &events).await;
         }
         self.drafted.clear();
         let happened = std::mem::take(&mut self.since_commit).into_iter();
-        let told = happened.filter_map(|happening| match happening {
-            Happening::Command { reply, .. } => reply,
+        let told = happened.filter_map(|input| match input {
+            Input::Command { reply, .. } => reply,
             _ => None,
         });
         let told: Vec<_> = told.collect();
@@ -304,12 +304,12 @@ impl Driver {
 
     /// The draft could not be stored, or only its receipt was lost: the log says which. True when it is
     /// there after all; otherwise the log as it is now is told again what happened.
-    async fn start_over(&mut self, error: AppendError, draft: &[Event]) -> Result<bool, Parting> {
+    async fn start_over(&mut self, error: AppendError, draft: &[Event]) -> Result<bool, DriveEnd> {
         match error {
-            AppendError::LeaseLost(_) if !self.is_stored(draft).await? => return Err(Parting::LeaseLost),
+            AppendError::LeaseLost(_) if !self.is_stored(draft).await? => return Err(DriveEnd::LeaseLost),
             AppendError::LeaseLost(_) | AppendError::Moved { .. } => {}
             AppendError::Conflict(entity) => self.count_conflict(entity),
-            AppendError::Store(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
+            AppendError::Store(StoreError::Unusable(why)) => return Err(DriveEnd::Unusable(why)),
             AppendError::Store(error) => {
                 tracing::warn!(run = %self.lease.run_id, %error, "commit postponed");
                 self.pause_for_store().await?;
@@ -326,29 +326,29 @@ impl Driver {
         Ok(true)
     }
 
-    async fn is_stored(&self, draft: &[Event]) -> Result<bool, Parting> {
+    async fn is_stored(&self, draft: &[Event]) -> Result<bool, DriveEnd> {
         loop {
-            match is_stored(self.desk.office.store.as_ref(), draft).await {
+            match is_stored(self.commands.inner.store.as_ref(), draft).await {
                 Ok(stored) => return Ok(stored),
-                Err(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
+                Err(StoreError::Unusable(why)) => return Err(DriveEnd::Unusable(why)),
                 Err(_) => self.pause_for_store().await?,
             }
         }
     }
 
-    async fn load(&mut self) -> Result<(), Parting> {
-        self.run = load_patiently(&self.desk, &self.lease, &self.stopping).await?;
+    async fn load(&mut self) -> Result<(), DriveEnd> {
+        self.run = load_patiently(&self.commands, &self.lease, &self.stopping).await?;
         self.time.reach(self.run.shared.updated_at);
         Ok(())
     }
 
-    async fn reload(&mut self) -> Result<(), Parting> {
+    async fn reload(&mut self) -> Result<(), DriveEnd> {
         self.load().await?;
         self.ready.clear();
         self.drafted.clear();
         let now = self.now();
-        for happening in &mut self.since_commit {
-            Self::apply(&mut self.run, happening, now);
+        for input in &mut self.since_commit {
+            Self::apply(&mut self.run, input, now);
         }
         Ok(())
     }
@@ -363,23 +363,23 @@ impl Driver {
         }
     }
 
-    async fn pause_for_store(&self) -> Result<(), Parting> {
+    async fn pause_for_store(&self) -> Result<(), DriveEnd> {
         tokio::select! {
             biased;
-            () = self.stopping.cancelled() => Err(Parting::Drained),
+            () = self.stopping.cancelled() => Err(DriveEnd::Drained),
             () = tokio::time::sleep(Duration::from_millis(500)) => Ok(()),
         }
     }
 
-    async fn wait(&mut self) -> Result<(), Parting> {
+    async fn wait(&mut self) -> Result<(), DriveEnd> {
         let wake_in = self.wake_at.map(|at| Duration::from_millis(at.since(self.now()) as u64 + 1));
         let drained = self.drain_until;
         tokio::select! {
             biased;
-            note = self.notes.recv() => match note {
-                Some(Note::Order(order)) => self.order(order),
-                Some(Note::Grown { last_seq }) => self.catch_up(last_seq).await?,
-                None => return Err(Parting::LeaseLost),
+            note = self.messages.recv() => match note {
+                Some(DriverMessage::PendingCommand(order)) => self.order(order),
+                Some(DriverMessage::Grown { last_seq }) => self.catch_up(last_seq).await?,
+                None => return Err(DriveEnd::LeaseLost),
             },
             Some(done) = self.flights.join_next(), if !self.flights.is_empty() => {
                 self.landed(done);
@@ -389,28 +389,28 @@ impl Driver {
             }
             () = self.stopping.cancelled(), if drained.is_none() => {
                 if self.flights.is_empty() {
-                    return Err(Parting::Drained);
+                    return Err(DriveEnd::Drained);
                 }
                 self.drain_until = Some(Instant::now() + DRAIN);
             }
-            () = until(drained) => return Err(Parting::Drained),
-            () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => self.tell(Happening::Tick),
+            () = until(drained) => return Err(DriveEnd::Drained),
+            () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => self.tell(Input::Tick),
         }
         if drained.is_some() && self.flights.is_empty() {
             self.settle().await?;
-            return Err(Parting::Drained);
+            return Err(DriveEnd::Drained);
         }
         Ok(())
     }
 
     /// A command is answered when it is stored, or refused at once.
-    fn order(&mut self, order: Order) {
-        let Order { command, actor, reply } = order;
-        self.tell(Happening::Command { command, actor, reply: Some(reply) });
+    fn order(&mut self, order: PendingCommand) {
+        let PendingCommand { command, actor, reply } = order;
+        self.tell(Input::Command { command, actor, reply: Some(reply) });
     }
 
     /// A command was recorded past us.
-    async fn catch_up(&mut self, last_seq: u64) -> Result<(), Parting> {
+    async fn catch_up(&mut self, last_seq: u64) -> Result<(), DriveEnd> {
         if last_seq > self.run.shared.last_seq {
             self.reload().await?;
         }
@@ -421,7 +421,7 @@ impl Driver {
         // A task that was aborted has nothing to tell.
         let Ok((effect, attempt, outcome)) = done else { return };
         let parked = self.judge_provider(&effect, &outcome);
-        self.tell(Happening::Outcome { effect, attempt, outcome, parked });
+        self.tell(Input::Outcome { effect, attempt, outcome, parked });
     }
 
     fn judge_provider(&mut self, effect: &EffectId, outcome: &Outcome) -> Option<Parked> {
@@ -444,17 +444,17 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-async fn load_patiently(desk: &Desk, lease: &Lease, stopping: &CancellationToken) -> Result<Run, Parting> {
+async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &CancellationToken) -> Result<Run, DriveEnd> {
     loop {
-        match load(desk.office.store.as_ref(), lease.run_id).await {
+        match load(commands.inner.store.as_ref(), lease.run_id).await {
             Ok(Some(run)) => return Ok(run),
-            Ok(None) => return Err(Parting::Unusable(format!("run {} has no log", lease.run_id))),
-            Err(StoreError::Unusable(why)) => return Err(Parting::Unusable(why)),
+            Ok(None) => return Err(DriveEnd::Unusable(format!("run {} has no log", lease.run_id))),
+            Err(StoreError::Unusable(why)) => return Err(DriveEnd::Unusable(why)),
             Err(error) => tracing::warn!(run = %lease.run_id, %error, "loading postponed"),
         }
         tokio::select! {
             biased;
-            () = stopping.cancelled() => return Err(Parting::Drained),
+            () = stopping.cancelled() => return Err(DriveEnd::Drained),
             () = tokio::time::sleep(Duration::from_millis(500)) => {}
         }
     }

@@ -9,21 +9,21 @@
 
 pub mod agents;
 pub mod breaker;
-pub mod desk;
 mod driver;
 pub mod keys;
 pub mod live;
 mod load;
 pub mod members;
 pub mod memory;
+pub mod notifications;
 mod perform;
 pub mod ports;
-pub mod post;
 pub mod removal;
 mod run_clock;
+pub mod run_commands;
 pub mod traces;
 pub mod views;
 pub mod worker;
 
-pub use desk::{CommandError, Desk};
+pub use run_commands::{CommandError, RunCommands};
 pub use worker::{Duty, Worker, WorkerConfig};

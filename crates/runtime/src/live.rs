@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
 
 /// What a listener may be behind before it has to read the log.
-const NEWS: usize = 256;
-const TURNS: usize = 4_096;
+const RUN_CAPACITY: usize = 256;
+const LIFECYCLE_CAPACITY: usize = 4_096;
 
 /// An answer that grows. Never stored: what counts is the whole answer, in the log.
 #[derive(Clone, Debug, Serialize)]
@@ -33,81 +33,81 @@ pub struct Delta<'a> {
 
 #[derive(Clone)]
 pub struct Live {
-    house: Arc<House>,
+    shared: Arc<Broadcast>,
 }
 
-struct House {
+struct Broadcast {
     /// `run.*` events of every run: the turns of their lives.
-    turns: broadcast::Sender<Arc<Event>>,
+    lifecycle: broadcast::Sender<Arc<Event>>,
     /// Runs whose log grew.
-    stirs: broadcast::Sender<RunId>,
-    rooms: Mutex<HashMap<RunId, Room>>,
+    changed: broadcast::Sender<RunId>,
+    channels: Mutex<HashMap<RunId, RunChannel>>,
     /// Rung when a first listener comes.
-    bell: Notify,
+    first_listener: Notify,
     commits: AtomicU64,
     events: AtomicU64,
 }
 
 /// What was told since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct PublishedCounts {
     pub commits: u64,
     pub events: u64,
 }
 
 /// What is told in a room. One channel for both: a thousand listeners that wait for two would lock each other out twice.
 #[derive(Clone, Debug)]
-pub enum Word {
+pub enum Message {
     Commit(Arc<Commit>),
     /// An answer that grows, as JSON; cheap to lose.
     Delta(Arc<str>),
 }
 
 /// Where the listeners of one run are.
-struct Room {
-    news: broadcast::Sender<Word>,
+struct RunChannel {
+    messages: broadcast::Sender<Message>,
     /// The newest seq that was told here; nothing is told twice by those who only look.
-    told: u64,
+    published: u64,
 }
 
 /// A place in a run's room, given back when it is dropped.
 pub struct Listener {
-    pub news: broadcast::Receiver<Word>,
+    pub messages: broadcast::Receiver<Message>,
     /// Last: by now this listener's receiver is gone.
-    _leaving: Leaving,
+    _leave: LeaveOnDrop,
 }
 
-struct Leaving {
-    house: Arc<House>,
+struct LeaveOnDrop {
+    shared: Arc<Broadcast>,
     run: RunId,
 }
 
-impl Drop for Leaving {
+impl Drop for LeaveOnDrop {
     fn drop(&mut self) {
-        let mut rooms = self.house.rooms();
-        if rooms.get(&self.run).is_some_and(|room| room.news.receiver_count() == 0) {
-            rooms.remove(&self.run);
+        let mut channels = self.shared.channels();
+        if channels.get(&self.run).is_some_and(|channel| channel.messages.receiver_count() == 0) {
+            channels.remove(&self.run);
         }
     }
 }
 
-impl House {
-    fn rooms(&self) -> MutexGuard<'_, HashMap<RunId, Room>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+impl Broadcast {
+    fn channels(&self) -> MutexGuard<'_, HashMap<RunId, RunChannel>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Default for Live {
     fn default() -> Self {
-        let house = House {
-            turns: broadcast::channel(TURNS).0,
-            stirs: broadcast::channel(TURNS).0,
-            rooms: Mutex::default(),
-            bell: Notify::new(),
+        let shared = Broadcast {
+            lifecycle: broadcast::channel(LIFECYCLE_CAPACITY).0,
+            changed: broadcast::channel(LIFECYCLE_CAPACITY).0,
+            channels: Mutex::default(),
+            first_listener: Notify::new(),
             commits: AtomicU64::new(0),
             events: AtomicU64::new(0),
         };
-        Live { house: Arc::new(house) }
+        Live { shared: Arc::new(shared) }
     }
 }
 
@@ -115,73 +115,73 @@ impl Live {
     /// Only what is already stored may be published.
     pub fn publish(&self, events: &[Event]) {
         let Some(run) = events.first().map(|event| event.run_id) else { return };
-        self.house.commits.fetch_add(1, Relaxed);
-        self.house.events.fetch_add(events.len() as u64, Relaxed);
+        self.shared.commits.fetch_add(1, Relaxed);
+        self.shared.events.fetch_add(events.len() as u64, Relaxed);
         if self.is_heard(run) {
-            self.tell(Commit::of(run, events));
+            self.send_commit(Commit::of(run, events));
         }
-        let _ = self.house.stirs.send(run);
-        if self.house.turns.receiver_count() > 0 {
+        let _ = self.shared.changed.send(run);
+        if self.shared.lifecycle.receiver_count() > 0 {
             for event in events.iter().filter(|event| event.kind().starts_with("run.")) {
                 // Nobody listening any more is fine: the log has it.
-                let _ = self.house.turns.send(Arc::new(event.clone()));
+                let _ = self.shared.lifecycle.send(Arc::new(event.clone()));
             }
         }
     }
 
     /// The run was removed: its listeners hear it by the end of their room.
     pub fn forget(&self, run: RunId) {
-        self.house.rooms().remove(&run);
-        let _ = self.house.stirs.send(run);
+        self.shared.channels().remove(&run);
+        let _ = self.shared.changed.send(run);
     }
 
     fn is_heard(&self, run: RunId) -> bool {
-        self.house.rooms().contains_key(&run)
+        self.shared.channels().contains_key(&run)
     }
 
-    fn tell(&self, commit: Commit) {
-        let mut rooms = self.house.rooms();
-        let Some(room) = rooms.get_mut(&commit.run) else { return };
-        room.told = room.told.max(commit.last);
-        let _ = room.news.send(Word::Commit(Arc::new(commit)));
+    fn send_commit(&self, commit: Commit) {
+        let mut channels = self.shared.channels();
+        let Some(channel) = channels.get_mut(&commit.run) else { return };
+        channel.published = channel.published.max(commit.last);
+        let _ = channel.messages.send(Message::Commit(Arc::new(commit)));
     }
 
     /// Pass on how an answer grows, if anybody looks.
-    pub fn whisper(&self, delta: &Delta<'_>) {
-        let sender = self.house.rooms().get(&delta.run_id).map(|room| room.news.clone());
+    pub fn send_delta(&self, delta: &Delta<'_>) {
+        let sender = self.shared.channels().get(&delta.run_id).map(|channel| channel.messages.clone());
         if let (Some(sender), Ok(json)) = (sender, serde_json::to_string(delta)) {
-            let _ = sender.send(Word::Delta(json.into()));
+            let _ = sender.send(Message::Delta(json.into()));
         }
     }
 
     /// From now on. Listen first, then read the log: what is committed in between comes twice, never not at all.
     pub fn listen(&self, run: RunId) -> Listener {
-        let mut rooms = self.house.rooms();
-        let room = rooms.entry(run).or_insert_with(|| {
-            self.house.bell.notify_one();
-            Room { news: broadcast::channel(NEWS).0, told: 0 }
+        let mut channels = self.shared.channels();
+        let channel = channels.entry(run).or_insert_with(|| {
+            self.shared.first_listener.notify_one();
+            RunChannel { messages: broadcast::channel(RUN_CAPACITY).0, published: 0 }
         });
-        Listener { news: room.news.subscribe(), _leaving: Leaving { house: self.house.clone(), run } }
+        Listener { messages: channel.messages.subscribe(), _leave: LeaveOnDrop { shared: self.shared.clone(), run } }
     }
 
     /// The `run.*` events of every run.
-    pub fn turns(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.house.turns.subscribe()
+    pub fn lifecycle(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.shared.lifecycle.subscribe()
     }
 
     /// Which runs' logs grow.
-    pub fn stirs(&self) -> broadcast::Receiver<RunId> {
-        self.house.stirs.subscribe()
+    pub fn changed(&self) -> broadcast::Receiver<RunId> {
+        self.shared.changed.subscribe()
     }
 
-    pub fn told(&self) -> Told {
-        Told { commits: self.house.commits.load(Relaxed), events: self.house.events.load(Relaxed) }
+    pub fn published(&self) -> PublishedCounts {
+        PublishedCounts { commits: self.shared.commits.load(Relaxed), events: self.shared.events.load(Relaxed) }
     }
 
     /// How many runs are listened to, and by how many.
     pub fn audience(&self) -> (usize, usize) {
-        let rooms = self.house.rooms();
-        (rooms.len(), rooms.values().map(|room| room.news.receiver_count()).sum())
+        let channels = self.shared.channels();
+        (channels.len(), channels.values().map(|channel| channel.messages.receiver_count()).sum())
     }
 }
 
@@ -196,8 +196,8 @@ mod tests {
         let (mut first, second) = (live.listen(run), live.listen(run));
         drop(second);
         assert_eq!(live.audience(), (1, 1));
-        live.tell(Commit::reaching(run, 7));
-        assert!(matches!(first.news.try_recv(), Ok(Word::Commit(commit)) if commit.last == 7));
+        live.send_commit(Commit::reaching(run, 7));
+        assert!(matches!(first.messages.try_recv(), Ok(Message::Commit(commit)) if commit.last == 7));
         drop(first);
         assert_eq!(live.audience(), (0, 0));
     }

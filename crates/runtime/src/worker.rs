@@ -2,10 +2,10 @@
 //! them back when the process stops.
 
 use crate::breaker::Breaker;
-use crate::desk::{Desk, Note};
-use crate::driver::{Driver, Parting};
+use crate::driver::{DriveEnd, Driver};
 use crate::live::Live;
 use crate::ports::{Append, Claimed, Clock, Lease, Performer, Store, StoreError};
+use crate::run_commands::{DriverMessage, RunCommands};
 use engine::ids::RunId;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -41,12 +41,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 pub struct Worker {
-    desk: Desk,
+    commands: RunCommands,
     performer: Arc<dyn Performer>,
     breaker: Arc<Breaker>,
     config: WorkerConfig,
     held: BTreeMap<RunId, (Lease, CancellationToken)>,
-    drivers: JoinSet<Parting>,
+    drivers: JoinSet<DriveEnd>,
     tasks: HashMap<Id, Lease>,
     /// Runs whose log or machine makes this program stumble: never claimed again here.
     set_aside: HashSet<RunId>,
@@ -62,11 +62,11 @@ impl Worker {
         clock: Arc<dyn Clock>,
         config: WorkerConfig,
     ) -> Worker {
-        Worker::heard_by(Live::default(), store, performer, clock, config)
+        Worker::with_live(Live::default(), store, performer, clock, config)
     }
 
     /// What is committed here is told there.
-    pub fn heard_by(
+    pub fn with_live(
         live: Live,
         store: Arc<dyn Store>,
         performer: Arc<dyn Performer>,
@@ -74,7 +74,7 @@ impl Worker {
         config: WorkerConfig,
     ) -> Worker {
         Worker {
-            desk: Desk::heard_by(store, clock, live),
+            commands: RunCommands::with_live(store, clock, live),
             performer,
             breaker: Arc::default(),
             config,
@@ -87,8 +87,8 @@ impl Worker {
         }
     }
 
-    pub fn desk(&self) -> Desk {
-        self.desk.clone()
+    pub fn commands(&self) -> RunCommands {
+        self.commands.clone()
     }
 
     /// Drive until `cancel`, then let calls in flight finish (within ten seconds) and release everything.
@@ -100,7 +100,7 @@ impl Worker {
         let mut poll = tokio::time::interval(POLL);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            let desk = self.desk.clone();
+            let commands = self.commands.clone();
             // Looking after what is held is no reason to ask for more.
             tokio::select! {
                 biased;
@@ -108,8 +108,8 @@ impl Worker {
                 _ = renewal.tick() => { self.renew().await; continue }
                 _ = watch.tick(), if self.config.shared && !self.held.is_empty() => { self.watch().await; continue }
                 Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.ended(ended).await,
-                () = desk.office.bell.notified() => {}
-                () = desk.office.store.wakeup(POLL) => {}
+                () = commands.inner.work_available.notified() => {}
+                () = commands.inner.store.wakeup(POLL) => {}
                 _ = poll.tick() => {}
             }
             self.claim().await;
@@ -126,7 +126,7 @@ impl Worker {
             Duty::All => vec![(free, None)],
             Duty::Asked => {
                 let mut asked: Vec<RunId> =
-                    self.desk.office.wanted().iter().copied().filter(|id| !self.held.contains_key(id)).collect();
+                    self.commands.inner.wanted().iter().copied().filter(|id| !self.held.contains_key(id)).collect();
                 asked.sort();
                 asked.into_iter().take(free).map(|id| (1, Some(id))).collect()
             }
@@ -134,10 +134,10 @@ impl Worker {
         for (limit, only) in claims {
             // A lease lapses when the database is away for long; its driver lives on, with answers that are paid for.
             let driving: Vec<RunId> = self.held.keys().copied().collect();
-            match self.desk.store().claim(&self.config.id, limit, self.config.lease, only, &driving).await {
+            match self.commands.store().claim(&self.config.id, limit, self.config.lease, only, &driving).await {
                 Ok(claimed) => {
                     self.failing_since = None;
-                    claimed.into_iter().for_each(|claimed| self.hire(claimed));
+                    claimed.into_iter().for_each(|claimed| self.spawn_driver(claimed));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "claiming postponed");
@@ -147,30 +147,30 @@ impl Worker {
         }
     }
 
-    fn hire(&mut self, claimed: Claimed) {
+    fn spawn_driver(&mut self, claimed: Claimed) {
         let id = claimed.lease.run_id;
         if self.set_aside.contains(&id) {
             return;
         }
-        let (sender, notes) = mpsc::unbounded_channel();
+        let (sender, messages) = mpsc::unbounded_channel();
         let mailbox = sender.downgrade();
-        self.desk.office.drivers().insert(id, sender);
+        self.commands.inner.drivers().insert(id, sender);
         // A child: a lost lease stops one driver, the process stops all.
         let stopping = self.stopping.child_token();
         let lease = claimed.lease.clone();
         self.held.insert(id, (lease.clone(), stopping.clone()));
-        let (desk, performer, breaker) = (self.desk.clone(), self.performer.clone(), self.breaker.clone());
+        let (commands, performer, breaker) = (self.commands.clone(), self.performer.clone(), self.breaker.clone());
         let task = self.drivers.spawn(async move {
-            let _guard = Guard { desk: desk.clone(), run: id, mailbox };
-            Driver::drive(desk, performer, breaker, claimed, notes, stopping).await
+            let _guard = Guard { commands: commands.clone(), run: id, mailbox };
+            Driver::drive(commands, performer, breaker, claimed, messages, stopping).await
         });
         self.tasks.insert(task.id(), lease);
     }
 
-    async fn ended(&mut self, ended: Result<(Id, Parting), JoinError>) {
-        let (task, parting) = match ended {
+    async fn ended(&mut self, ended: Result<(Id, DriveEnd), JoinError>) {
+        let (task, end) = match ended {
             Ok(ended) => ended,
-            Err(error) => (error.id(), Parting::Unusable(format!("the driver panicked: {error}"))),
+            Err(error) => (error.id(), DriveEnd::Unusable(format!("the driver panicked: {error}"))),
         };
         let Some(lease) = self.tasks.remove(&task) else { return };
         let id = lease.run_id;
@@ -178,19 +178,19 @@ impl Worker {
             return;
         }
         self.held.remove(&id);
-        match parting {
-            Parting::AtRest => {
-                self.desk.office.wanted().remove(&id);
+        match end {
+            DriveEnd::AtRest => {
+                self.commands.inner.wanted().remove(&id);
                 self.release(vec![lease]).await;
             }
-            Parting::Drained => self.release(vec![lease]).await,
-            Parting::LeaseLost => tracing::warn!(run = %id, "lease lost; another worker goes on"),
-            Parting::Unusable(why) => self.put_aside(lease, why).await,
+            DriveEnd::Drained => self.release(vec![lease]).await,
+            DriveEnd::LeaseLost => tracing::warn!(run = %id, "lease lost; another worker goes on"),
+            DriveEnd::Unusable(why) => self.put_aside(lease, why).await,
         }
     }
 
     async fn release(&self, leases: Vec<Lease>) {
-        if let Err(error) = self.desk.store().release(&leases).await {
+        if let Err(error) = self.commands.store().release(&leases).await {
             tracing::warn!(%error, "leases not released; they lapse by themselves");
         }
     }
@@ -199,22 +199,22 @@ impl Worker {
     async fn put_aside(&mut self, lease: Lease, why: String) {
         tracing::error!(run = %lease.run_id, why, "run set aside");
         self.set_aside.insert(lease.run_id);
-        self.desk.office.wanted().remove(&lease.run_id);
+        self.commands.inner.wanted().remove(&lease.run_id);
         if let Err(error) = self.mark_failed(&lease, &why).await {
             tracing::error!(run = %lease.run_id, %error, "the failed run could not be marked");
-            self.desk.office.unable.send_replace(Some(why));
+            self.commands.inner.unable.send_replace(Some(why));
         }
     }
 
     async fn mark_failed(&self, lease: &Lease, why: &str) -> Result<(), String> {
-        let row = self.desk.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
+        let row = self.commands.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
         let row = row.map_err(|error| error.to_string())?.ok_or("it has no row")?;
-        let (batch, rows) = engine::projection::failed_unread(row, why, self.desk.office.clock.now());
+        let (batch, rows) = engine::projection::failed_unread(row, why, self.commands.inner.clock.now());
         let events = batch.events.clone();
         let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
-        self.desk.store().append(append).await.map_err(|error| error.to_string())?;
+        self.commands.store().append(append).await.map_err(|error| error.to_string())?;
         // Those who wait for its end hear of it only here.
-        self.desk.office.live.publish(&events);
+        self.commands.inner.live.publish(&events);
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl Worker {
             return;
         }
         let leases: Vec<Lease> = self.held.values().map(|(lease, _)| lease.clone()).collect();
-        match self.desk.store().renew(&leases, self.config.lease).await {
+        match self.commands.store().renew(&leases, self.config.lease).await {
             Ok(lost) => {
                 self.failing_since = None;
                 for id in lost {
@@ -244,17 +244,17 @@ impl Worker {
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         let lasting = !self.config.shared && matches!(error, StoreError::Unavailable(_)) && since.elapsed() > PATIENCE;
         if lasting || matches!(error, StoreError::Unusable(_)) {
-            self.desk.office.unable.send_replace(Some(error.to_string()));
+            self.commands.inner.unable.send_replace(Some(error.to_string()));
         }
     }
 
     /// Commands may have been recorded by another process: tell the drivers concerned.
     async fn watch(&self) {
-        let Ok(heads) = self.desk.store().heads(&self.config.id).await else { return };
-        let drivers = self.desk.office.drivers();
+        let Ok(heads) = self.commands.store().heads(&self.config.id).await else { return };
+        let drivers = self.commands.inner.drivers();
         for (id, last_seq) in heads {
             if let Some(driver) = drivers.get(&id) {
-                let _ = driver.send(Note::Grown { last_seq });
+                let _ = driver.send(DriverMessage::Grown { last_seq });
             }
         }
     }
@@ -273,14 +273,14 @@ impl Worker {
 
 /// Takes the driver's mailbox away when it ends, even by panic, so that commands find their other way.
 struct Guard {
-    desk: Desk,
+    commands: RunCommands,
     run: RunId,
-    mailbox: mpsc::WeakUnboundedSender<Note>,
+    mailbox: mpsc::WeakUnboundedSender<DriverMessage>,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let mut drivers = self.desk.office.drivers();
+        let mut drivers = self.commands.inner.drivers();
         // A later driver of the same run keeps its own.
         if self
             .mailbox

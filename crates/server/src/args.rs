@@ -347,25 +347,25 @@ pub struct ResolveArgs {
     pub run: String,
     /// The effect, as `show` and `log` name it
     pub effect: String,
-    pub decision: Verdict,
+    pub decision: EffectDecision,
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum EffectDecision {
     Happened,
     DidNot,
     Retry,
 }
 
-impl From<Verdict> for Decision {
-    fn from(verdict: Verdict) -> Decision {
+impl From<EffectDecision> for Decision {
+    fn from(verdict: EffectDecision) -> Decision {
         match verdict {
-            Verdict::Happened => Decision::Happened,
-            Verdict::DidNot => Decision::DidNot,
-            Verdict::Retry => Decision::Retry,
+            EffectDecision::Happened => Decision::Happened,
+            EffectDecision::DidNot => Decision::DidNot,
+            EffectDecision::Retry => Decision::Retry,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Who drives. Whoever gets the lock holds the database, serves its socket and may drive; everyone else
 //! speaks to the holder. A socket that nobody answers on means nobody holds.
 
-use crate::api::door::Door;
-use crate::api::front::Front;
-use crate::api::reliance::{Alarm, OfKeys, OfRuns, Reliance};
-use crate::api::{self, HolderView, House};
+use crate::api::auth::RequestSource;
+use crate::api::origin::OriginPolicy;
+use crate::api::revocation::{OfKeys, OfRuns, RevocationSignal, Revocations};
+use crate::api::{self, AppState, HolderView};
+use crate::api_client::{ApiClient, ApiError};
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
 use crate::config::{Config, Database};
@@ -12,11 +13,10 @@ use crate::connections;
 use crate::data_dir::{DataDir, Hold, SocketFile, keep_announced};
 use crate::drive::{Drive, Load, SystemClock};
 use crate::failure::Failure;
-use crate::link::{Link, LinkError};
 use crate::sending::Sending;
 use axum::Router;
 use axum::http::StatusCode;
-use effects::notify::{Courier, Private};
+use effects::notify::{Private, WebhookSender};
 use effects::trace::{Exporter, Tracer};
 use runtime::live::Live;
 use runtime::ports::{Clock, LOCAL_HANDLE, Performer, StoreError};
@@ -38,7 +38,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
 pub struct Attached {
-    pub link: Link,
+    pub client: ApiClient,
     /// What must end in order when this process holds the database itself.
     held: Option<Held>,
 }
@@ -46,7 +46,7 @@ pub struct Attached {
 struct Held {
     drive: Drive,
     sending: Vec<Sending>,
-    house: Arc<House>,
+    app: Arc<AppState>,
     served: Vec<Served>,
     _hold: Option<Hold>,
 }
@@ -60,7 +60,7 @@ struct Served {
 impl Held {
     async fn close(self) {
         self.drive.stop().await;
-        self.house.catalogue.close().await;
+        self.app.catalogue.close().await;
         // After the runs: how they ended is sent too.
         for sending in self.sending {
             sending.stop().await;
@@ -100,8 +100,8 @@ impl Attached {
         let listener = TcpListener::bind(address.value).await.map_err(unusable)?;
         let bound = listener.local_addr().map_err(unusable)?;
         // Set once: a process listens on one address.
-        let _ = held.house.front.listening.set(bound);
-        let router = api::router(held.house.clone(), Door::Open);
+        let _ = held.app.origin.listening.set(bound);
+        let router = api::router(held.app.clone(), RequestSource::Open);
         held.served.push(spawned(None, |until| connections::serve(listener, router, until)));
         Ok(bound)
     }
@@ -109,7 +109,7 @@ impl Attached {
     /// Returns when this process drives and can no longer, with the reason.
     pub async fn unable(&self) -> String {
         match &self.held {
-            Some(held) => held.drive.desk().unable().await,
+            Some(held) => held.drive.commands().unable().await,
             None => std::future::pending().await,
         }
     }
@@ -122,16 +122,16 @@ impl Attached {
 /// Through the server that was named, which does what this process would: it is asked who it is, so that a wrong
 /// address or token is said before anything else.
 pub async fn to_server(config: &Config, server: &Setting<String>, patience: Duration) -> Result<Attached, Failure> {
-    let link = Link::to_server(&server.value, config.token().as_deref())?;
+    let client = ApiClient::to_server(&server.value, config.token().as_deref())?;
     let deadline = tokio::time::Instant::now() + patience;
     loop {
-        match link.get::<HolderView>("/api/holder").await {
-            Ok(_) => return Ok(Attached { link, held: None }),
-            Err(LinkError::Gone(_)) if tokio::time::Instant::now() < deadline => {}
-            Err(LinkError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+        match client.get::<HolderView>("/api/holder").await {
+            Ok(_) => return Ok(Attached { client, held: None }),
+            Err(ApiError::Gone(_)) if tokio::time::Instant::now() < deadline => {}
+            Err(ApiError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
                 return Err(not_admitted(config, server));
             }
-            Err(LinkError::Refused(problem)) if problem.is_foreign() => {
+            Err(ApiError::Refused(problem)) if problem.is_foreign() => {
                 return Err(Failure::unreachable(format!(
                     "{} ({}) answers, but not as a pleach server does ({}).\nIs the address right? `pleach up` prints the one to use.",
                     server.value, server.origin, problem.status
@@ -159,8 +159,8 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     let Database::Sqlite(path) = &config.database.value else {
         return to_work(config, actor, Load::Nothing).await.map(Some);
     };
-    match holders_link(&DataDir::of(config), actor).await {
-        Reached::Holder(link) => return Ok(Some(Attached { link: *link, held: None })),
+    match holders_client(&DataDir::of(config), actor).await {
+        Reached::Holder(client) => return Ok(Some(Attached { client: *client, held: None })),
         Reached::Silent => return Err(silent(&DataDir::of(config))),
         Reached::Nobody => {}
     }
@@ -171,8 +171,11 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
     let live = Live::default();
     // Somebody may take the database up and write to it while we look.
     live.look_elsewhere(store.clone());
-    let house = house(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
-    Ok(Some(Attached { link: Link::to_router(api::router(Arc::new(house), Door::Private), actor), held: None }))
+    let app = app(config, store, Arc::new(Catalogue::new(config)), Arc::new(SystemClock), live);
+    Ok(Some(Attached {
+        client: ApiClient::to_router(api::router(Arc::new(app), RequestSource::Private), actor),
+        held: None,
+    }))
 }
 
 /// To command or to drive: hold the database, or reach the one who does.
@@ -189,8 +192,8 @@ pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attache
         if let Some(hold) = dir.try_hold()? {
             return hold_database(config, actor, load, &dir, Some(hold)).await;
         }
-        if let Reached::Holder(link) = holders_link(&dir, actor).await {
-            return Ok(Attached { link: *link, held: None });
+        if let Reached::Holder(client) = holders_client(&dir, actor).await {
+            return Ok(Attached { client: *client, held: None });
         }
         if tokio::time::Instant::now() > deadline {
             return Err(silent(&dir));
@@ -201,7 +204,7 @@ pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attache
 
 /// What came of looking for the holder.
 enum Reached {
-    Holder(Box<Link>),
+    Holder(Box<ApiClient>),
     /// Nobody listens, or for another database.
     Nobody,
     /// It listens and does not answer: it may be stopped.
@@ -209,11 +212,11 @@ enum Reached {
 }
 
 /// The holder of this very database, if it answers: a stale lock may name a socket that now serves another.
-async fn holders_link(dir: &DataDir, actor: &str) -> Reached {
+async fn holders_client(dir: &DataDir, actor: &str) -> Reached {
     let Some(holder) = dir.last_holder() else { return Reached::Nobody };
-    let Ok(link) = Link::to_socket(&holder.socket, actor) else { return Reached::Nobody };
-    match tokio::time::timeout(ANSWER, link.get::<HolderView>("/api/holder")).await {
-        Ok(Ok(answering)) if answering.pid == holder.pid => Reached::Holder(Box::new(link)),
+    let Ok(client) = ApiClient::to_socket(&holder.socket, actor) else { return Reached::Nobody };
+    match tokio::time::timeout(ANSWER, client.get::<HolderView>("/api/holder")).await {
+        Ok(Ok(answering)) if answering.pid == holder.pid => Reached::Holder(Box::new(client)),
         Ok(_) => Reached::Nobody,
         Err(_) => Reached::Silent,
     }
@@ -268,31 +271,31 @@ async fn hold_database(
         _ => catalogue.performer(store.clone(), live.clone())?,
     };
     let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
-    let courier = Courier::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
+    let webhook_sender = WebhookSender::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
     let mut sending = Vec::new();
     if load != Load::Nothing {
-        let (courier, heard) = (courier.clone(), live.clone());
-        sending.push(Sending::start(|stop| courier.serve(heard, stop)));
+        let (webhook_sender, heard) = (webhook_sender.clone(), live.clone());
+        sending.push(Sending::start(|stop| webhook_sender.serve(heard, stop)));
         if let Some(tracer) = tracer(config, &store)? {
             let heard = live.clone();
             sending.push(Sending::start(|stop| tracer.serve(heard, stop)));
         }
     }
-    let house = house(config, store, catalogue, clock, live);
-    let (desk, drives) = (Some(drive.desk()), load.drives());
-    let house = Arc::new(House { desk, drives, courier: Some(courier), ..house });
-    if let Some(local) = house.store.actor(LOCAL_HANDLE).await.map_err(|error| unusable(config, &error))? {
-        house.front.name_cookie(local.id);
+    let app = app(config, store, catalogue, clock, live);
+    let (commands, drives) = (Some(drive.commands()), load.drives());
+    let app = Arc::new(AppState { commands, drives, webhook_sender: Some(webhook_sender), ..app });
+    if let Some(local) = app.store.actor(LOCAL_HANDLE).await.map_err(|error| unusable(config, &error))? {
+        app.origin.name_cookie(local.id);
     }
-    let router = api::router(house.clone(), Door::Private);
+    let router = api::router(app.clone(), RequestSource::Private);
     let mut hold = hold;
     let served = match &mut hold {
         Some(hold) => vec![serve_socket(dir, hold, router.clone()).await?],
         None => Vec::new(),
     };
     Ok(Attached {
-        link: Link::to_router(router, actor),
-        held: Some(Held { drive, sending, house, served, _hold: hold }),
+        client: ApiClient::to_router(router, actor),
+        held: Some(Held { drive, sending, app, served, _hold: hold }),
     })
 }
 
@@ -308,27 +311,34 @@ fn private(config: &Config) -> Private {
 }
 
 /// A house whose database is only read.
-fn house(config: &Config, store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> House {
+fn app(
+    config: &Config,
+    store: Arc<SqlStore>,
+    catalogue: Arc<Catalogue>,
+    clock: Arc<dyn Clock>,
+    live: Live,
+) -> AppState {
     let public = config.public_url.as_ref().map(|url| url.value.clone());
-    let alarm = Alarm::default();
-    let front = Front::new(public, Reliance::new(OfKeys { keys: store.clone(), clock: clock.clone() }, &alarm));
-    House {
-        sights: Reliance::new(OfRuns(store.clone()), &alarm),
-        alarm,
+    let revoked = RevocationSignal::default();
+    let origin =
+        OriginPolicy::new(public, Revocations::new(OfKeys { keys: store.clone(), clock: clock.clone() }, &revoked));
+    AppState {
+        sights: Revocations::new(OfRuns(store.clone()), &revoked),
+        revoked,
         keys: store.clone(),
         members: store.clone(),
         removal: store.clone(),
-        post: store.clone(),
+        notifications: store.clone(),
         store,
-        desk: None,
+        commands: None,
         catalogue,
         clock,
         drives: api::Drives::Nothing,
-        front,
+        origin,
         live,
         views: api::Views::default(),
         counters: api::Counters::default(),
-        courier: None,
+        webhook_sender: None,
         private: private(config),
     }
 }

@@ -3,13 +3,13 @@
 
 mod answer;
 mod descriptors;
-mod line;
 mod network;
+mod raw_stream;
 mod refusals;
 mod registry;
 
-pub use line::{Frames, Line};
 pub use network::Network;
+pub use raw_stream::{Frames, RawStream};
 pub use registry::Connection;
 
 use answer::Answer;
@@ -83,7 +83,7 @@ async fn converse(
 ) {
     // Events are small and wanted now.
     let _ = stream.set_nodelay(true);
-    let line = Line::new(stream, place.clone());
+    let line = RawStream::new(stream, place.clone());
     let layer = TokioIo::new(line.clone());
     let answer = service_fn(move |mut request: Request<Incoming>| {
         let answering = place.answering();

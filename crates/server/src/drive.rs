@@ -6,7 +6,7 @@ use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::live::Live;
 use runtime::ports::{Clock, Performer, Store};
-use runtime::{Desk, Duty, Worker, WorkerConfig};
+use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
@@ -42,7 +42,7 @@ impl Load {
 }
 
 pub struct Drive {
-    desk: Desk,
+    commands: RunCommands,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
 }
@@ -63,19 +63,19 @@ impl Drive {
             duty: if load == Load::Everything { Duty::All } else { Duty::Asked },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
-        let worker = Worker::heard_by(live, store, performer, clock, settings);
-        let desk = worker.desk();
+        let worker = Worker::with_live(live, store, performer, clock, settings);
+        let commands = worker.commands();
         if let Load::Only(run) = load {
-            desk.drive(run);
+            commands.drive(run);
         }
         let stop = CancellationToken::new();
         let cancel = stop.clone();
         let serving = (load != Load::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
-        Drive { desk, stop, serving }
+        Drive { commands, stop, serving }
     }
 
-    pub fn desk(&self) -> Desk {
-        self.desk.clone()
+    pub fn commands(&self) -> RunCommands {
+        self.commands.clone()
     }
 
     /// Start nothing more, let calls in flight end for a while, give the runs back.

@@ -1,6 +1,7 @@
 //! `pleach`: the binary. Reads the command line, runs one command, ends with its exit code.
 
 mod api;
+mod api_client;
 mod args;
 mod attach;
 mod catalogue;
@@ -9,10 +10,9 @@ mod config;
 mod connections;
 mod data_dir;
 mod drive;
-mod face;
 mod failure;
 mod file_lock;
-mod link;
+mod mcp_tools;
 mod render;
 mod sending;
 mod toolboxes;

@@ -8,9 +8,9 @@
 pub mod checks;
 mod clock;
 mod dice;
+mod fake_models;
+pub mod fault_rates;
 pub mod fuzz;
-mod minds;
 pub mod scripted;
 pub mod seeds;
-pub mod weather;
 pub mod world;

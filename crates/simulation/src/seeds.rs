@@ -11,7 +11,7 @@ thread_local! {
 
 /// How one seed went.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct SeedResult {
     pub seed: u64,
     pub store: StoreKind,
     pub wrongs: Vec<String>,
@@ -49,7 +49,7 @@ fn watch_panics() {
 }
 
 /// Live one world and judge it, on this thread.
-pub fn run(setup: Setup) -> Verdict {
+pub fn run(setup: Setup) -> SeedResult {
     watch_panics();
     PANIC.with_borrow_mut(|seen| *seen = Some(String::new()));
     let (seed, store) = (setup.seed, setup.store);
@@ -68,8 +68,8 @@ pub fn run(setup: Setup) -> Verdict {
     drop(runtime);
     let panics = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
     let mut verdict = match judged {
-        Ok((lived, judged)) => Verdict::of(lived, judged),
-        Err(_) => Verdict {
+        Ok((lived, judged)) => SeedResult::of(lived, judged),
+        Err(_) => SeedResult {
             seed,
             store,
             wrongs: Vec::new(),
@@ -89,7 +89,7 @@ pub fn run(setup: Setup) -> Verdict {
 }
 
 /// A seed of the ordinary kind; some are lived twice.
-pub fn run_seed(seed: u64, store: StoreKind, kinds: Kinds) -> Verdict {
+pub fn run_seed(seed: u64, store: StoreKind, kinds: Kinds) -> SeedResult {
     let mut verdict = run(Setup::of(seed, store, kinds));
     if seed.is_multiple_of(TWICE_EVERY) {
         let again = run(Setup::of(seed, store, kinds));
@@ -100,10 +100,10 @@ pub fn run_seed(seed: u64, store: StoreKind, kinds: Kinds) -> Verdict {
     verdict
 }
 
-impl Verdict {
-    fn of(lived: Lived, Judged { wrongs, lost }: Judged) -> Verdict {
+impl SeedResult {
+    fn of(lived: Lived, Judged { wrongs, lost }: Judged) -> SeedResult {
         let commits = &lived.record.commits;
-        Verdict {
+        SeedResult {
             seed: lived.setup.seed,
             store: lived.setup.store,
             wrongs,

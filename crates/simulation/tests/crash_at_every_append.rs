@@ -5,8 +5,8 @@ use engine::ids::NodeId;
 use engine::workspace::Scope;
 use runtime::ports::DocumentFilter;
 use simulation::checks::{self, Story};
-use simulation::weather::Weather;
-use simulation::world::nature::CrashAt;
+use simulation::fault_rates::FaultRates;
+use simulation::world::faults::CrashAt;
 use simulation::world::{Kinds, Lived, Setup, StoreKind, live};
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
 }
 
 fn quiet(seed: u64, kinds: Kinds, store: StoreKind, crash_at: Option<CrashAt>) -> Setup {
-    let weather = Weather { storm_ms: 20_000, ..Weather::calm() };
-    Setup { weather, workers: 1, errands: 1, crash_at, ..Setup::of(seed, store, kinds) }
+    let fault_rates = FaultRates { storm_ms: 20_000, ..FaultRates::calm() };
+    Setup { fault_rates, workers: 1, errands: 1, crash_at, ..Setup::of(seed, store, kinds) }
 }
 
 /// Titles name places; two nodes of one title were tried one after the other.

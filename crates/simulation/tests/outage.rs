@@ -1,20 +1,20 @@
 //! A database that is away for longer than a lease, while answers arrive at a process that lives on.
 
+use simulation::fault_rates::{FaultRates, Model, Store};
 use simulation::seeds::run;
-use simulation::weather::{Model, Store, Weather};
 use simulation::world::{Kinds, Setup, StoreKind};
 
 /// One worker, slow models, and nothing wrong but the database.
 fn outlives_outages(store: StoreKind, kinds: Kinds) {
     let mut calls = 0;
     for seed in 0..25 {
-        let weather = Weather {
+        let fault_rates = FaultRates {
             store: Store { outages: 6, ..Store::default() },
             model: Model { slow: 300, ..Model::default() },
             storm_ms: 300_000,
-            ..Weather::default()
+            ..FaultRates::default()
         };
-        let setup = Setup { weather, workers: 1, ..Setup::of(seed, store, kinds) };
+        let setup = Setup { fault_rates, workers: 1, ..Setup::of(seed, store, kinds) };
         let verdict = run(setup);
         assert!(verdict.wrongs.is_empty(), "seed {seed} on {store:?}: {}", verdict.wrongs.join("; "));
         assert_eq!(verdict.lost, 0, "seed {seed} on {store:?}: a living process lost its own calls");

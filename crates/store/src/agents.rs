@@ -93,7 +93,7 @@ impl SqlStore {
         agents: &BTreeSet<ActorId>,
     ) -> Result<BTreeMap<ActorId, PadVersion>, StoreError> {
         let mut query = Query::new(NEWEST);
-        let found = self.backend.glance(query.bind_list(agents.iter().map(id)).statement()).await?;
+        let found = self.backend.read_inline(query.bind_list(agents.iter().map(id)).statement()).await?;
         found.iter().map(|row| Ok((row.parse(7)?, pad(row)?))).collect()
     }
 }

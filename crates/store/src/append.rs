@@ -5,7 +5,7 @@ use crate::backend::WriteError;
 use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id, optional_id};
 use crate::tables::HASH_AT;
-use crate::{SqlStore, StoreError, codec, post, rows};
+use crate::{SqlStore, StoreError, codec, notifications, rows};
 use engine::batch::Rows;
 use engine::blob::Blob;
 use engine::ids::RunId;
@@ -62,7 +62,7 @@ impl SqlStore {
             }
             match self.backend.write(statements).await {
                 Ok(_) => {
-                    self.known.remember(batch.run_id, &batch.blobs);
+                    self.blob_cache.remember(batch.run_id, &batch.blobs);
                     return Ok(());
                 }
                 // A commit that was not confirmed may arrive after it was looked for.
@@ -92,9 +92,9 @@ impl SqlStore {
         let run_id = append.batch.run_id;
         let mut statements = vec![head(append, stage).guarded(Guard::Head)];
         statements.extend(rows::events(append.rows.run.kind, &append.batch.events));
-        statements.extend(blobs(run_id, &self.known.fresh(run_id, &append.batch.blobs)));
+        statements.extend(blobs(run_id, &self.blob_cache.fresh(run_id, &append.batch.blobs)));
         statements.extend(rows::projections(&append.rows, stage));
-        statements.extend(post::dispatched(&append.rows));
+        statements.extend(notifications::dispatched(&append.rows));
         statements
     }
 

@@ -35,7 +35,7 @@ pub trait Backend: Send + Sync + 'static {
         self.read(query).await
     }
     /// A read of a few rows by their keys: so short that waiting for a thread would cost more.
-    async fn glance(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+    async fn read_inline(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
         self.read(query).await
     }
     /// What the database finds wrong with itself, in words.

@@ -75,7 +75,7 @@ impl SqlStore {
         let mut found = Vec::new();
         for some in ids.chunks(LOOKED_UP_AT_ONCE) {
             let mut query = Query::new(format!("{select} WHERE id IN "));
-            found.extend(self.backend.glance(query.bind_list(some.to_vec()).statement()).await?);
+            found.extend(self.backend.read_inline(query.bind_list(some.to_vec()).statement()).await?);
         }
         Ok(found)
     }

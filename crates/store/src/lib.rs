@@ -3,25 +3,26 @@
 //! Everything is statements in guarded batches (`sql`), and a backend runs a batch in one transaction
 //! (`backend`). Only `sqlite`, `postgres` and `sql::dialect` know that there are two databases.
 
+mod agent_queue;
 mod agents;
 mod append;
 mod backend;
+mod blob_cache;
 mod changes;
 mod claims;
 mod codec;
 mod keys;
-mod known;
 mod lessons;
 mod library;
 mod log;
 mod maintenance;
 mod members;
 mod migrate;
-mod post;
+mod notifications;
 mod postgres;
+mod quota_cache;
 mod records;
 mod removal;
-mod room;
 mod rows;
 mod scope;
 mod sql;
@@ -29,9 +30,8 @@ mod sqlite;
 mod tables;
 mod traces;
 mod tree;
-mod turns;
 
-pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, Pruned, Verdict, copy};
+pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, LogCheck, Pruned, copy};
 pub use postgres::Variables;
 pub use runtime::ports::StoreError;
 
@@ -48,9 +48,9 @@ use tokio::sync::Notify;
 
 pub struct SqlStore {
     backend: Box<dyn Backend>,
-    news: Notify,
-    known: known::Known,
-    room: room::Room,
+    work_available: Notify,
+    blob_cache: blob_cache::BlobCache,
+    quota_cache: quota_cache::QuotaCache,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,12 @@ pub async fn open_inline(path: Option<&Path>, clock: Arc<dyn Clock>) -> Result<A
 
 impl SqlStore {
     fn over(backend: Box<dyn Backend>, project_items: u64) -> SqlStore {
-        SqlStore { backend, news: Notify::new(), known: known::Known::default(), room: room::Room::of(project_items) }
+        SqlStore {
+            backend,
+            work_available: Notify::new(),
+            blob_cache: blob_cache::BlobCache::default(),
+            quota_cache: quota_cache::QuotaCache::of(project_items),
+        }
     }
 
     async fn ready(

@@ -42,7 +42,7 @@ impl SqlStore {
         record: fn(&Row) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut query = query;
-        self.backend.glance(query.statement()).await?.first().map(record).transpose()
+        self.backend.read_inline(query.statement()).await?.first().map(record).transpose()
     }
 }
 
@@ -439,11 +439,11 @@ impl Library for SqlStore {
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {
         let sql = "SELECT (SELECT count(*) FROM onto_documents WHERE project_id = ?1) + \
             (SELECT count(*) FROM onto_tasks WHERE project_id = ?1)";
-        if self.room.take(project) {
+        if self.quota_cache.take(project) {
             return Ok(true);
         }
         let found = self.backend.read(Statement::new(sql, vec![id(project)])).await?;
         let count = found.first().map_or(Ok(0), |row| row.int(0))?;
-        Ok(self.room.counted(project, count.unsigned_abs()))
+        Ok(self.quota_cache.counted(project, count.unsigned_abs()))
     }
 }

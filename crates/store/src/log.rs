@@ -50,8 +50,8 @@ impl Log for SqlStore {
         self.append_batch(&append).await?;
         self.backend.hint();
         if append.fence.is_none() {
-            self.news.notify_waiters();
-            self.news.notify_one();
+            self.work_available.notify_waiters();
+            self.work_available.notify_one();
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Log for SqlStore {
         }
         self.backend.write(in_order(leases).into_iter().map(released).collect()).await.map_err(unguarded)?;
         self.backend.hint();
-        self.news.notify_waiters();
+        self.work_available.notify_waiters();
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl Log for SqlStore {
 
     async fn wakeup(&self, at_most: Duration) {
         tokio::select! {
-            () = self.news.notified() => {}
+            () = self.work_available.notified() => {}
             () = self.backend.hinted(at_most) => {}
         }
     }

@@ -1,8 +1,8 @@
 //! Anthropic Messages. The role's schema is the input of one tool the model is made to call.
 
+use super::capabilities::Capabilities;
 use super::config::SchemaMode;
 use super::draft::{CallDelta, Draft};
-use super::habits::Habits;
 use super::sse::Event;
 use super::usage::Reported;
 use super::wire::{self, Ask, Wire};
@@ -26,7 +26,7 @@ impl Wire for Messages {
         }
     }
 
-    fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value {
+    fn body(&self, ask: &Ask<'_>, capabilities: Capabilities) -> Value {
         let mut system = Vec::new();
         let mut messages = Vec::new();
         for (speaker, text) in ask.messages {
@@ -36,15 +36,15 @@ impl Wire for Messages {
                 Speaker::Assistant => messages.push(json!({"role": "assistant", "content": text})),
             }
         }
-        system.extend(wire::instruction(ask, habits.format));
+        system.extend(wire::instruction(ask, capabilities.format));
         let mut body = json!({"model": ask.model, "max_tokens": ask.max_tokens, "messages": messages});
         if !system.is_empty() {
             body["system"] = json!(system.join("\n\n"));
         }
-        if habits.stream {
+        if capabilities.stream {
             body["stream"] = json!(true);
         }
-        if habits.format == SchemaMode::Schema {
+        if capabilities.format == SchemaMode::Schema {
             body["tools"] = json!([{"name": ask.role, "description": "Gives the answer.", "input_schema": ask.schema}]);
             body["tool_choice"] = json!({"type": "tool", "name": ask.role});
         }

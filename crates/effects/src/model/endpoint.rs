@@ -1,8 +1,8 @@
 //! One provider's server: its address, its key and the client that talks to it.
 
 use super::Timeouts;
+use super::capabilities::Capabilities;
 use super::config::{ConfigError, ModelTerms, Resolved};
-use super::habits::Habits;
 use super::prices::Billing;
 use super::wire::{self, Wire};
 use reqwest::Url;
@@ -19,7 +19,7 @@ pub(super) struct Endpoint {
     pub client: reqwest::Client,
     pub wire: &'static dyn Wire,
     /// How a model is asked before anything was learned about it.
-    pub habits: Habits,
+    pub capabilities: Capabilities,
     pub models: BTreeMap<String, ModelTerms>,
     pub timeouts: Timeouts,
 }
@@ -51,7 +51,7 @@ impl Endpoint {
             key: key.transpose()?,
             client,
             wire,
-            habits: Habits::new(provider.schema_mode, provider.stream),
+            capabilities: Capabilities::new(provider.schema_mode, provider.stream),
             models: provider.models.clone(),
             timeouts,
         }))

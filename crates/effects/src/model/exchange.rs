@@ -5,8 +5,8 @@ use super::Timeouts;
 use super::draft::{Draft, MOST_TEXT};
 use super::secrets::Watcher;
 use super::sse;
-use super::trouble::Trouble;
 use super::wire::Wire;
+use super::wire_error::WireError;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) async fn exchange(
     streaming: bool,
     timeouts: &Timeouts,
     watcher: &mut Watcher<'_>,
-) -> Result<Arrived, Trouble> {
+) -> Result<Arrived, WireError> {
     let whole = async {
         // Without a stream nothing is sent before the answer is complete, so only the total can limit that wait.
         let patience = if streaming { timeouts.first_byte } else { timeouts.total };
@@ -50,7 +50,7 @@ pub(super) async fn exchange(
     };
     timeout(timeouts.total, whole)
         .await
-        .map_err(|_| Trouble::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
+        .map_err(|_| WireError::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
 }
 
 struct Reading<'a, 'w> {
@@ -68,7 +68,7 @@ impl Reading<'_, '_> {
         asked: bool,
         patience: Duration,
         idle: Duration,
-    ) -> Result<Draft, Trouble> {
+    ) -> Result<Draft, WireError> {
         let kind = response
             .headers()
             .get(CONTENT_TYPE)
@@ -84,7 +84,7 @@ impl Reading<'_, '_> {
     }
 
     /// A server that still says something, be it only that it is there, is waited for: the total is the limit then.
-    async fn stream(&mut self, response: &mut Response, patience: Duration, idle: Duration) -> Result<(), Trouble> {
+    async fn stream(&mut self, response: &mut Response, patience: Duration, idle: Duration) -> Result<(), WireError> {
         let mut parser = sse::Parser::default();
         let (mut limit, mut raw) = (patience, 0);
         let mut until = Instant::now() + limit;
@@ -95,13 +95,13 @@ impl Reading<'_, '_> {
             let mut events = Vec::new();
             let parsed = parser.push(&chunk, |event| events.push(event));
             parsed
-                .map_err(|sse::TooLong| Trouble::Broke("an event of the stream had no end and was cut off".into()))?;
+                .map_err(|sse::TooLong| WireError::Broke("an event of the stream had no end and was cut off".into()))?;
             if self.take(&events)? {
                 limit = idle;
             }
             until = Instant::now() + limit;
             if raw > MOST_RAW || self.draft.bytes() > MOST_TEXT {
-                return Err(Trouble::Broke(format!(
+                return Err(WireError::Broke(format!(
                     "the answer did not end within {} MiB and was cut off",
                     MOST_TEXT >> 20
                 )));
@@ -115,15 +115,15 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    fn take(&mut self, events: &[sse::Event]) -> Result<bool, Trouble> {
+    fn take(&mut self, events: &[sse::Event]) -> Result<bool, WireError> {
         let mut moved = false;
         for event in events {
             moved |= self
                 .wire
                 .event(event, &mut self.draft)
-                .map_err(|error| Trouble::Broke(format!("an event of the stream is not JSON: {error}")))?;
+                .map_err(|error| WireError::Broke(format!("an event of the stream is not JSON: {error}")))?;
             if let Some(error) = self.draft.error.take() {
-                return Err(Trouble::reported("it reported an error in the middle of the answer", error));
+                return Err(WireError::reported("it reported an error in the middle of the answer", error));
             }
             if self.draft.ended {
                 break;
@@ -139,54 +139,54 @@ impl Reading<'_, '_> {
         self.watcher.see(fresh);
     }
 
-    async fn piece(&mut self, response: &mut Response, idle: Duration) -> Result<(), Trouble> {
+    async fn piece(&mut self, response: &mut Response, idle: Duration) -> Result<(), WireError> {
         let body = body(response, MOST_RAW, idle).await?;
         let text = String::from_utf8_lossy(&body);
         let answer: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| Trouble::Broke(format!("the answer is not JSON ({error}): {text}")))?;
+            .map_err(|error| WireError::Broke(format!("the answer is not JSON ({error}): {text}")))?;
         self.wire.whole(&answer, &mut self.draft);
         self.show();
         Ok(())
     }
 
-    fn judge(self) -> Result<Draft, Trouble> {
+    fn judge(self) -> Result<Draft, WireError> {
         let Reading { draft, wire, role, .. } = self;
         if let Some(error) = draft.error {
-            return Err(Trouble::reported("it answered with an error", error));
+            return Err(WireError::reported("it answered with an error", error));
         }
         if !wire.finished(&draft) {
-            return Err(Trouble::Broke("the answer ended without its terminator".into()));
+            return Err(WireError::Broke("the answer ended without its terminator".into()));
         }
         // An answer that was all thinking, or none, is paid for like any other: the run judges it, and asks once more.
         if draft.answer(role).trim().is_empty() && !draft.was_written() {
             let stop = draft.stop.as_deref().unwrap_or("none given");
-            return Err(Trouble::Broke(format!("the answer is empty (reason to stop: {stop})")));
+            return Err(WireError::Broke(format!("the answer is empty (reason to stop: {stop})")));
         }
         if draft.bytes() > MOST_TEXT {
-            return Err(Trouble::Broke(format!("the answer is longer than {} MiB", MOST_TEXT >> 20)));
+            return Err(WireError::Broke(format!("the answer is longer than {} MiB", MOST_TEXT >> 20)));
         }
         Ok(draft)
     }
 }
 
 /// A body of at most `most` bytes, none of which is waited for longer than `patience`.
-pub(super) async fn body(response: &mut Response, most: usize, patience: Duration) -> Result<Vec<u8>, Trouble> {
+pub(super) async fn body(response: &mut Response, most: usize, patience: Duration) -> Result<Vec<u8>, WireError> {
     let mut body = Vec::new();
     while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| stalled(patience))?.map_err(cut)? {
         body.extend_from_slice(&chunk);
         if body.len() > most {
-            return Err(Trouble::Broke(format!("the answer is larger than {} KiB", most >> 10)));
+            return Err(WireError::Broke(format!("the answer is larger than {} KiB", most >> 10)));
         }
     }
     Ok(body)
 }
 
 /// What a server that says no has to say, as far as it can be had.
-pub(super) async fn refusal(mut response: Response, patience: Duration) -> Trouble {
+pub(super) async fn refusal(mut response: Response, patience: Duration) -> WireError {
     let status = response.status().as_u16();
     let retry_after_ms = retry_after(response.headers(), SystemTime::now());
     let body = body(&mut response, MOST_ERROR, patience).await.unwrap_or_default();
-    Trouble::Refused { status, body: String::from_utf8_lossy(&body).into_owned(), retry_after_ms }
+    WireError::Refused { status, body: String::from_utf8_lossy(&body).into_owned(), retry_after_ms }
 }
 
 /// Seconds, or a date, which is read against the server's own clock where it tells it.
@@ -215,14 +215,14 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Before the request was written nothing can have been paid; after that, nobody knows.
-pub(super) fn not_sent(error: reqwest::Error) -> Trouble {
+pub(super) fn not_sent(error: reqwest::Error) -> WireError {
     let reason = chain(&error);
     if is_out_of_files(&error) {
-        Trouble::OutOfFiles
+        WireError::OutOfFiles
     } else if error.is_connect() || error.is_dns() || error.is_builder() {
-        Trouble::Unreached(reason)
+        WireError::Unreached(reason)
     } else {
-        Trouble::Broke(format!("the connection was lost before an answer came: {reason}"))
+        WireError::Broke(format!("the connection was lost before an answer came: {reason}"))
     }
 }
 
@@ -235,12 +235,12 @@ fn is_out_of_files(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-fn cut(error: reqwest::Error) -> Trouble {
-    Trouble::Broke(format!("the answer broke off: {}", chain(&error)))
+fn cut(error: reqwest::Error) -> WireError {
+    WireError::Broke(format!("the answer broke off: {}", chain(&error)))
 }
 
-fn stalled(limit: Duration) -> Trouble {
-    Trouble::Broke(format!("nothing came for {}", seconds(limit)))
+fn stalled(limit: Duration) -> WireError {
+    WireError::Broke(format!("nothing came for {}", seconds(limit)))
 }
 
 fn seconds(limit: Duration) -> String {

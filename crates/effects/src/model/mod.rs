@@ -5,18 +5,18 @@
 //! arrived only when the server said it was finished.
 
 mod anthropic;
+mod capabilities;
 mod config;
 mod draft;
 mod endpoint;
 mod exchange;
-mod habits;
 mod openai;
 mod prices;
 mod secrets;
 pub mod sse;
-mod trouble;
 mod usage;
 mod wire;
+mod wire_error;
 
 pub use config::{
     ConfigError, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, REHEARSAL, Resolved, SchemaMode,
@@ -27,17 +27,17 @@ pub use secrets::OnDelta;
 
 use crate::performer::ModelPort;
 use crate::rehearsal::RehearsalModels;
+use capabilities::Capabilities;
 use endpoint::Endpoint;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::ModelSpec;
 use engine::request::Speaker;
-use habits::Habits;
 use secrets::{Secrets, Watcher};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use trouble::Trouble;
 use wire::Ask;
+use wire_error::WireError;
 
 /// What a server streams, read as both providers would: with the fuzz command in mind, so nothing is kept.
 pub(crate) fn read_stream(bytes: &[u8]) {
@@ -94,7 +94,7 @@ impl Timeouts {
 pub struct Gateway {
     providers: BTreeMap<String, Provider>,
     rehearsal: RehearsalModels,
-    memory: habits::Memory,
+    memory: capabilities::Memory,
     secrets: Secrets,
 }
 
@@ -120,7 +120,7 @@ impl Gateway {
                 server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, Box::new(endpoint)));
             providers.insert(one.name, provider);
         }
-        Ok(Gateway { providers, rehearsal, memory: habits::Memory::default(), secrets })
+        Ok(Gateway { providers, rehearsal, memory: capabilities::Memory::default(), secrets })
     }
 
     /// The names of the providers that can be asked, with their kinds.
@@ -144,7 +144,7 @@ impl Gateway {
         match self.provider(provider).map_err(rejected)? {
             Provider::Rehearsal => Ok(vec!["default".into()]),
             Provider::Server(_, endpoint) => {
-                self.offered(endpoint).await.map_err(|trouble| trouble.report(&who(endpoint), "", &self.secrets))
+                self.offered(endpoint).await.map_err(|error| error.report(&who(endpoint), "", &self.secrets))
             }
         }
     }
@@ -226,19 +226,19 @@ impl Gateway {
         key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
-        let usual = self.memory.of(&endpoint.name, ask.model).unwrap_or(endpoint.habits);
-        let mut habits = usual;
+        let usual = self.memory.of(&endpoint.name, ask.model).unwrap_or(endpoint.capabilities);
+        let mut capabilities = usual;
         loop {
-            match self.once(endpoint, ask, habits, key, on_delta).await {
+            match self.once(endpoint, ask, capabilities, key, on_delta).await {
                 Ok(reply) => {
-                    if habits != usual {
-                        self.memory.learn(&endpoint.name, ask.model, habits);
+                    if capabilities != usual {
+                        self.memory.learn(&endpoint.name, ask.model, capabilities);
                     }
                     return Ok(reply);
                 }
-                Err(trouble) => match other_shape(&trouble, habits) {
-                    Some(next) => habits = next,
-                    None => return Err(self.explain(endpoint, ask.model, trouble).await),
+                Err(error) => match other_shape(&error, capabilities) {
+                    Some(next) => capabilities = next,
+                    None => return Err(self.explain(endpoint, ask.model, error).await),
                 },
             }
         }
@@ -248,11 +248,11 @@ impl Gateway {
         &self,
         endpoint: &Endpoint,
         ask: &Ask<'_>,
-        habits: Habits,
+        capabilities: Capabilities,
         key: &str,
         on_delta: Option<OnDelta<'_>>,
-    ) -> Result<ModelReply, Trouble> {
-        let body = endpoint.wire.body(ask, habits);
+    ) -> Result<ModelReply, WireError> {
+        let body = endpoint.wire.body(ask, capabilities);
         let request = endpoint
             .client
             .post(endpoint.url(endpoint.wire.path()))
@@ -262,7 +262,7 @@ impl Gateway {
             .json(&body);
         let mut watcher = Watcher::new(&self.secrets, on_delta);
         let arrived =
-            exchange::exchange(request, endpoint.wire, ask.role, habits.stream, &endpoint.timeouts, &mut watcher)
+            exchange::exchange(request, endpoint.wire, ask.role, capabilities.stream, &endpoint.timeouts, &mut watcher)
                 .await?;
         watcher.finish();
         let draft = arrived.draft;
@@ -275,9 +275,9 @@ impl Gateway {
     }
 
     /// A model that is not there is the commonest mistake, so that refusal says what there is.
-    async fn explain(&self, endpoint: &Endpoint, model: &str, trouble: Trouble) -> CallError {
-        let missing = matches!(trouble, Trouble::Refused { status: 404, .. });
-        let mut error = trouble.report(&who(endpoint), model, &self.secrets);
+    async fn explain(&self, endpoint: &Endpoint, model: &str, error: WireError) -> CallError {
+        let missing = matches!(error, WireError::Refused { status: 404, .. });
+        let mut error = error.report(&who(endpoint), model, &self.secrets);
         if missing
             && let Ok(offered) = self.offered(endpoint).await
             && !offered.is_empty()
@@ -288,7 +288,7 @@ impl Gateway {
         error
     }
 
-    async fn offered(&self, endpoint: &Endpoint) -> Result<Vec<String>, Trouble> {
+    async fn offered(&self, endpoint: &Endpoint) -> Result<Vec<String>, WireError> {
         const PATIENCE: Duration = Duration::from_secs(5);
         const MOST_LIST: usize = 4 * 1024 * 1024;
         let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(PATIENCE);
@@ -298,15 +298,15 @@ impl Gateway {
         }
         let body = exchange::body(&mut response, MOST_LIST, PATIENCE).await?;
         let answer: Value =
-            serde_json::from_slice(&body).map_err(|_| Trouble::Broke("its list of models is not JSON".into()))?;
+            serde_json::from_slice(&body).map_err(|_| WireError::Broke("its list of models is not JSON".into()))?;
         let listed = answer["data"].as_array().into_iter().flatten();
         Ok(listed.filter_map(|model| model["id"].as_str().map(str::to_owned)).collect())
     }
 }
 
-fn other_shape(trouble: &Trouble, habits: Habits) -> Option<Habits> {
-    match trouble {
-        Trouble::Refused { status, body, .. } if !trouble::is_too_long(body) => habits.after(*status, body),
+fn other_shape(error: &WireError, capabilities: Capabilities) -> Option<Capabilities> {
+    match error {
+        WireError::Refused { status, body, .. } if !wire_error::is_too_long(body) => capabilities.after(*status, body),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! OpenAI Chat Completions, as OpenAI and everyone who imitates it speaks it.
 
+use super::capabilities::{Capabilities, TokenField};
 use super::config::SchemaMode;
 use super::draft::{CallDelta, Draft};
-use super::habits::{Habits, TokenField};
 use super::sse::Event;
 use super::usage::Reported;
 use super::wire::{self, Ask, Wire};
@@ -25,22 +25,22 @@ impl Wire for Chat {
         }
     }
 
-    fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value {
+    fn body(&self, ask: &Ask<'_>, capabilities: Capabilities) -> Value {
         let mut messages: Vec<Value> =
             ask.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
-        if let Some(instruction) = wire::instruction(ask, habits.format) {
+        if let Some(instruction) = wire::instruction(ask, capabilities.format) {
             messages.insert(0, json!({"role": "system", "content": instruction}));
         }
         let mut body = json!({"model": ask.model, "messages": messages});
-        body[match habits.tokens {
+        body[match capabilities.tokens {
             TokenField::MaxTokens => "max_tokens",
             TokenField::MaxCompletionTokens => "max_completion_tokens",
         }] = json!(ask.max_tokens);
-        if habits.stream {
+        if capabilities.stream {
             body["stream"] = json!(true);
             body["stream_options"] = json!({"include_usage": true});
         }
-        match habits.format {
+        match capabilities.format {
             SchemaMode::Schema => {
                 let strict = wire::is_closed(ask.schema);
                 body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": ask.role, "schema": ask.schema, "strict": strict}});

@@ -1,8 +1,8 @@
 //! What the two wire formats have in common: how a call is asked, and how an answer is read.
 
+use super::capabilities::Capabilities;
 use super::config::{Kind, SchemaMode};
 use super::draft::Draft;
-use super::habits::Habits;
 use super::sse::Event;
 use super::{anthropic, openai};
 use engine::request::Speaker;
@@ -22,7 +22,7 @@ pub(super) trait Wire: Sync {
     /// Below the base URL.
     fn path(&self) -> &'static str;
     fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>);
-    fn body(&self, ask: &Ask<'_>, habits: Habits) -> Value;
+    fn body(&self, ask: &Ask<'_>, capabilities: Capabilities) -> Value;
     /// Reads one event of a stream; true when it carried something of the answer.
     fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error>;
     /// Reads an answer that came in one piece.

@@ -12,8 +12,8 @@ use futures::future::join_all;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, redirect::Policy};
 use runtime::live::Live;
+use runtime::notifications::{Attempted, Delivery, Next, NotificationStore, Webhook};
 use runtime::ports::{Clock, StoreError};
-use runtime::post::{Attempted, Delivery, Next, Post, Webhook};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -33,15 +33,19 @@ const MOST_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 const GONE: u16 = 410;
 
 #[derive(Clone)]
-pub struct Courier {
-    post: Arc<dyn Post>,
+pub struct WebhookSender {
+    post: Arc<dyn NotificationStore>,
     clock: Arc<dyn Clock>,
     client: Client,
     private: Private,
 }
 
-impl Courier {
-    pub fn new(post: Arc<dyn Post>, clock: Arc<dyn Clock>, private: Private) -> Result<Courier, String> {
+impl WebhookSender {
+    pub fn new(
+        post: Arc<dyn NotificationStore>,
+        clock: Arc<dyn Clock>,
+        private: Private,
+    ) -> Result<WebhookSender, String> {
         let client = Client::builder()
             // A redirection could lead anywhere, and a proxy would look names up for us.
             .redirect(Policy::none())
@@ -51,18 +55,18 @@ impl Courier {
             .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| format!("webhooks cannot be sent: {error}"))?;
-        Ok(Courier { post, clock, client, private })
+        Ok(WebhookSender { post, clock, client, private })
     }
 
     /// Until told to stop, and then what is due already.
     pub async fn serve(self, live: Live, stop: CancellationToken) {
-        let mut turns = live.turns();
+        let mut lifecycle = live.lifecycle();
         loop {
             match self.round().await {
                 Ok(0) => {
                     tokio::select! {
                         () = stop.cancelled() => break,
-                        _ = turns.recv() => {}
+                        _ = lifecycle.recv() => {}
                         () = tokio::time::sleep(LOOK_EVERY) => {}
                     }
                 }

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use runtime::post::Template;
+use runtime::notifications::Template;
 use serde_json::{Value, json};
 
 pub struct Message {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// What a page is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum PageSubject {
     Whoami,
     Projects,
     Runs,
@@ -22,11 +22,11 @@ pub enum Spot {
 pub enum Address {
     /// The page itself; a long text from this character on.
     Page {
-        spot: Spot,
+        subject: PageSubject,
         from: usize,
     },
-    Actions(Spot),
-    Action(Spot, String),
+    Actions(PageSubject),
+    Action(PageSubject, String),
 }
 
 impl Address {
@@ -38,60 +38,60 @@ impl Address {
         let from = query.split('&').find_map(|pair| pair.strip_prefix("from=")).and_then(|from| from.parse().ok());
         let from = from.unwrap_or(0);
         match *parts.as_slice() {
-            ["whoami"] => Some(Address::Page { spot: Spot::Whoami, from }),
-            ["whoami", "actions"] => Some(Address::Actions(Spot::Whoami)),
-            ["whoami", "actions", name] => Some(Address::Action(Spot::Whoami, name.to_owned())),
-            ["projects"] => Some(Address::Page { spot: Spot::Projects, from }),
-            ["projects", "actions"] => Some(Address::Actions(Spot::Projects)),
-            ["projects", "actions", name] => Some(Address::Action(Spot::Projects, name.to_owned())),
-            ["runs"] => Some(Address::Page { spot: Spot::Runs, from }),
-            [kind, id] => Some(Address::Page { spot: Spot::named(kind, id)?, from }),
-            [kind, id, "actions"] => Spot::named(kind, id).map(Address::Actions),
-            [kind, id, "actions", name] => Some(Address::Action(Spot::named(kind, id)?, name.to_owned())),
+            ["whoami"] => Some(Address::Page { subject: PageSubject::Whoami, from }),
+            ["whoami", "actions"] => Some(Address::Actions(PageSubject::Whoami)),
+            ["whoami", "actions", name] => Some(Address::Action(PageSubject::Whoami, name.to_owned())),
+            ["projects"] => Some(Address::Page { subject: PageSubject::Projects, from }),
+            ["projects", "actions"] => Some(Address::Actions(PageSubject::Projects)),
+            ["projects", "actions", name] => Some(Address::Action(PageSubject::Projects, name.to_owned())),
+            ["runs"] => Some(Address::Page { subject: PageSubject::Runs, from }),
+            [kind, id] => Some(Address::Page { subject: PageSubject::named(kind, id)?, from }),
+            [kind, id, "actions"] => PageSubject::named(kind, id).map(Address::Actions),
+            [kind, id, "actions", name] => Some(Address::Action(PageSubject::named(kind, id)?, name.to_owned())),
             _ => None,
         }
     }
 
-    pub fn spot(&self) -> Spot {
+    pub fn subject(&self) -> PageSubject {
         match self {
-            Address::Page { spot, .. } | Address::Actions(spot) | Address::Action(spot, _) => *spot,
+            Address::Page { subject, .. } | Address::Actions(subject) | Address::Action(subject, _) => *subject,
         }
     }
 }
 
-impl Spot {
-    fn named(kind: &str, id: &str) -> Option<Spot> {
+impl PageSubject {
+    fn named(kind: &str, id: &str) -> Option<PageSubject> {
         fn id_of<T: FromStr>(text: &str) -> Option<T> {
             text.parse().ok()
         }
         match kind {
-            "projects" => id_of(id).map(Spot::Project),
-            "documents" => id_of(id).map(Spot::Document),
-            "tasks" => id_of(id).map(Spot::Task),
-            "runs" => id_of(id).map(Spot::Run),
+            "projects" => id_of(id).map(PageSubject::Project),
+            "documents" => id_of(id).map(PageSubject::Document),
+            "tasks" => id_of(id).map(PageSubject::Task),
+            "runs" => id_of(id).map(PageSubject::Run),
             _ => None,
         }
     }
 
     pub fn action(self, name: &str) -> String {
         match self {
-            Spot::Tools => format!("{self}/{name}"),
+            PageSubject::Tools => format!("{self}/{name}"),
             _ => format!("{self}/actions/{name}"),
         }
     }
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for PageSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Spot::Whoami => f.write_str("/whoami"),
-            Spot::Projects => f.write_str("/projects"),
-            Spot::Runs => f.write_str("/runs"),
-            Spot::Project(id) => write!(f, "/projects/{id}"),
-            Spot::Document(id) => write!(f, "/documents/{id}"),
-            Spot::Task(id) => write!(f, "/tasks/{id}"),
-            Spot::Run(id) => write!(f, "/runs/{id}"),
-            Spot::Tools => f.write_str("/api/tools"),
+            PageSubject::Whoami => f.write_str("/whoami"),
+            PageSubject::Projects => f.write_str("/projects"),
+            PageSubject::Runs => f.write_str("/runs"),
+            PageSubject::Project(id) => write!(f, "/projects/{id}"),
+            PageSubject::Document(id) => write!(f, "/documents/{id}"),
+            PageSubject::Task(id) => write!(f, "/tasks/{id}"),
+            PageSubject::Run(id) => write!(f, "/runs/{id}"),
+            PageSubject::Tools => f.write_str("/api/tools"),
         }
     }
 }
@@ -103,21 +103,24 @@ mod tests {
     #[test]
     fn a_path_and_its_spot_are_the_same_thing() {
         let id = uuid::Uuid::from_u128(7);
-        for spot in [
-            Spot::Whoami,
-            Spot::Projects,
-            Spot::Runs,
-            Spot::Project(id.into()),
-            Spot::Document(id.into()),
-            Spot::Task(id.into()),
-            Spot::Run(id.into()),
+        for subject in [
+            PageSubject::Whoami,
+            PageSubject::Projects,
+            PageSubject::Runs,
+            PageSubject::Project(id.into()),
+            PageSubject::Document(id.into()),
+            PageSubject::Task(id.into()),
+            PageSubject::Run(id.into()),
         ] {
-            assert_eq!(Address::parse(&spot.to_string()), Some(Address::Page { spot, from: 0 }));
-            assert_eq!(Address::parse(&format!("{spot}.md")), Some(Address::Page { spot, from: 0 }));
-            assert_eq!(Address::parse(&format!("{spot}?x=1&from=5")), Some(Address::Page { spot, from: 5 }));
+            assert_eq!(Address::parse(&subject.to_string()), Some(Address::Page { subject, from: 0 }));
+            assert_eq!(Address::parse(&format!("{subject}.md")), Some(Address::Page { subject, from: 0 }));
+            assert_eq!(Address::parse(&format!("{subject}?x=1&from=5")), Some(Address::Page { subject, from: 5 }));
         }
-        assert_eq!(Address::parse(&Spot::Projects.action("x")), Some(Address::Action(Spot::Projects, "x".into())));
-        let document = Spot::Document(id.into());
+        assert_eq!(
+            Address::parse(&PageSubject::Projects.action("x")),
+            Some(Address::Action(PageSubject::Projects, "x".into()))
+        );
+        let document = PageSubject::Document(id.into());
         assert_eq!(Address::parse(&format!("{document}/actions/")), Some(Address::Actions(document)));
         assert_eq!(Address::parse(&document.action("edit")), Some(Address::Action(document, "edit".into())));
         for nowhere in ["whoami", "/", "/whoami/x", "/projects/7", "/api/runs", "/../etc/passwd", "//evil.example/x"] {

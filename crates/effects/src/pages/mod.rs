@@ -5,15 +5,15 @@
 //! does to the workspace are mutations. Nothing is written here.
 
 mod address;
-mod errand;
 mod offers;
 mod page;
+mod task_tools;
 mod views;
 
-pub use address::{Address, Spot};
-pub use errand::{is_errand_tool, perform};
+pub use address::{Address, PageSubject};
 pub(crate) use page::quoted;
 pub use page::{Offer, Page};
+pub use task_tools::{is_task_tool, perform};
 
 use crate::tools::{Registry, VIEWER_ONLY};
 use engine::actor::ActorKind;
@@ -88,20 +88,20 @@ impl Pages<'_> {
     pub async fn open(&self, path: &str) -> Result<Page, StoreError> {
         let Some(address) = Address::parse(path) else { return Ok(nowhere()) };
         match address {
-            Address::Page { spot, from } => Ok(self.view(spot, from).await?.unwrap_or_else(nowhere)),
-            Address::Actions(spot) => match self.seen(spot).await? {
-                true => self.actions(spot).await,
+            Address::Page { subject, from } => Ok(self.view(subject, from).await?.unwrap_or_else(nowhere)),
+            Address::Actions(subject) => match self.seen(subject).await? {
+                true => self.actions(subject).await,
                 false => Ok(nowhere()),
             },
-            Address::Action(spot, name) => match self.seen(spot).await? {
-                true => self.description(spot, &name).await,
+            Address::Action(subject, name) => match self.seen(subject).await? {
+                true => self.description(subject, &name).await,
                 false => Ok(nowhere()),
             },
         }
     }
 
-    async fn actions(&self, spot: Spot) -> Result<Page, StoreError> {
-        let offers = self.offers(spot).await?;
+    async fn actions(&self, subject: PageSubject) -> Result<Page, StoreError> {
+        let offers = self.offers(subject).await?;
         let lines = offers.iter().map(|offer| {
             format!(
                 "- `{}({})`: {} Describe: GET {}. Execute: POST there.\n",
@@ -112,12 +112,12 @@ impl Pages<'_> {
             )
         });
         let text = page::listed(lines.collect(), "There is nothing you may do here but read.");
-        Ok(Page::new(200, format!("{spot}/actions"), format!("Actions at {spot}")).words(text).offers(offers))
+        Ok(Page::new(200, format!("{subject}/actions"), format!("Actions at {subject}")).words(text).offers(offers))
     }
 
-    async fn description(&self, spot: Spot, name: &str) -> Result<Page, StoreError> {
-        let offer = match self.permitted(spot, name).await? {
-            Ok(given) => given.offer(self.registry, spot),
+    async fn description(&self, subject: PageSubject, name: &str) -> Result<Page, StoreError> {
+        let offer = match self.permitted(subject, name).await? {
+            Ok(given) => given.offer(self.registry, subject),
             Err(refused) => return Ok(*refused),
         };
         let Some(offer) = offer else { return Ok(nowhere()) };
@@ -134,40 +134,46 @@ impl Pages<'_> {
     /// Carry out an action of a page. The caller commits what comes of it.
     pub async fn execute(
         &self,
-        spot: Spot,
+        subject: PageSubject,
         name: &str,
         params: &Value,
         cause: &Cause<'_>,
     ) -> Result<Carried, StoreError> {
-        if !self.seen(spot).await? {
+        if !self.seen(subject).await? {
             return Ok(Carried::refused(nowhere()));
         }
-        let given = match self.permitted(spot, name).await? {
+        let given = match self.permitted(subject, name).await? {
             Ok(given) => given,
             Err(refused) => return Ok(Carried::refused(*refused)),
         };
         let arguments = match given.fill(params) {
             Ok(arguments) => arguments,
-            Err(why) => return Ok(Carried::refused(unfit(spot, name, &why))),
+            Err(why) => return Ok(Carried::refused(unfit(subject, name, &why))),
         };
         match given.does {
-            Does::Tool(tool) => self.call(spot, tool, arguments, cause).await,
-            Does::Command(order) => Ok(match order.command(spot, &arguments) {
+            Does::Tool(tool) => self.call(subject, tool, arguments, cause).await,
+            Does::Command(order) => Ok(match order.command(subject, &arguments) {
                 Ok(command) => {
                     let said = format!("The run was told: {name}.");
                     Carried {
-                        page: done(spot, name, &said, Value::Null),
+                        page: done(subject, name, &said, Value::Null),
                         mutations: Vec::new(),
                         command: Some(command),
                     }
                 }
-                Err(why) => Carried::refused(unfit(spot, name, &why)),
+                Err(why) => Carried::refused(unfit(subject, name, &why)),
             }),
         }
     }
 
-    async fn call(&self, spot: Spot, tool: &str, arguments: Value, cause: &Cause<'_>) -> Result<Carried, StoreError> {
-        let (home_project, home_document) = self.home(spot).await?;
+    async fn call(
+        &self,
+        subject: PageSubject,
+        tool: &str,
+        arguments: Value,
+        cause: &Cause<'_>,
+    ) -> Result<Carried, StoreError> {
+        let (home_project, home_document) = self.home(subject).await?;
         let run = RunContext {
             run_id: cause.run_id,
             scope: self.reader.scope.clone(),
@@ -191,33 +197,34 @@ impl Pages<'_> {
         let outcome = self.registry.call(self.store, &run, &call, cause.effect).await?;
         Ok(match outcome.result {
             Ok(output) => Carried {
-                page: done(spot, tool, &output.summary, output.content),
+                page: done(subject, tool, &output.summary, output.content),
                 mutations: outcome.mutations,
                 command: None,
             },
             Err(why) => Carried::refused(match why.strip_prefix(VIEWER_ONLY) {
-                Some(why) => for_viewers(spot, tool, &format!("{tool} was not carried out: {why}")),
-                None => unfit(spot, tool, &why),
+                Some(why) => for_viewers(subject, tool, &format!("{tool} was not carried out: {why}")),
+                None => unfit(subject, tool, &why),
             }),
         })
     }
 
     /// The action, or a page that says why not and what is valid.
-    async fn permitted(&self, spot: Spot, name: &str) -> Result<Result<Given, Box<Page>>, StoreError> {
-        let known = offers::at(spot, self.registry).into_iter().find(|given| given.name() == name);
+    async fn permitted(&self, subject: PageSubject, name: &str) -> Result<Result<Given, Box<Page>>, StoreError> {
+        let known = offers::at(subject, self.registry).into_iter().find(|given| given.name() == name);
         let (page, said) = match known {
-            Some(given) if !self.may(&given) => (Page::new(403, spot.action(name), "Forbidden"), self.why_not(name)),
-            Some(given) if self.standing(spot).await?.allows(&given, self.registry) => return Ok(Ok(given)),
+            Some(given) if !self.may(&given) => (Page::new(403, subject.action(name), "Forbidden"), self.why_not(name)),
+            Some(given) if self.standing(subject).await?.allows(&given, self.registry) => return Ok(Ok(given)),
             Some(_) => {
-                let said = format!("{name} is for editors: you may only read what is at {spot}. Nothing was changed.");
-                return Ok(Err(Box::new(for_viewers(spot, name, &said))));
+                let said =
+                    format!("{name} is for editors: you may only read what is at {subject}. Nothing was changed.");
+                return Ok(Err(Box::new(for_viewers(subject, name, &said))));
             }
             None => {
-                let said = format!("There is no action {} at {spot}.", line(shortened(name)));
-                (Page::new(404, spot.action(&shortened(name)), "No such action"), said)
+                let said = format!("There is no action {} at {subject}.", line(shortened(name)));
+                (Page::new(404, subject.action(&shortened(name)), "No such action"), said)
             }
         };
-        Ok(Err(Box::new(self.valid_here(page, spot, &said).await?)))
+        Ok(Err(Box::new(self.valid_here(page, subject, &said).await?)))
     }
 
     fn why_not(&self, name: &str) -> String {
@@ -229,11 +236,11 @@ impl Pages<'_> {
         }
     }
 
-    async fn valid_here(&self, page: Page, spot: Spot, said: &str) -> Result<Page, StoreError> {
-        let offers = self.offers(spot).await?;
+    async fn valid_here(&self, page: Page, subject: PageSubject, said: &str) -> Result<Page, StoreError> {
+        let offers = self.offers(subject).await?;
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
         let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let said = format!("{said} Valid actions at {spot}: {valid}.");
+        let said = format!("{said} Valid actions at {subject}: {valid}.");
         Ok(page.fact("error", said.as_str()).words(said).offers(offers))
     }
 }
@@ -251,17 +258,17 @@ fn nowhere() -> Page {
 }
 
 /// The reader may see it and not change it.
-fn for_viewers(spot: Spot, name: &str, said: &str) -> Page {
-    Page::new(403, spot.action(name), "Forbidden").fact("type", "viewer_only").fact("error", said).words(said)
+fn for_viewers(subject: PageSubject, name: &str, said: &str) -> Page {
+    Page::new(403, subject.action(name), "Forbidden").fact("type", "viewer_only").fact("error", said).words(said)
 }
 
-fn unfit(spot: Spot, name: &str, why: &str) -> Page {
+fn unfit(subject: PageSubject, name: &str, why: &str) -> Page {
     let said = engine::lines::one_line(&format!("{name} was not carried out: {why}"));
-    Page::new(422, spot.action(name), "Not carried out").fact("error", said.as_str()).words(said)
+    Page::new(422, subject.action(name), "Not carried out").fact("error", said.as_str()).words(said)
 }
 
-fn done(spot: Spot, name: &str, summary: &str, result: Value) -> Page {
-    let mut page = Page::new(200, spot.action(name), format!("{name}: done")).fact("done", true);
+fn done(subject: PageSubject, name: &str, summary: &str, result: Value) -> Page {
+    let mut page = Page::new(200, subject.action(name), format!("{name}: done")).fact("done", true);
     let made = result.get("id").and_then(Value::as_str);
     let place = made.and_then(|id| match name {
         "create_document" | "update_document" => Some(format!("/documents/{id}")),

@@ -1,6 +1,6 @@
 //! What may be done where, and by whom. Who may is judged when a page is opened and again when an action is carried out.
 
-use super::address::Spot;
+use super::address::PageSubject;
 use super::page::{Offer, offer};
 use super::{Pages, merged};
 use crate::tools::{Action, Authorization, Registry};
@@ -44,8 +44,8 @@ impl Order {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    pub fn command(self, spot: Spot, arguments: &Value) -> Result<(RunId, Command), String> {
-        let Spot::Run(run) = spot else { return Err("only runs take orders".into()) };
+    pub fn command(self, subject: PageSubject, arguments: &Value) -> Result<(RunId, Command), String> {
+        let PageSubject::Run(run) = subject else { return Err("only runs take orders".into()) };
         let known: Vec<&str> = self.words().1.split(", ").map(|name| name.trim_end_matches('?')).collect();
         if let Some(other) =
             arguments.as_object().and_then(|map| map.keys().find(|name| !known.contains(&name.as_str())))
@@ -100,7 +100,7 @@ impl Given {
     }
 
     /// As it is offered there; `None` for a tool that this registry does not have.
-    pub fn offer(&self, registry: &Registry, at: Spot) -> Option<Offer> {
+    pub fn offer(&self, registry: &Registry, at: PageSubject) -> Option<Offer> {
         let given: Vec<&str> = self.params.iter().map(|(name, _)| *name).collect();
         match self.does {
             Does::Tool(name) => registry.find(name).map(|action| offer(action, at, &given)),
@@ -129,31 +129,31 @@ impl Standing {
 }
 
 /// Everything that can be done at a place, by somebody.
-pub fn at(spot: Spot, registry: &Registry) -> Vec<Given> {
+pub fn at(subject: PageSubject, registry: &Registry) -> Vec<Given> {
     let tools = |names: &[&'static str], params: Vec<(&'static str, String)>| -> Vec<Given> {
         names.iter().map(|name| Given { does: Does::Tool(name), params: params.clone() }).collect()
     };
-    match spot {
-        Spot::Whoami => tools(&["update_scratchpad", "search", "list_projects", "create_project"], vec![]),
-        Spot::Projects => tools(&["list_projects", "create_project"], vec![]),
-        Spot::Runs => Vec::new(),
-        Spot::Tools => tools(&registry.list().iter().map(|action| action.name).collect::<Vec<_>>(), vec![]),
-        Spot::Project(id) => tools(
+    match subject {
+        PageSubject::Whoami => tools(&["update_scratchpad", "search", "list_projects", "create_project"], vec![]),
+        PageSubject::Projects => tools(&["list_projects", "create_project"], vec![]),
+        PageSubject::Runs => Vec::new(),
+        PageSubject::Tools => tools(&registry.list().iter().map(|action| action.name).collect::<Vec<_>>(), vec![]),
+        PageSubject::Project(id) => tools(
             &["list_documents", "list_tasks", "search_documents", "create_document", "create_task", "update_project"],
             vec![("project_id", id.to_string())],
         ),
-        Spot::Document(id) => {
+        PageSubject::Document(id) => {
             let mut all = tools(&["update_document"], vec![("document_id", id.to_string())]);
             all.extend(tools(&["create_document", "create_task"], vec![("parent_document_id", id.to_string())]));
             all.extend(tools(&["link_entities"], vec![("src_id", id.to_string())]));
             all
         }
-        Spot::Task(id) => {
+        PageSubject::Task(id) => {
             let mut all = tools(&["update_task"], vec![("task_id", id.to_string())]);
             all.extend(tools(&["link_entities"], vec![("src_id", id.to_string())]));
             all
         }
-        Spot::Run(_) => {
+        PageSubject::Run(_) => {
             Order::ALL.into_iter().map(|order| Given { does: Does::Command(order), params: vec![] }).collect()
         }
     }
@@ -161,18 +161,18 @@ pub fn at(spot: Spot, registry: &Registry) -> Vec<Given> {
 
 impl Pages<'_> {
     /// What this reader may do there.
-    pub(super) async fn offers(&self, spot: Spot) -> Result<Vec<Offer>, StoreError> {
-        let standing = self.standing(spot).await?;
+    pub(super) async fn offers(&self, subject: PageSubject) -> Result<Vec<Offer>, StoreError> {
+        let standing = self.standing(subject).await?;
         let may = |given: &Given| self.may(given) && standing.allows(given, self.registry);
-        let offered = at(spot, self.registry).into_iter().filter(may);
-        Ok(offered.filter_map(|given| given.offer(self.registry, spot)).collect())
+        let offered = at(subject, self.registry).into_iter().filter(may);
+        Ok(offered.filter_map(|given| given.offer(self.registry, subject)).collect())
     }
 
     /// What this reader's role allows there.
-    pub(super) async fn standing(&self, spot: Spot) -> Result<Standing, StoreError> {
+    pub(super) async fn standing(&self, subject: PageSubject) -> Result<Standing, StoreError> {
         let scope = &self.reader.scope;
-        let may_change = match (spot, self.home(spot).await?.0) {
-            (Spot::Run(run), _) => self.store.may_steer(scope, run).await?,
+        let may_change = match (subject, self.home(subject).await?.0) {
+            (PageSubject::Run(run), _) => self.store.may_steer(scope, run).await?,
             (_, Some(project)) => self.store.may_write(scope, project).await?,
             // Where it goes is said with the action, and judged then.
             (_, None) => true,
@@ -193,15 +193,22 @@ impl Pages<'_> {
     }
 
     /// Where what is made at a place belongs.
-    pub(super) async fn home(&self, spot: Spot) -> Result<(Option<ProjectId>, Option<DocumentId>), StoreError> {
-        Ok(match spot {
-            Spot::Project(id) => (Some(id), None),
-            Spot::Document(id) => {
+    pub(super) async fn home(
+        &self,
+        subject: PageSubject,
+    ) -> Result<(Option<ProjectId>, Option<DocumentId>), StoreError> {
+        Ok(match subject {
+            PageSubject::Project(id) => (Some(id), None),
+            PageSubject::Document(id) => {
                 let document = self.store.document(&self.reader.scope, id).await?;
                 (document.map(|document| document.project_id), Some(id))
             }
-            Spot::Task(id) => (self.store.task(&self.reader.scope, id).await?.map(|task| task.project_id), None),
-            Spot::Whoami | Spot::Projects | Spot::Runs | Spot::Run(_) | Spot::Tools => (None, None),
+            PageSubject::Task(id) => (self.store.task(&self.reader.scope, id).await?.map(|task| task.project_id), None),
+            PageSubject::Whoami
+            | PageSubject::Projects
+            | PageSubject::Runs
+            | PageSubject::Run(_)
+            | PageSubject::Tools => (None, None),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What each page shows.
 
-use super::address::Spot;
+use super::address::PageSubject;
 use super::page::{Page, QUOTED, item, line, listed, quoted};
 use super::{Pages, Reader};
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
@@ -17,37 +17,37 @@ const EMPTY_PAD: &str =
 
 impl Pages<'_> {
     /// The page, or nothing where its reader may see nothing.
-    pub(super) async fn view(&self, spot: Spot, from: usize) -> Result<Option<Page>, StoreError> {
-        let page = match spot {
-            Spot::Whoami => Some(self.whoami().await?),
-            Spot::Projects => Some(self.projects().await?),
-            Spot::Runs => Some(self.runs().await?),
-            Spot::Project(id) => self.project(id).await?,
-            Spot::Document(id) => self.document(id, from).await?,
-            Spot::Task(id) => self.task(id).await?,
-            Spot::Run(id) => self.run(id).await?,
-            Spot::Tools => None,
+    pub(super) async fn view(&self, subject: PageSubject, from: usize) -> Result<Option<Page>, StoreError> {
+        let page = match subject {
+            PageSubject::Whoami => Some(self.whoami().await?),
+            PageSubject::Projects => Some(self.projects().await?),
+            PageSubject::Runs => Some(self.runs().await?),
+            PageSubject::Project(id) => self.project(id).await?,
+            PageSubject::Document(id) => self.document(id, from).await?,
+            PageSubject::Task(id) => self.task(id).await?,
+            PageSubject::Run(id) => self.run(id).await?,
+            PageSubject::Tools => None,
         };
         match page {
-            Some(page) => Ok(Some(page.offers(self.offers(spot).await?))),
+            Some(page) => Ok(Some(page.offers(self.offers(subject).await?))),
             None => Ok(None),
         }
     }
 
-    pub(super) async fn seen(&self, spot: Spot) -> Result<bool, StoreError> {
+    pub(super) async fn seen(&self, subject: PageSubject) -> Result<bool, StoreError> {
         let scope = &self.reader.scope;
-        Ok(match spot {
-            Spot::Whoami | Spot::Projects | Spot::Runs | Spot::Tools => true,
-            Spot::Project(id) => self.store.project(scope, id).await?.is_some(),
-            Spot::Document(id) => self.store.document(scope, id).await?.is_some(),
-            Spot::Task(id) => self.store.task(scope, id).await?.is_some(),
-            Spot::Run(id) => self.store.run(scope, id).await?.is_some(),
+        Ok(match subject {
+            PageSubject::Whoami | PageSubject::Projects | PageSubject::Runs | PageSubject::Tools => true,
+            PageSubject::Project(id) => self.store.project(scope, id).await?.is_some(),
+            PageSubject::Document(id) => self.store.document(scope, id).await?.is_some(),
+            PageSubject::Task(id) => self.store.task(scope, id).await?.is_some(),
+            PageSubject::Run(id) => self.store.run(scope, id).await?.is_some(),
         })
     }
 
     async fn whoami(&self) -> Result<Page, StoreError> {
         let Reader { actor, agent, .. } = self.reader;
-        let mut page = Page::new(200, Spot::Whoami, format!("You are {}", actor.handle))
+        let mut page = Page::new(200, PageSubject::Whoami, format!("You are {}", actor.handle))
             .fact("handle", actor.handle.as_str())
             .fact("name", actor.name.as_str())
             .fact("id", actor.id.to_string());
@@ -62,11 +62,11 @@ impl Pages<'_> {
             }
         };
         let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
-        let lines = projects.iter().map(|project| item(Spot::Project(project.id), &project.title, "")).collect();
+        let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         page = page
             .data("projects", project_list(&projects))
             .section("Your projects", &listed(lines, "You have no projects."));
-        let offers = self.offers(Spot::Whoami).await?;
+        let offers = self.offers(PageSubject::Whoami).await?;
         let lines = offers.iter().map(|offer| {
             format!("- `{}({})`: {} POST {}\n", offer.name, offer.params, offer.description, offer.path())
         });
@@ -95,8 +95,8 @@ impl Pages<'_> {
 
     async fn projects(&self) -> Result<Page, StoreError> {
         let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
-        let lines = projects.iter().map(|project| item(Spot::Project(project.id), &project.title, "")).collect();
-        let page = Page::new(200, Spot::Projects, "Projects").data("projects", project_list(&projects));
+        let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
+        let page = Page::new(200, PageSubject::Projects, "Projects").data("projects", project_list(&projects));
         Ok(page.words(listed(lines, "There is no project that you may see.")))
     }
 
@@ -107,9 +107,9 @@ impl Pages<'_> {
         let documents = self.store.documents(scope, of_project).await?;
         let of_project = TaskFilter { project_id: Some(id), limit: LISTED, ..TaskFilter::default() };
         let tasks = self.store.tasks(scope, of_project).await?;
-        let texts = documents.iter().map(|document| item(Spot::Document(document.id), &document.title, ""));
-        let works = tasks.iter().map(|task| item(Spot::Task(task.id), &task.title, task.state.name()));
-        let page = Page::new(200, Spot::Project(id), &project.title)
+        let texts = documents.iter().map(|document| item(PageSubject::Document(document.id), &document.title, ""));
+        let works = tasks.iter().map(|task| item(PageSubject::Task(task.id), &task.title, task.state.name()));
+        let page = Page::new(200, PageSubject::Project(id), &project.title)
             .fact("kind", "project")
             .fact("id", id.to_string())
             .fact("version", project.version)
@@ -131,11 +131,11 @@ impl Pages<'_> {
         let from = from.min(characters);
         let part: String = document.content.chars().skip(from).take(TEXT).collect();
         let to = from + part.chars().count();
-        let mut page = Page::new(200, Spot::Document(id), &document.title)
+        let mut page = Page::new(200, PageSubject::Document(id), &document.title)
             .fact("kind", "document")
             .fact("id", id.to_string())
             .fact("type_key", document.type_key.as_str())
-            .fact("project", Spot::Project(document.project_id).to_string())
+            .fact("project", PageSubject::Project(document.project_id).to_string())
             .fact("version", document.version)
             .fact("updated_at", document.updated_at.to_string())
             .fact("characters", characters)
@@ -146,18 +146,18 @@ impl Pages<'_> {
             page = page.words(format!("Characters {from} to {to} of {characters} are shown."));
         }
         if to < characters {
-            page = page.words(format!("The text goes on at {}?from={to}.", Spot::Document(id)));
+            page = page.words(format!("The text goes on at {}?from={to}.", PageSubject::Document(id)));
         }
         Ok(Some(page))
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<Page>, StoreError> {
         let Some(task) = self.store.task(&self.reader.scope, id).await? else { return Ok(None) };
-        let page = Page::new(200, Spot::Task(id), &task.title)
+        let page = Page::new(200, PageSubject::Task(id), &task.title)
             .fact("kind", "task")
             .fact("id", id.to_string())
             .fact("state", task.state.name())
-            .fact("project", Spot::Project(task.project_id).to_string())
+            .fact("project", PageSubject::Project(task.project_id).to_string())
             .fact("version", task.version)
             .fact("updated_at", task.updated_at.to_string())
             .data("description", task.description.as_str())
@@ -171,16 +171,17 @@ impl Pages<'_> {
         let runs = self.store.runs(&self.reader.scope, filter).await?;
         let lines = runs.iter().map(|run| {
             let objective: String = run.objective.chars().take(120).collect();
-            item(Spot::Run(run.id), &objective, &format!("{} {}", run.kind.name(), run.status.name()))
+            item(PageSubject::Run(run.id), &objective, &format!("{} {}", run.kind.name(), run.status.name()))
         });
-        Ok(Page::new(200, Spot::Runs, "Runs").words(listed(lines.collect(), "There is no run that you may see.")))
+        Ok(Page::new(200, PageSubject::Runs, "Runs")
+            .words(listed(lines.collect(), "There is no run that you may see.")))
     }
 
     async fn run(&self, id: RunId) -> Result<Option<Page>, StoreError> {
         let scope = &self.reader.scope;
         let Some(run) = self.store.run(scope, id).await? else { return Ok(None) };
         let title: String = engine::lines::lines(&run.objective).next().unwrap_or_default().chars().take(120).collect();
-        let mut page = Page::new(200, Spot::Run(id), title)
+        let mut page = Page::new(200, PageSubject::Run(id), title)
             .fact("kind", run.kind.name())
             .fact("id", id.to_string())
             .fact("status", run.status.name())
@@ -216,6 +217,6 @@ impl Pages<'_> {
 }
 
 fn project_list(projects: &[engine::workspace::Project]) -> Value {
-    let listed = |project: &engine::workspace::Project| json!({"path": Spot::Project(project.id).to_string(), "title": project.title});
+    let listed = |project: &engine::workspace::Project| json!({"path": PageSubject::Project(project.id).to_string(), "title": project.title});
     projects.iter().map(listed).collect()
 }

@@ -88,10 +88,10 @@ mod tests {
     use engine::effect::{EffectId, Outcome, ToolOutcome};
     use engine::ids::ProjectId;
 
-    struct Post(Approval);
+    struct NotificationStore(Approval);
 
     #[async_trait]
-    impl Toolbox for Post {
+    impl Toolbox for NotificationStore {
         fn server(&self) -> &str {
             "post"
         }
@@ -130,7 +130,7 @@ mod tests {
             told: None,
             agent: None,
         };
-        question(&Post(Approval::Always), &offer, false, &call)
+        question(&NotificationStore(Approval::Always), &offer, false, &call)
     }
 
     #[test]

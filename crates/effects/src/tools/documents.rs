@@ -3,7 +3,7 @@
 
 use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
 use super::props;
-use super::reach::{Reach, check_version, page};
+use super::tool_context::{ToolContext, check_version, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
 use engine::ids::DocumentId;
@@ -31,14 +31,14 @@ pub const ACTIONS: &[Action] = &[
             optional("type_key", Kind::TypeKey, "Only this type, e.g. document.note."),
             optional("limit", Kind::Limit, "How many at most."),
         ],
-        handler: |reach, arguments| Box::pin(list(reach, arguments)),
+        handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
         name: "get_document",
         description: "Read one document with its content and version.",
         class: Class::ReadOnly,
         fields: &[ID],
-        handler: |reach, arguments| Box::pin(get(reach, arguments)),
+        handler: |context, arguments| Box::pin(get(context, arguments)),
     },
     Action {
         name: "create_document",
@@ -53,7 +53,7 @@ pub const ACTIONS: &[Action] = &[
             optional("type_key", Kind::TypeKey, "What kind of document; default: document.note."),
             PROPS,
         ],
-        handler: |reach, arguments| Box::pin(create(reach, arguments)),
+        handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
         name: "update_document",
@@ -68,7 +68,7 @@ pub const ACTIONS: &[Action] = &[
             PROPS,
             optional("version", Kind::Version, "The version you read; refused when it is stale."),
         ],
-        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+        handler: |context, arguments| Box::pin(update(context, arguments)),
     },
 ];
 
@@ -89,31 +89,31 @@ fn shown(document: &Document) -> Value {
     shown
 }
 
-async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let limit = arguments.limit();
     let filter = DocumentFilter {
-        project_id: reach.asked_project(arguments).await?,
+        project_id: context.asked_project(arguments).await?,
         type_key: arguments.text("type_key").map(str::to_owned),
         limit: limit + 1,
         ..DocumentFilter::default()
     };
-    let (documents, more) = page(reach.library.documents(reach.scope, filter).await?, limit);
+    let (documents, more) = page(context.library.documents(context.scope, filter).await?, limit);
     let summary = format!("{} documents", documents.len());
     let content = json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more});
     Ok(Done { read: !documents.iter().any(Document::is_platform), ..Done::read(content, summary) })
 }
 
-async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let document = reach.document(arguments.required_id("document_id")).await?;
+async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let document = context.document(arguments.required_id("document_id")).await?;
     let summary = format!("document \"{}\", {} characters", document.title, document.content.chars().count());
     Ok(Done { read: !document.is_platform(), ..Done::read(shown(&document), summary) })
 }
 
-async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let id: DocumentId = reach.mint(0);
-    let project_id = reach.target_project(arguments).await?;
-    let props = props::stamped(arguments.object("props"), reach.stamp())?;
-    let link = reach.link_under(arguments, id.0, project_id, DOCUMENT_HAS_DOCUMENT).await?;
+async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let id: DocumentId = context.mint(0);
+    let project_id = context.target_project(arguments).await?;
+    let props = props::stamped(arguments.object("props"), context.stamp())?;
+    let link = context.link_under(arguments, id.0, project_id, DOCUMENT_HAS_DOCUMENT).await?;
     let title = arguments.line("title").unwrap_or_default();
     let type_key = arguments.text("type_key").unwrap_or(DEFAULT_TYPE).to_owned();
     if let Some(reserved) = RESERVED_TYPES.iter().find(|reserved| type_key.starts_with(*reserved)) {
@@ -133,11 +133,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     ))
 }
 
-async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     if !arguments.has_any(&["title", "content", "append", "props"]) {
         return Err(Refused::Request("nothing to change: give title, content, append or props".into()));
     }
-    let document = reach.document(arguments.required_id("document_id")).await?;
+    let document = context.document(arguments.required_id("document_id")).await?;
     if document.is_platform() {
         return Err(Refused::Request(format!(
             "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own \

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use walk::{Place, Workspace, kind_of};
+use walk::{Location, Workspace, kind_of};
 
 const SERVER: &str = "files";
 const LONGEST_FILE: u64 = 1_000_000;
@@ -73,7 +73,7 @@ impl Files {
             return Err(format!("`content` has {} bytes; at most {LONGEST_FILE} can be written", content.len()));
         }
         let place = self.workspace.find_or_make(asked)?;
-        let Place { directory, name } = &place;
+        let Location { directory, name } = &place;
         if let Ok(about) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             match FileType::from_raw_mode(about.st_mode as RawMode) {
                 FileType::RegularFile => {}
@@ -87,7 +87,7 @@ impl Files {
 }
 
 /// Whole or not at all, whoever reads meanwhile. A link that somebody puts in the way is replaced, never followed.
-fn put(Place { directory, name }: &Place, content: &str) -> std::io::Result<()> {
+fn put(Location { directory, name }: &Location, content: &str) -> std::io::Result<()> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let fresh = format!("pleach-{}-{}.part", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
     // A process of the same number may have died in the middle.
@@ -102,7 +102,7 @@ fn put(Place { directory, name }: &Place, content: &str) -> std::io::Result<()> 
     placed
 }
 
-fn read(Place { directory, name }: &Place, asked: &str) -> Result<(Value, String), String> {
+fn read(Location { directory, name }: &Location, asked: &str) -> Result<(Value, String), String> {
     let failed = |error: std::io::Error| format!("{asked} cannot be read: {error}");
     // A pipe would be waited for, so it is opened without waiting and then looked at.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

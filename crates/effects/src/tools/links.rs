@@ -1,7 +1,7 @@
 //! Tools for edges between documents, tasks and projects.
 
 use super::arguments::{Arguments, Kind, required};
-use super::reach::Reach;
+use super::tool_context::ToolContext;
 use super::{Action, Done, Refused};
 use engine::effect::Class;
 use engine::ids::{DocumentId, EdgeId};
@@ -24,41 +24,41 @@ pub const ACTIONS: &[Action] = &[
             required("dst_id", Kind::Id, "Where it ends."),
             required("rel", Kind::Relation, "How they relate, e.g. document_has_task."),
         ],
-        handler: |reach, arguments| Box::pin(link(reach, arguments)),
+        handler: |context, arguments| Box::pin(link(context, arguments)),
     },
     Action {
         name: "unlink_entities",
         description: "Remove an edge.",
         class: Class::Idempotent,
         fields: &[required("edge_id", Kind::Id, "The edge, as link_entities returned it.")],
-        handler: |reach, arguments| Box::pin(unlink(reach, arguments)),
+        handler: |context, arguments| Box::pin(unlink(context, arguments)),
     },
 ];
 
-async fn link(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn link(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let (src, dst): (Uuid, Uuid) = (arguments.required_id("src_id"), arguments.required_id("dst_id"));
     let rel = arguments.required_text("rel").to_owned();
     if src == dst {
         return Err(Refused::Request("src_id and dst_id are the same; an edge joins two different things".into()));
     }
-    let (from, to) = (reach.entity(src).await?, reach.entity(dst).await?);
+    let (from, to) = (context.entity(src).await?, context.entity(dst).await?);
     let between = EdgeFilter { src: Some(src), dst: Some(dst), run_id: None };
-    let known = reach.library.edges(reach.scope, between, Slice::first(MOST_BETWEEN)).await?;
+    let known = context.library.edges(context.scope, between, Slice::first(MOST_BETWEEN)).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
         return Ok(Done::settled(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
     }
-    let id: EdgeId = reach.mint(0);
+    let id: EdgeId = context.mint(0);
     Ok(Done::changed(
         json!({"edge_id": id, "src_id": src, "dst_id": dst, "rel": rel}),
         format!("linked \"{}\" {rel} \"{}\"", from.title, to.title),
-        vec![Mutation::Link { id, project_id: from.project_id, src, dst, rel, props: reach.stamp().clone() }],
+        vec![Mutation::Link { id, project_id: from.project_id, src, dst, rel, props: context.stamp().clone() }],
     ))
 }
 
-async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let edge = reach.edge(arguments.required_id("edge_id")).await?;
-    if is_platform(reach, &edge).await? {
+async fn unlink(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let edge = context.edge(arguments.required_id("edge_id")).await?;
+    if is_platform(context, &edge).await? {
         return Err(Refused::Request(format!("edge {} belongs to the platform's own workspace and stays", edge.id)));
     }
     Ok(Done::changed(
@@ -69,9 +69,9 @@ async fn unlink(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 }
 
 /// The skeleton of a workspace: both ends are the platform's own documents.
-async fn is_platform(reach: &Reach<'_>, edge: &Edge) -> Result<bool, Refused> {
+async fn is_platform(context: &ToolContext<'_>, edge: &Edge) -> Result<bool, Refused> {
     for end in [edge.src, edge.dst] {
-        let document = reach.library.document(reach.scope, DocumentId(end)).await?;
+        let document = context.library.document(context.scope, DocumentId(end)).await?;
         if !document.is_some_and(|document| document.is_platform()) {
             return Ok(false);
         }

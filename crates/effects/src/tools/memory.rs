@@ -1,7 +1,7 @@
 //! What a subagent does to its own memory.
 
 use super::arguments::{Arguments, Kind, required};
-use super::reach::Reach;
+use super::tool_context::ToolContext;
 use super::{Action, Done, Refused};
 use engine::effect::Class;
 use engine::ids::LessonId;
@@ -27,7 +27,7 @@ pub const ACTIONS: &[Action] = &[
             Kind::Text { max: SCRATCHPAD_CHARACTERS },
             "The whole new text. What is there now is replaced.",
         )],
-        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+        handler: |context, arguments| Box::pin(update(context, arguments)),
     },
     Action {
         name: ADD_LESSON,
@@ -38,23 +38,23 @@ pub const ACTIONS: &[Action] = &[
             Kind::Line { max: lessons::LONGEST },
             "One or two sentences: the fact, and where you know it from.",
         )],
-        handler: |reach, arguments| Box::pin(add_lesson(reach, arguments)),
+        handler: |context, arguments| Box::pin(add_lesson(context, arguments)),
     },
 ];
 
-async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let Scope::OnBehalf { agent, .. } = reach.scope else {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let Scope::OnBehalf { agent, .. } = context.scope else {
         return Err(Refused::Request("only subagents have a scratchpad".into()));
     };
     let content = arguments.required_text("content").to_owned();
-    let current = reach.library.scratchpad(*agent).await?;
+    let current = context.library.scratchpad(*agent).await?;
     let (version, text) = current.map_or((0, String::new()), |pad| (pad.version, pad.content));
     let characters = content.chars().count();
     if content == text {
         let content = json!({"version": version, "characters": characters, "unchanged": true});
         return Ok(Done::settled(content, "the scratchpad already says that".into()));
     }
-    let step = reach.stamp()["step"].as_u64().and_then(|step| u32::try_from(step).ok());
+    let step = context.stamp()["step"].as_u64().and_then(|step| u32::try_from(step).ok());
     Ok(Done::changed(
         json!({"version": version + 1, "characters": characters}),
         format!("scratchpad updated: {characters} of {SCRATCHPAD_CHARACTERS} characters"),
@@ -63,13 +63,13 @@ async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
 }
 
 /// Only of whoever does a part of a run: who is on an errand looks back at its end.
-async fn add_lesson(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let Some(agent) = reach.agent() else {
+async fn add_lesson(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let Some(agent) = context.agent() else {
         return Err(Refused::Request("only a subagent that was given a part of a run learns lessons".into()));
     };
     let text = engine::lines::one_line(arguments.required_text("text"));
-    let id: LessonId = reach.mint(0);
-    let stamp = reach.stamp();
+    let id: LessonId = context.mint(0);
+    let stamp = context.stamp();
     let lesson = Mutation::AddLesson {
         id,
         agent,

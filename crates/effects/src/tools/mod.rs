@@ -3,27 +3,27 @@
 //! A tool reads through `Library` with the run's scope, evaluated when it is called, and *returns* the
 //! changes it wants; they commit with its outcome. It never writes, and no input makes it panic.
 
+mod agent_scope;
 mod approval;
 mod arguments;
 mod documents;
 mod files;
 mod hosts;
-mod lent;
 mod links;
 mod memory;
 mod outside;
 mod projects;
 mod props;
-mod reach;
 mod schema;
 mod search;
 mod tasks;
+mod tool_context;
 mod web;
 mod writing;
 
+pub use agent_scope::{Denied, agent_scope};
 pub use files::Files;
 pub use hosts::Hosts;
-pub use lent::{Unlent, lent};
 pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
 pub use schema::misfits;
 pub use web::Web;
@@ -34,9 +34,9 @@ use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
-use reach::Reach;
 use runtime::ports::{Store, StoreError};
 use serde_json::Value;
+use tool_context::ToolContext;
 
 /// Who may do it. Where it is done is judged by the scope, always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct Action {
     handler: Handler,
 }
 
-type Handler = for<'a> fn(&'a Reach<'a>, &'a Arguments) -> BoxFuture<'a, Result<Done, Refused>>;
+type Handler = for<'a> fn(&'a ToolContext<'a>, &'a Arguments) -> BoxFuture<'a, Result<Done, Refused>>;
 
 impl Action {
     /// The JSON schema of its arguments.
@@ -91,9 +91,9 @@ impl Action {
         (arguments::names(&asked), arguments::schema(&asked))
     }
 
-    async fn carry_out(&self, reach: &Reach<'_>) -> Result<Done, Refused> {
-        let arguments = Arguments::check(self.fields, reach.arguments())?;
-        (self.handler)(reach, &arguments).await
+    async fn carry_out(&self, context: &ToolContext<'_>) -> Result<Done, Refused> {
+        let arguments = Arguments::check(self.fields, context.arguments())?;
+        (self.handler)(context, &arguments).await
     }
 }
 
@@ -185,9 +185,9 @@ impl Registry {
     ) -> Result<ToolOutcome, StoreError> {
         let done = match self.granted(call) {
             Ok(action) => {
-                let reach = Reach::new(library, run, call, effect);
-                match action.carry_out(&reach).await {
-                    Ok(done) => writing::permitted(&reach, &done.mutations).await.map(|()| done),
+                let context = ToolContext::new(library, run, call, effect);
+                match action.carry_out(&context).await {
+                    Ok(done) => writing::permitted(&context, &done.mutations).await.map(|()| done),
                     refused => refused,
                 }
             }

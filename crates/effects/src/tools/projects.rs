@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
 use super::props;
-use super::reach::{Reach, check_version, page};
+use super::tool_context::{ToolContext, check_version, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
 use engine::ids::ProjectId;
@@ -19,21 +19,21 @@ pub const ACTIONS: &[Action] = &[
         description: "List the projects that may be used here, newest first.",
         class: Class::ReadOnly,
         fields: &[optional("limit", Kind::Limit, "How many at most.")],
-        handler: |reach, arguments| Box::pin(list(reach, arguments)),
+        handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
         name: "get_project",
         description: "Read one project: title, description, props, version.",
         class: Class::ReadOnly,
         fields: &[ID],
-        handler: |reach, arguments| Box::pin(get(reach, arguments)),
+        handler: |context, arguments| Box::pin(get(context, arguments)),
     },
     Action {
         name: "create_project",
         description: "Create a project. Refused where only some projects may be used.",
         class: Class::Idempotent,
         fields: &[required("title", Kind::Line { max: TITLE_MAX }, "Its title."), DESCRIPTION],
-        handler: |reach, arguments| Box::pin(create(reach, arguments)),
+        handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
         name: "update_project",
@@ -46,7 +46,7 @@ pub const ACTIONS: &[Action] = &[
             PROPS,
             optional("version", Kind::Version, "The version you read; refused when it is stale."),
         ],
-        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+        handler: |context, arguments| Box::pin(update(context, arguments)),
     },
 ];
 
@@ -57,30 +57,30 @@ fn shown(project: &Project) -> Value {
     })
 }
 
-async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let limit = arguments.limit();
-    let (projects, more) = page(reach.library.projects(reach.scope, None, limit + 1).await?, limit);
+    let (projects, more) = page(context.library.projects(context.scope, None, limit + 1).await?, limit);
     let summary = format!("{} projects", projects.len());
     Ok(Done::read(json!({"projects": projects.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
 }
 
-async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let project = reach.project(arguments.required_id("project_id")).await?;
+async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let project = context.project(arguments.required_id("project_id")).await?;
     let mut whole = shown(&project);
     whole["props"] = project.props;
     Ok(Done::read(whole, format!("project \"{}\"", project.title)))
 }
 
-async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let Some(owner) = reach.global_owner() else {
+async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let Some(owner) = context.global_owner() else {
         return Err(Refused::Request(
             "create_project is refused here: only some projects may be used, and a new one is none of them".into(),
         ));
     };
-    let id: ProjectId = reach.mint(0);
+    let id: ProjectId = context.mint(0);
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
-    let props = props::stamped(None, reach.stamp())?;
+    let props = props::stamped(None, context.stamp())?;
     Ok(Done::changed(
         json!({"id": id, "title": title, "version": 1}),
         format!("created project \"{title}\""),
@@ -88,11 +88,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     ))
 }
 
-async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     if !arguments.has_any(&["title", "description", "props"]) {
         return Err(Refused::Request("nothing to change: give title, description or props".into()));
     }
-    let project = reach.project(arguments.required_id("project_id")).await?;
+    let project = context.project(arguments.required_id("project_id")).await?;
     check_version("project", arguments.version(), project.version)?;
     let title = arguments.line("title").unwrap_or_else(|| project.title.clone());
     let description = arguments.text("description").filter(|text| *text != project.description).map(str::to_owned);

@@ -2,7 +2,7 @@
 //! every database; here it is only seen that there is a word in it.
 
 use super::arguments::{Arguments, Field, Kind, QUERY_MAX, optional, required};
-use super::reach::{Reach, page};
+use super::tool_context::{ToolContext, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
 use runtime::ports::{Hit, HitKind, SearchFilter};
@@ -18,7 +18,7 @@ pub const ACTIONS: &[Action] = &[
         description: "Find documents that contain all the words of the query; the last may be a beginning.",
         class: Class::ReadOnly,
         fields: &[QUERY, optional("project_id", Kind::Id, "Only in this project."), LIMIT],
-        handler: |reach, arguments| Box::pin(find(reach, arguments, &[HitKind::Document])),
+        handler: |context, arguments| Box::pin(find(context, arguments, &[HitKind::Document])),
     },
     Action {
         name: "search",
@@ -26,13 +26,13 @@ pub const ACTIONS: &[Action] = &[
                       a beginning.",
         class: Class::ReadOnly,
         fields: &[QUERY, LIMIT],
-        handler: |reach, arguments| {
-            Box::pin(find(reach, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project]))
+        handler: |context, arguments| {
+            Box::pin(find(context, arguments, &[HitKind::Document, HitKind::Task, HitKind::Project]))
         },
     },
 ];
 
-async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Result<Done, Refused> {
+async fn find(context: &ToolContext<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Result<Done, Refused> {
     let query = arguments.required_text("query").trim();
     if !query.chars().any(char::is_alphanumeric) {
         return Err(Refused::Request("argument `query` has no letters or digits: expected words to look for".into()));
@@ -41,10 +41,10 @@ async fn find(reach: &Reach<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Re
         return Err(Refused::Request(format!("argument `query`: {why}")));
     }
     let limit = arguments.limit();
-    let project = reach.asked_project(arguments).await?;
+    let project = context.asked_project(arguments).await?;
     let filter =
         SearchFilter { kinds: kinds.to_vec(), project_id: project, limit: limit + 1, ..SearchFilter::default() };
-    let (hits, more) = page(reach.library.search(reach.scope, query, filter).await?, limit);
+    let (hits, more) = page(context.library.search(context.scope, query, filter).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
     // The query is not repeated: finding nothing by other words is not something new.
     Ok(Done::read(json!({"results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))

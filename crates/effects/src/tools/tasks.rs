@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
 use super::props;
-use super::reach::{Reach, check_version, page};
+use super::tool_context::{ToolContext, check_version, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
 use engine::ids::TaskId;
@@ -25,14 +25,14 @@ pub const ACTIONS: &[Action] = &[
             optional("state", STATES, "Only those in this state."),
             optional("limit", Kind::Limit, "How many at most."),
         ],
-        handler: |reach, arguments| Box::pin(list(reach, arguments)),
+        handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
         name: "get_task",
         description: "Read one task with its description, state and version.",
         class: Class::ReadOnly,
         fields: &[ID],
-        handler: |reach, arguments| Box::pin(get(reach, arguments)),
+        handler: |context, arguments| Box::pin(get(context, arguments)),
     },
     Action {
         name: "create_task",
@@ -47,7 +47,7 @@ pub const ACTIONS: &[Action] = &[
             optional("parent_document_id", Kind::Id, "The document it belongs under."),
             PROPS,
         ],
-        handler: |reach, arguments| Box::pin(create(reach, arguments)),
+        handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
         name: "update_task",
@@ -62,7 +62,7 @@ pub const ACTIONS: &[Action] = &[
             PROPS,
             optional("version", Kind::Version, "The version you read; refused when it is stale."),
         ],
-        handler: |reach, arguments| Box::pin(update(reach, arguments)),
+        handler: |context, arguments| Box::pin(update(context, arguments)),
     },
 ];
 
@@ -77,28 +77,28 @@ fn asked_state(arguments: &Arguments) -> Option<TaskState> {
     arguments.text("state").and_then(TaskState::parse)
 }
 
-async fn list(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     let limit = arguments.limit();
-    let project_id = reach.asked_project(arguments).await?;
+    let project_id = context.asked_project(arguments).await?;
     let filter = TaskFilter { project_id, state: asked_state(arguments), limit: limit + 1, ..TaskFilter::default() };
-    let (tasks, more) = page(reach.library.tasks(reach.scope, filter).await?, limit);
+    let (tasks, more) = page(context.library.tasks(context.scope, filter).await?, limit);
     let summary = format!("{} tasks", tasks.len());
     Ok(Done::read(json!({"tasks": tasks.iter().map(listed).collect::<Vec<_>>(), "more": more}), summary))
 }
 
-async fn get(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let task = reach.task(arguments.required_id("task_id")).await?;
+async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let task = context.task(arguments.required_id("task_id")).await?;
     let mut shown = listed(&task);
     shown["description"] = json!(task.description);
     shown["props"] = task.props;
     Ok(Done::read(shown, format!("task \"{}\", {}", task.title, task.state.name())))
 }
 
-async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
-    let id: TaskId = reach.mint(0);
-    let project_id = reach.target_project(arguments).await?;
-    let props = props::stamped(arguments.object("props"), reach.stamp())?;
-    let link = reach.link_under(arguments, id.0, project_id, DOCUMENT_HAS_TASK).await?;
+async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+    let id: TaskId = context.mint(0);
+    let project_id = context.target_project(arguments).await?;
+    let props = props::stamped(arguments.object("props"), context.stamp())?;
+    let link = context.link_under(arguments, id.0, project_id, DOCUMENT_HAS_TASK).await?;
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
     let state = asked_state(arguments).unwrap_or(TaskState::Todo);
@@ -109,11 +109,11 @@ async fn create(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refuse
     ))
 }
 
-async fn update(reach: &Reach<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
     if !arguments.has_any(&["title", "description", "state", "props"]) {
         return Err(Refused::Request("nothing to change: give title, description, state or props".into()));
     }
-    let task = reach.task(arguments.required_id("task_id")).await?;
+    let task = context.task(arguments.required_id("task_id")).await?;
     check_version("task", arguments.version(), task.version)?;
     let title = arguments.line("title").unwrap_or_else(|| task.title.clone());
     let description = arguments.text("description").filter(|text| *text != task.description).map(str::to_owned);

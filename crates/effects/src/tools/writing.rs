@@ -2,7 +2,7 @@
 //! before anybody is given them. Tools decide what to change; this is the only place that decides whether.
 
 use super::Refused;
-use super::reach::Reach;
+use super::tool_context::ToolContext;
 use engine::ids::{ActorId, ProjectId};
 use engine::workspace::{Mutation, Scope};
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 pub const VIEWER_ONLY: &str = "viewer_only: ";
 
 /// Every project that the changes touch must be one that whoever calls may write to.
-pub async fn permitted(reach: &Reach<'_>, mutations: &[Mutation]) -> Result<(), Refused> {
+pub async fn permitted(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), Refused> {
     let mut touched = BTreeSet::new();
     for mutation in mutations {
-        touched.extend(project_of(reach, mutation).await?);
+        touched.extend(project_of(context, mutation).await?);
     }
     for project in touched {
-        if !may_write(reach, project).await? {
-            let title = reach.project(project).await?.title;
+        if !may_write(context, project).await? {
+            let title = context.project(project).await?.title;
             return Err(Refused::Request(format!(
                 "{VIEWER_ONLY}project {title:?} ({project}) may only be read here: a viewer changes nothing in it, and nothing was \
                  changed. Write to another project, or have an owner of the project make you an editor"
@@ -28,15 +28,15 @@ pub async fn permitted(reach: &Reach<'_>, mutations: &[Mutation]) -> Result<(), 
     Ok(())
 }
 
-async fn project_of(reach: &Reach<'_>, mutation: &Mutation) -> Result<Option<ProjectId>, Refused> {
+async fn project_of(context: &ToolContext<'_>, mutation: &Mutation) -> Result<Option<ProjectId>, Refused> {
     Ok(match mutation {
         Mutation::UpdateProject { id, .. } => Some(*id),
         Mutation::CreateDocument { project_id, .. }
         | Mutation::CreateTask { project_id, .. }
         | Mutation::Link { project_id, .. } => Some(*project_id),
-        Mutation::UpdateDocument { id, .. } => Some(reach.document(*id).await?.project_id),
-        Mutation::UpdateTask { id, .. } => Some(reach.task(*id).await?.project_id),
-        Mutation::Unlink { id } => Some(reach.edge(*id).await?.project_id),
+        Mutation::UpdateDocument { id, .. } => Some(context.document(*id).await?.project_id),
+        Mutation::UpdateTask { id, .. } => Some(context.task(*id).await?.project_id),
+        Mutation::Unlink { id } => Some(context.edge(*id).await?.project_id),
         // A new project is its maker's; the rest is a subagent's own memory.
         Mutation::CreateProject { .. }
         | Mutation::WriteScratchpad { .. }
@@ -47,14 +47,14 @@ async fn project_of(reach: &Reach<'_>, mutation: &Mutation) -> Result<Option<Pro
 }
 
 /// A subagent within somebody's run needs the role itself too, but for the run's own workspace, which is of all who work in it.
-async fn may_write(reach: &Reach<'_>, project: ProjectId) -> Result<bool, Refused> {
-    if !reach.library.may_write(reach.scope, project).await? {
+async fn may_write(context: &ToolContext<'_>, project: ProjectId) -> Result<bool, Refused> {
+    if !context.library.may_write(context.scope, project).await? {
         return Ok(false);
     }
-    let own_workspace = project == reach.run.home_project && !reach.run.projects.contains(&project);
-    match (reach.agent(), owner(reach.scope)) {
+    let own_workspace = project == context.run.home_project && !context.run.projects.contains(&project);
+    match (context.agent(), owner(context.scope)) {
         (Some(agent), Some(owner)) if !own_workspace => {
-            Ok(reach.library.may_write(&Scope::OnBehalf { agent, owner }, project).await?)
+            Ok(context.library.may_write(&Scope::OnBehalf { agent, owner }, project).await?)
         }
         _ => Ok(true),
     }

@@ -3,7 +3,7 @@
 
 mod exporter;
 mod span;
-mod weave;
+mod span_builder;
 
 pub use exporter::{Collector, Exporter};
 
@@ -12,11 +12,11 @@ use exporter::Refused;
 use runtime::live::Live;
 use runtime::ports::{Store, StoreError};
 use runtime::traces::Traces;
+use span_builder::SpanBuilder;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use weave::Weave;
 
 const PAGE: usize = 500;
 /// Spans in one request.
@@ -39,7 +39,7 @@ pub struct Tracer {
     traces: Arc<dyn Traces>,
     store: Arc<dyn Store>,
     exporter: Exporter,
-    weaves: HashMap<RunId, Weave>,
+    weaves: HashMap<RunId, SpanBuilder>,
 }
 
 /// Why telling stops for now.
@@ -61,7 +61,7 @@ impl Tracer {
 
     /// Until told to stop, and then what is in the log already.
     pub async fn serve(mut self, live: Live, stop: CancellationToken) {
-        let mut stirs = live.stirs();
+        let mut changed = live.changed();
         let (mut stirred, mut failures) = (None, 0);
         while !stop.is_cancelled() {
             let wait = match self.round(stirred.as_ref()).await {
@@ -80,12 +80,12 @@ impl Tracer {
             }
             let first = tokio::select! {
                 () = stop.cancelled() => break,
-                heard = stirs.recv(), if failures == 0 => heard.ok(),
+                heard = changed.recv(), if failures == 0 => heard.ok(),
                 () = tokio::time::sleep(if failures == 0 { LOOK_EVERY } else { Duration::ZERO }) => None,
             };
             stirred = first.map(|run| BTreeSet::from([run]));
             if let Some(stirred) = &mut stirred {
-                while let Ok(run) = stirs.try_recv() {
+                while let Ok(run) = changed.try_recv() {
                     stirred.insert(run);
                 }
             }
@@ -120,14 +120,14 @@ impl Tracer {
     /// The spans that end after `told`, which moves along. A run whose telling fails is folded anew the next time: what
     /// was not told must not be thought told.
     async fn tell(&mut self, run: RunId, told: &mut u64) -> Result<(), Pause> {
-        let mut weave = self.weaves.remove(&run).unwrap_or_else(|| Weave::new(run));
+        let mut builder = self.weaves.remove(&run).unwrap_or_else(|| SpanBuilder::new(run));
         let mut spans = Vec::new();
         loop {
-            let page = self.store.events(run, weave.seq, PAGE).await?;
+            let page = self.store.events(run, builder.seq, PAGE).await?;
             let is_last = page.len() < PAGE;
             for event in page {
-                let ended = weave.take(&event.decode());
-                if weave.seq > *told {
+                let ended = builder.take(&event.decode());
+                if builder.seq > *told {
                     spans.extend(ended);
                 }
             }
@@ -136,16 +136,16 @@ impl Tracer {
                     self.exporter.send(some).await.map_err(Pause::Collector)?;
                 }
                 spans.clear();
-                *told = weave.seq.max(*told);
+                *told = builder.seq.max(*told);
                 self.traces.told(run, *told, HOLD).await?;
             }
             if is_last {
                 break;
             }
         }
-        *told = weave.seq.max(*told);
-        if !weave.is_over() && self.weaves.len() < REMEMBERED {
-            self.weaves.insert(run, weave);
+        *told = builder.seq.max(*told);
+        if !builder.is_over() && self.weaves.len() < REMEMBERED {
+            self.weaves.insert(run, builder);
         }
         Ok(())
     }

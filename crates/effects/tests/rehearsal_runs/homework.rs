@@ -1,6 +1,6 @@
 //! Whole homework runs on the built-in model.
 
-use crate::house::House;
+use crate::fixture::Fixture;
 use engine::batch::RunRow;
 use engine::run::{Command, Lane, Status};
 use proptest::prelude::*;
@@ -18,12 +18,12 @@ async fn e3_a_run_completes_whatever_the_number_of_criteria() {
     let criteria = ["names the crops", "gives a calendar", "fits one page", "says what it costs", "lists the risks"];
     for count in 0..=criteria.len() {
         let objective = "Plan a vegetable garden for a family of four on 60 square metres";
-        let mut house = House::with(objective, &criteria[..count], &[]).await;
-        let row = house.settled().await;
+        let mut fixture = Fixture::with(objective, &criteria[..count], &[]).await;
+        let row = fixture.settled().await;
         completed(&row, 4);
         let evidence = row.report["evidence"].as_array().expect("evidence").len();
         assert_eq!(evidence, count);
-        let pages = house.pages().await;
+        let pages = fixture.pages().await;
         assert_eq!(pages.len(), 4, "outline, two notes, synthesis");
         for page in pages {
             assert!(page.content.split_whitespace().count() >= 150, "{} is short", page.title);
@@ -39,9 +39,9 @@ async fn e3_a_run_completes_whatever_the_number_of_criteria() {
 
 #[tokio::test]
 async fn p3_two_executors_work_in_two_rounds_each_and_mark_their_steps() {
-    let mut house = House::with("Compare SQLite and PostgreSQL for a small bookkeeping team", &[], &[]).await;
-    completed(&house.settled().await, 4);
-    let events = house.events().await;
+    let mut fixture = Fixture::with("Compare SQLite and PostgreSQL for a small bookkeeping team", &[], &[]).await;
+    completed(&fixture.settled().await, 4);
+    let events = fixture.events().await;
     let count = |kind: &str| events.iter().filter(|(found, _)| found == kind).count();
     assert_eq!(count("homework.executor_started"), 2);
     assert_eq!(count("homework.executor_answered"), 4);
@@ -59,45 +59,49 @@ async fn p3_two_executors_work_in_two_rounds_each_and_mark_their_steps() {
 
 #[tokio::test]
 async fn h5_an_objective_that_wants_to_be_asked_is_asked_once_and_the_answer_is_used() {
-    let mut house =
-        House::with("Plan a summer party for the office. Ask me about the budget first.", &["it fits the budget"], &[])
-            .await;
-    let row = house.settled().await;
+    let mut fixture = Fixture::with(
+        "Plan a summer party for the office. Ask me about the budget first.",
+        &["it fits the budget"],
+        &[],
+    )
+    .await;
+    let row = fixture.settled().await;
     assert_eq!((row.status, row.iteration), (Status::WaitingOnUser, 1));
-    house.command(Command::Answer { question: None, text: "At most 400 euros, and no fireworks".into() }).await;
-    completed(&house.settled().await, 5);
-    for page in house.pages().await {
+    fixture.command(Command::Answer { question: None, text: "At most 400 euros, and no fireworks".into() }).await;
+    completed(&fixture.settled().await, 5);
+    for page in fixture.pages().await {
         assert!(page.content.contains("At most 400 euros, and no fireworks"), "{} ignores the answer", page.title);
     }
-    let asked = house.events().await.into_iter().filter(|(kind, _)| kind == "run.question_asked").count();
+    let asked = fixture.events().await.into_iter().filter(|(kind, _)| kind == "run.question_asked").count();
     assert_eq!(asked, 1);
 }
 
 #[tokio::test]
 async fn b8_a_message_is_acknowledged_and_taken_into_the_pages() {
-    let mut house = House::with("Write a guide to sharpening kitchen knives", &[], &[]).await;
-    house.command(Command::Say { text: "Left-handed readers too".into(), node: None, lane: Lane::Steer }).await;
-    completed(&house.settled().await, 5);
+    let mut fixture = Fixture::with("Write a guide to sharpening kitchen knives", &[], &[]).await;
+    fixture.command(Command::Say { text: "Left-handed readers too".into(), node: None, lane: Lane::Steer }).await;
+    completed(&fixture.settled().await, 5);
     let heard = |(kind, payload): &(String, String)| {
         kind == "homework.planned" && payload.contains("Heard: \\\"Left-handed readers too")
     };
-    assert!(house.events().await.iter().any(heard));
-    assert!(house.pages().await.iter().all(|page| page.content.contains("Left-handed readers too")));
+    assert!(fixture.events().await.iter().any(heard));
+    assert!(fixture.pages().await.iter().all(|page| page.content.contains("Left-handed readers too")));
 }
 
 #[tokio::test]
 async fn h3_a_run_that_may_only_read_ends_on_its_readings() {
-    let mut house =
-        House::with("Say what the workspace holds", &["everything was looked at"], &["list_projects", "search"]).await;
-    completed(&house.settled().await, 3);
-    assert!(house.pages().await.is_empty());
+    let mut fixture =
+        Fixture::with("Say what the workspace holds", &["everything was looked at"], &["list_projects", "search"])
+            .await;
+    completed(&fixture.settled().await, 3);
+    assert!(fixture.pages().await.is_empty());
 }
 
 #[tokio::test]
 async fn h3_a_run_that_may_only_create_documents_completes_too() {
-    let mut house = House::with("Describe the tides to a child", &[], &["create_document"]).await;
-    completed(&house.settled().await, 4);
-    assert_eq!(house.pages().await.len(), 4);
+    let mut fixture = Fixture::with("Describe the tides to a child", &[], &["create_document"]).await;
+    completed(&fixture.settled().await, 4);
+    assert_eq!(fixture.pages().await.len(), 4);
 }
 
 proptest! {
@@ -106,7 +110,7 @@ proptest! {
     #[test]
     fn e3_a_run_completes_whatever_the_words_of_its_objective(objective in "\\PC{0,200}[a-z!?東é]") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let row = runtime.block_on(async { House::with(&objective, &["it is done"], &[]).await.settled().await });
+        let row = runtime.block_on(async { Fixture::with(&objective, &["it is done"], &[]).await.settled().await });
         prop_assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
         prop_assert!(row.iteration <= 5);
     }

@@ -1,5 +1,5 @@
 //! Runs on the built-in model from beginning to end.
 
+mod fixture;
 mod homework;
-mod house;
 mod tree;

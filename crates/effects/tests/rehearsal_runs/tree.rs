@@ -1,7 +1,7 @@
 //! Whole tree runs on the built-in model: plans that fit their objective, pages and data, and the incidents of the
 //! demonstration.
 
-use crate::house::{House, RUN, brief};
+use crate::fixture::{Fixture, RUN, brief};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::facts::run::Queued;
 use engine::run::{Command, Kind, Status};
@@ -34,27 +34,27 @@ fn on(model: &str, objective: &str, owner: engine::ids::ActorId) -> Queued {
     brief
 }
 
-async fn grown(objective: &str) -> House {
-    let mut house = House::taking(|owner| on("default", objective, owner)).await;
-    let row = house.settled().await;
+async fn grown(objective: &str) -> Fixture {
+    let mut fixture = Fixture::taking(|owner| on("default", objective, owner)).await;
+    let row = fixture.settled().await;
     assert_eq!(row.status, Status::Completed, "{objective}: {:?}", row.stop_detail);
     assert_eq!(row.questions.as_array().map(Vec::len), Some(0), "nobody is asked");
     assert_eq!(row.report["not_done"].as_array().map(Vec::len), Some(0), "{}", row.report);
-    house
+    fixture
 }
 
-async fn nodes(house: &House) -> Vec<NodeRow> {
-    house.memory.nodes(&Scope::Platform, RUN, NodeFilter::default()).await.expect("readable")
+async fn nodes(fixture: &Fixture) -> Vec<NodeRow> {
+    fixture.memory.nodes(&Scope::Platform, RUN, NodeFilter::default()).await.expect("readable")
 }
 
 /// The versions of the root's plan.
-async fn plans(house: &House) -> Vec<PlanRow> {
-    let root = nodes(house).await[0].id;
-    house.memory.plans(&Scope::Platform, RUN, Some(root), Slice::first(1_000)).await.expect("readable")
+async fn plans(fixture: &Fixture) -> Vec<PlanRow> {
+    let root = nodes(fixture).await[0].id;
+    fixture.memory.plans(&Scope::Platform, RUN, Some(root), Slice::first(1_000)).await.expect("readable")
 }
 
-async fn artifacts(house: &House) -> Vec<ArtifactRow> {
-    house.memory.artifacts(&Scope::Platform, RUN, None, Slice::first(1_000)).await.expect("readable")
+async fn artifacts(fixture: &Fixture) -> Vec<ArtifactRow> {
+    fixture.memory.artifacts(&Scope::Platform, RUN, None, Slice::first(1_000)).await.expect("readable")
 }
 
 /// Band by band, the titles of the root's steps.
@@ -71,22 +71,22 @@ async fn t6_e3_twelve_objectives_give_twelve_trees_of_pages_and_data() {
     let mut shapes = BTreeSet::new();
     let mut texts = BTreeSet::new();
     for (objective, words) in OBJECTIVES {
-        let house = grown(objective).await;
-        let plan = shape(&plans(&house).await[0]);
+        let fixture = grown(objective).await;
+        let plan = shape(&plans(&fixture).await[0]);
         assert!((2..=3).contains(&plan.len()), "{objective}: {} bands", plan.len());
         assert!(plan[0].len() >= 3, "{objective}: {plan:?}");
-        for page in house.pages().await {
+        for page in fixture.pages().await {
             let count = page.content.split_whitespace().count();
             assert!(count >= 150, "{}: {count} words", page.title);
             assert!(page.content.contains(words), "{} is about something else than {words}", page.title);
             texts.insert(page.content);
         }
-        let made = artifacts(&house).await;
+        let made = artifacts(&fixture).await;
         assert!(made.iter().any(|made| made.artifact_type == ArtifactType::Json && made.json_payload.is_some()));
-        let root = &nodes(&house).await[0];
+        let root = &nodes(&fixture).await[0];
         let primary = made.iter().find(|made| made.node_id == root.id && made.is_primary).expect("a primary artifact");
         let document = primary.document_id.expect("a document");
-        let synthesis = house.memory.document(&Scope::Platform, document).await.expect("readable").expect("there");
+        let synthesis = fixture.memory.document(&Scope::Platform, document).await.expect("readable").expect("there");
         assert!(synthesis.title.starts_with("Synthesis: "), "{}", synthesis.title);
         shapes.insert(plan);
     }
@@ -107,35 +107,35 @@ async fn an_objective_always_grows_the_same_tree() {
 #[tokio::test]
 async fn t7_small_allowances_give_small_trees() {
     for (depth, most) in [(0, 100), (1, 4), (4, 1), (1, 2)] {
-        let mut house = House::taking(|owner| {
+        let mut fixture = Fixture::taking(|owner| {
             let mut brief = on("default", OBJECTIVES[0].0, owner);
             (brief.budgets.max_depth, brief.budgets.max_nodes) = (depth, most);
             brief
         })
         .await;
-        let row = house.settled().await;
+        let row = fixture.settled().await;
         assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
-        let grown = nodes(&house).await.len();
+        let grown = nodes(&fixture).await.len();
         assert!(grown <= most as usize && (depth > 0 || grown == 1), "{grown} nodes of {most} at depth {depth}");
     }
 }
 
 #[tokio::test]
 async fn b9_the_demonstration_asks_with_a_default_fails_once_and_plans_anew() {
-    let mut house = House::taking(|owner| on("demo", OBJECTIVES[1].0, owner)).await;
-    let row = house.settled().await;
+    let mut fixture = Fixture::taking(|owner| on("demo", OBJECTIVES[1].0, owner)).await;
+    let row = fixture.settled().await;
     assert_eq!(row.status, Status::WaitingOnUser);
     let question = &row.questions[0];
     assert!(question["default"].is_string() && question["deadline_at"].is_string(), "{question}");
-    house.command(Command::Answer { question: None, text: "a quick one".into() }).await;
-    let row = house.settled().await;
+    fixture.command(Command::Answer { question: None, text: "a quick one".into() }).await;
+    let row = fixture.settled().await;
     assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
-    let nodes = nodes(&house).await;
+    let nodes = nodes(&fixture).await;
     assert_eq!(nodes.iter().filter(|node| node.status == NodeStatus::Failed).count(), 1);
-    let versions: Vec<u32> = plans(&house).await.iter().map(|plan| plan.version).collect();
+    let versions: Vec<u32> = plans(&fixture).await.iter().map(|plan| plan.version).collect();
     assert_eq!(versions, [1, 2]);
-    assert!(house.pages().await.iter().any(|page| page.content.contains("a quick one")), "the answer is used");
-    let kinds: Vec<String> = house.events().await.into_iter().map(|(kind, _)| kind).collect();
+    assert!(fixture.pages().await.iter().any(|page| page.content.contains("a quick one")), "the answer is used");
+    let kinds: Vec<String> = fixture.events().await.into_iter().map(|(kind, _)| kind).collect();
     assert!(kinds.contains(&"tree.replan_requested".to_owned()));
 }
 
@@ -146,7 +146,7 @@ proptest! {
     fn e3_a_tree_completes_whatever_the_words_of_its_objective(objective in "\\PC{0,200}[a-z!?東é]") {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let row = runtime.block_on(async {
-            House::taking(|owner| on("default", &objective, owner)).await.settled().await
+            Fixture::taking(|owner| on("default", &objective, owner)).await.settled().await
         });
         prop_assert_eq!(row.status, Status::Completed, "{:?}", row.stop_detail);
     }

@@ -1,8 +1,8 @@
 //! The built-in tools against the store in memory, through the registry alone.
 
+mod agent_scope;
 mod grants;
 mod hostile;
-mod lent;
 mod outside;
 mod scope;
 mod search;

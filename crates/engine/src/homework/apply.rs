@@ -1,6 +1,6 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{
     Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Verdict, Workspace, Written,
 };
@@ -43,8 +43,8 @@ impl State {
                 self.barred = None;
             }
             R::MessageDelivered(fact) => {
-                let place = Place::of(&fact.effect.clone().into(), &self.tag, self.iteration);
-                if let Some(Place::Round { .. }) = place {
+                let position = EffectPosition::of(&fact.effect.clone().into(), &self.tag, self.iteration);
+                if let Some(EffectPosition::Round { .. }) = position {
                     self.overheard.insert(fact.message_id);
                 }
             }
@@ -149,7 +149,9 @@ impl State {
             if executor.answered < executor.round || executor.calls.iter().any(|call| call.result.is_none()) {
                 continue;
             }
-            if executor.failed_in_round(|id| Place::round_of(id, &tag, iteration) == Some((index, executor.round))) {
+            if executor
+                .failed_in_round(|id| EffectPosition::round_of(id, &tag, iteration) == Some((index, executor.round)))
+            {
                 // It may not have known: what it said of this round's calls does not hold.
                 executor.said_done = false;
                 executor.completed_step_ids.clear();

@@ -1,7 +1,7 @@
 //! From an input to facts: the transitions of one iteration.
 
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{Executor, Phase, State, Verdict};
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
 use crate::blob::BlobRef;
@@ -20,14 +20,15 @@ impl State {
         match input {
             Input::Proceed => self.proceed(shared, facts),
             Input::Continued => self.go_on(facts),
-            Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag, self.iteration) {
-                Some(Place::Plan { .. }) => self.plan_answered(shared, effect, reply, response, facts),
-                Some(Place::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
-                Some(Place::Round { executor, round, .. }) => {
+            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag, self.iteration) {
+                Some(EffectPosition::Plan { .. }) => self.plan_answered(shared, effect, reply, response, facts),
+                Some(EffectPosition::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
+                Some(EffectPosition::Round { executor, round, .. }) => {
                     self.round_answered(executor, round, effect, reply, response, facts)
                 }
-                Some(Place::Report) => self.end(shared, answer::read(reply).ok(), facts),
-                Some(Place::Tool(_) | Place::RoundTool { .. } | Place::Recall { .. }) | None => {}
+                Some(EffectPosition::Report) => self.end(shared, answer::read(reply).ok(), facts),
+                Some(EffectPosition::Tool(_) | EffectPosition::RoundTool { .. } | EffectPosition::Recall { .. })
+                | None => {}
             },
             Input::Tool { effect, outcome } => self.tool_answered(shared, effect, outcome, facts),
             Input::Failed { effect, error, .. } => self.failed(shared, effect, error, facts),
@@ -99,7 +100,7 @@ impl State {
         if self.now.verdict.is_some() {
             return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
         }
-        let unusable = self.now.rejected.get(&Place::Plan { fix: true }.id(&self.tag, self.iteration));
+        let unusable = self.now.rejected.get(&EffectPosition::Plan { fix: true }.id(&self.tag, self.iteration));
         match (&self.now.planned, unusable) {
             (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
             (None, None) => {}
@@ -163,8 +164,9 @@ impl State {
         self.update_plan(steps, changed, facts);
         if !withheld {
             let calls = answer.tool_calls.into_iter().enumerate();
-            let calls: Vec<_> =
-                calls.map(|(index, call)| (Place::Tool(index).id(&self.tag, self.iteration), call, None)).collect();
+            let calls: Vec<_> = calls
+                .map(|(index, call)| (EffectPosition::Tool(index).id(&self.tag, self.iteration), call, None))
+                .collect();
             self.request(calls, answer::MAX_TOOL_CALLS, None, facts);
         }
     }
@@ -235,7 +237,10 @@ impl State {
     fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
         match answer::read::<RepairAnswer>(reply) {
             Ok(answer) => self.corrected(answer, facts),
-            Err(errors) if Place::of(effect, &self.tag, self.iteration) == Some(Place::Repair { fix: false }) => {
+            Err(errors)
+                if EffectPosition::of(effect, &self.tag, self.iteration)
+                    == Some(EffectPosition::Repair { fix: false }) =>
+            {
                 facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
             }
             Err(errors) => self.repair_over(0, Some(errors.join("; ")), facts),
@@ -261,7 +266,7 @@ impl State {
             .map(|(index, (call, failed))| {
                 let corrected =
                     CallAnswer { tool: call.tool, arguments: call.arguments, purpose: failed.purpose.clone() };
-                (Place::Tool(first + index).id(&self.tag, self.iteration), corrected, Some(failed.id))
+                (EffectPosition::Tool(first + index).id(&self.tag, self.iteration), corrected, Some(failed.id))
             })
             .collect();
         self.repair_over(calls.len() as u32, None, facts);
@@ -298,13 +303,17 @@ impl State {
                     completed_step_ids: answer.completed_step_ids,
                 });
                 let calls = answer.tool_calls.into_iter().enumerate().map(|(call, answer)| {
-                    (Place::RoundTool { executor: index, round, call }.id(&self.tag, self.iteration), answer, None)
+                    (
+                        EffectPosition::RoundTool { executor: index, round, call }.id(&self.tag, self.iteration),
+                        answer,
+                        None,
+                    )
                 });
                 self.request(calls.collect(), answer::MAX_TOOL_CALLS, Some(executor), facts);
             }
             Err(errors)
-                if Place::of(effect, &self.tag, self.iteration)
-                    == Some(Place::Round { executor: index, round, fix: false }) =>
+                if EffectPosition::of(effect, &self.tag, self.iteration)
+                    == Some(EffectPosition::Round { executor: index, round, fix: false }) =>
             {
                 facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response });
             }
@@ -318,9 +327,11 @@ impl State {
 
     /// A call that will bring no answer: the planner's ends the run (or the budget does), any other is contained.
     fn failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
-        match Place::of(effect, &self.tag, self.iteration) {
-            Some(Place::Plan { .. }) if shared.exhausted.is_some() => self.close(shared, Some(error.to_owned()), facts),
-            Some(Place::Plan { .. }) => {
+        match EffectPosition::of(effect, &self.tag, self.iteration) {
+            Some(EffectPosition::Plan { .. }) if shared.exhausted.is_some() => {
+                self.close(shared, Some(error.to_owned()), facts)
+            }
+            Some(EffectPosition::Plan { .. }) => {
                 let report = self.report(shared, StopReason::Error, error, None);
                 facts.push(ReportCreated { report });
                 facts.push(Failed {
@@ -329,10 +340,13 @@ impl State {
                     messages_not_shown: Vec::new(),
                 });
             }
-            Some(Place::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
-            Some(Place::Round { executor, .. }) => self.finish_executor(executor, Some(error.to_owned()), facts),
-            Some(Place::Report) => self.end(shared, None, facts),
-            Some(Place::Tool(_) | Place::RoundTool { .. } | Place::Recall { .. }) | None => {}
+            Some(EffectPosition::Repair { .. }) => self.repair_over(0, Some(error.to_owned()), facts),
+            Some(EffectPosition::Round { executor, .. }) => {
+                self.finish_executor(executor, Some(error.to_owned()), facts)
+            }
+            Some(EffectPosition::Report) => self.end(shared, None, facts),
+            Some(EffectPosition::Tool(_) | EffectPosition::RoundTool { .. } | EffectPosition::Recall { .. }) | None => {
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Executors: parallel errands of one iteration, each on a branch with a pad of its own.
 
 use super::answer::{ExecutorTask, MAX_EXECUTOR_TASKS, MAX_ROUNDS};
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{Executor, State};
 use super::{SCRATCHPAD_EXEC, entry};
 use crate::answer::NOT_RUN;
@@ -53,7 +53,7 @@ impl State {
     /// Before it is asked anything, what it remembers is read.
     fn recall(&self, index: u32, agent: &str, task: &ExecutorTask) -> fact::ToolCallRequested {
         fact::ToolCallRequested {
-            call_id: Place::Recall { executor: index as usize }.id(&self.tag, self.iteration),
+            call_id: EffectPosition::Recall { executor: index as usize }.id(&self.tag, self.iteration),
             iteration: self.iteration,
             tool: READ_SCRATCHPAD.into(),
             arguments: json!({}),

@@ -7,10 +7,10 @@ pub mod answer;
 mod apply;
 mod close;
 mod decide;
+mod effect_id;
 mod entry;
 mod evidence;
 mod executor;
-mod place;
 pub mod plan;
 mod report;
 mod request;
@@ -51,9 +51,9 @@ impl Rules for State {
 
     /// The planner hears everything, executors what steers.
     fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
-        match place::Place::of(effect, &self.tag, self.iteration) {
-            Some(place::Place::Plan { .. }) => true,
-            Some(place::Place::Round { .. }) => self.steers(message),
+        match effect_id::EffectPosition::of(effect, &self.tag, self.iteration) {
+            Some(effect_id::EffectPosition::Plan { .. }) => true,
+            Some(effect_id::EffectPosition::Round { .. }) => self.steers(message),
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! What each homework role is told, section by section.
 
 use super::answer;
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{Branch, Executor, Last, State};
 use crate::calls::{self, Call};
 use crate::effect::{EffectId, ModelCall, ToolCall, Work};
@@ -16,25 +16,31 @@ pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let place = Place::of(effect, &self.tag, self.iteration)?;
-        let call = |role, sections, fix: Option<Place>| Some(Work::Model(self.model_call(shared, role, sections, fix)));
-        match place {
-            Place::Plan { fix } => {
-                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(Place::Plan { fix: false }))
+        let position = EffectPosition::of(effect, &self.tag, self.iteration)?;
+        let call = |role, sections, fix: Option<EffectPosition>| {
+            Some(Work::Model(self.model_call(shared, role, sections, fix)))
+        };
+        match position {
+            EffectPosition::Plan { fix } => {
+                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(EffectPosition::Plan { fix: false }))
             }
-            Place::Repair { fix } => {
-                call(Role::HomeworkRepair, self.repair(shared), fix.then_some(Place::Repair { fix: false }))
+            EffectPosition::Repair { fix } => {
+                call(Role::HomeworkRepair, self.repair(shared), fix.then_some(EffectPosition::Repair { fix: false }))
             }
-            Place::Round { executor, round, fix } => {
+            EffectPosition::Round { executor, round, fix } => {
                 let sections = self.executor_round(shared, self.now.executors.get(executor)?);
-                call(Role::HomeworkExecutor, sections, fix.then_some(Place::Round { executor, round, fix: false }))
+                call(
+                    Role::HomeworkExecutor,
+                    sections,
+                    fix.then_some(EffectPosition::Round { executor, round, fix: false }),
+                )
             }
-            Place::Report => call(Role::HomeworkReport, self.report_request(shared), None),
-            Place::Tool(_) => {
+            EffectPosition::Report => call(Role::HomeworkReport, self.report_request(shared), None),
+            EffectPosition::Tool(_) => {
                 let call = self.now.calls.iter().find(|call| &call.id == effect)?;
                 Some(Work::Tool(self.tool_call(shared, call, None)))
             }
-            Place::RoundTool { executor, .. } | Place::Recall { executor } => {
+            EffectPosition::RoundTool { executor, .. } | EffectPosition::Recall { executor } => {
                 let executor = self.now.executors.get(executor)?;
                 let call = executor.calls.iter().find(|call| &call.id == effect)?;
                 Some(Work::Tool(self.tool_call(shared, call, Some(executor))))
@@ -51,8 +57,8 @@ impl State {
         }
         let agent = executor.and_then(|executor| executor.task.agent.as_deref());
         let mut granted = executor.map_or_else(all, |executor| executor.task.tools.clone());
-        match Place::of(&call.id, &self.tag, self.iteration) {
-            Some(Place::Recall { .. }) => granted = vec![READ_SCRATCHPAD.into()],
+        match EffectPosition::of(&call.id, &self.tag, self.iteration) {
+            Some(EffectPosition::Recall { .. }) => granted = vec![READ_SCRATCHPAD.into()],
             _ => granted.extend(agent.map(|_| ADD_LESSON.into())),
         }
         ToolCall {
@@ -67,8 +73,8 @@ impl State {
         }
     }
 
-    fn model_call(&self, shared: &Shared, role: Role, sections: Sections, fix: Option<Place>) -> ModelCall {
-        let rejected = fix.and_then(|place| self.now.rejected.get(&place.id(&self.tag, self.iteration)));
+    fn model_call(&self, shared: &Shared, role: Role, sections: Sections, fix: Option<EffectPosition>) -> ModelCall {
+        let rejected = fix.and_then(|position| self.now.rejected.get(&position.id(&self.tag, self.iteration)));
         prompt::model_call(shared, role, sections, rejected, size_of(role))
     }
 

@@ -1,6 +1,6 @@
 //! The work an iteration waits for, read off its state.
 
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{Executor, Phase, State};
 use crate::calls::{self, Call};
 use crate::model::Role;
@@ -10,21 +10,21 @@ impl State {
     pub(super) fn wanted(&self, shared: &Shared) -> Vec<Want> {
         match self.phase {
             Phase::NotStarted | Phase::Waiting | Phase::Ended => Vec::new(),
-            Phase::Reporting => vec![self.want(Place::Report, Role::HomeworkReport, true)],
+            Phase::Reporting => vec![self.want(EffectPosition::Report, Role::HomeworkReport, true)],
             Phase::Iterating => self.wanted_in_iteration(shared),
         }
     }
 
     fn wanted_in_iteration(&self, shared: &Shared) -> Vec<Want> {
         if self.now.planned.is_none() {
-            return self.model_want(Role::HomeworkPlanner, |fix| Place::Plan { fix }).into_iter().collect();
+            return self.model_want(Role::HomeworkPlanner, |fix| EffectPosition::Plan { fix }).into_iter().collect();
         }
         let open: Vec<Want> = calls::open(&self.now.calls).map(|call| Want::tool(shared, call)).collect();
         if !open.is_empty() {
             return open;
         }
         if self.wants_repair() {
-            return self.model_want(Role::HomeworkRepair, |fix| Place::Repair { fix }).into_iter().collect();
+            return self.model_want(Role::HomeworkRepair, |fix| EffectPosition::Repair { fix }).into_iter().collect();
         }
         self.now
             .executors
@@ -41,17 +41,17 @@ impl State {
             return open;
         }
         let round = executor.round;
-        self.model_want(Role::HomeworkExecutor, |fix| Place::Round { executor: index, round, fix })
+        self.model_want(Role::HomeworkExecutor, |fix| EffectPosition::Round { executor: index, round, fix })
             .into_iter()
             .collect()
     }
 
     /// The call itself, or its one correction; nothing once that was rejected too.
-    fn model_want(&self, role: Role, place: impl Fn(bool) -> Place) -> Option<Want> {
-        let rejected = |fix| self.now.rejected.contains_key(&place(fix).id(&self.tag, self.iteration));
+    fn model_want(&self, role: Role, position: impl Fn(bool) -> EffectPosition) -> Option<Want> {
+        let rejected = |fix| self.now.rejected.contains_key(&position(fix).id(&self.tag, self.iteration));
         match (rejected(false), rejected(true)) {
-            (false, _) => Some(self.want(place(false), role, false)),
-            (true, false) => Some(self.want(place(true), role, false)),
+            (false, _) => Some(self.want(position(false), role, false)),
+            (true, false) => Some(self.want(position(true), role, false)),
             (true, true) => None,
         }
     }
@@ -68,7 +68,7 @@ impl State {
         })
     }
 
-    fn want(&self, place: Place, role: Role, wrap_up: bool) -> Want {
-        Want { effect: place.id(&self.tag, self.iteration), role: Some(role), inline: false, wrap_up }
+    fn want(&self, position: EffectPosition, role: Role, wrap_up: bool) -> Want {
+        Want { effect: position.id(&self.tag, self.iteration), role: Some(role), inline: false, wrap_up }
     }
 }

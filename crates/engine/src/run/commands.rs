@@ -1,11 +1,11 @@
 //! What people may tell a run, and when it refuses.
 
-use super::door::{check_message, least_call};
+use super::admission::{check_message, least_call};
 use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS, Room};
+use crate::budget::{Admission, BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
 use crate::facts::run::{
@@ -406,8 +406,8 @@ impl Run {
                 budgets.max_wall_ms.unwrap_or_default()
             ));
         }
-        match shared.ledger.room(least, budgets, shared.wrap_up_reserve()) {
-            Room::Never(_) => {
+        match shared.ledger.admit(least, budgets, shared.wrap_up_reserve()) {
+            Admission::Never(_) => {
                 let kept = shared.wrap_up_reserve();
                 let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
                 let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
@@ -418,7 +418,7 @@ impl Run {
                     cost.dollars()
                 ))
             }
-            Room::Fits | Room::Wait => None,
+            Admission::Fits | Admission::Wait => None,
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The node of a tree an event belongs to; nowhere for what concerns the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spot {
+pub struct NodeRef {
     pub node: Option<NodeId>,
     pub parent: Option<NodeId>,
 }
@@ -27,7 +27,7 @@ pub struct Facts {
     run_id: RunId,
     next_seq: u64,
     minted: u32,
-    pub(super) list: Vec<(Spot, Fact)>,
+    pub(super) list: Vec<(NodeRef, Fact)>,
     pub(super) blobs: Vec<Blob>,
     pub(super) mutations: Vec<Drafted>,
 }
@@ -46,11 +46,11 @@ impl Facts {
     }
 
     pub fn push(&mut self, fact: impl Into<Fact>) {
-        self.push_at(Spot::default(), fact);
+        self.push_at(NodeRef::default(), fact);
     }
 
-    pub fn push_at(&mut self, spot: Spot, fact: impl Into<Fact>) {
-        self.list.push((spot, fact.into()));
+    pub fn push_at(&mut self, node_ref: NodeRef, fact: impl Into<Fact>) {
+        self.list.push((node_ref, fact.into()));
     }
 
     pub fn keep(&mut self, text: impl Into<String>) -> BlobRef {

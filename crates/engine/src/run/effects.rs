@@ -5,7 +5,7 @@ use super::terms::{Status, StopReason};
 use super::{Input, Run, Want};
 use crate::actor::Actor;
 use crate::blob::Blob;
-use crate::budget::{Exhausted, Reserve, Room, Settled};
+use crate::budget::{Admission, Exhausted, Reserve, Settled};
 use crate::effect::{CallError, CallFailure, EffectId, Job, ModelCall, ModelReply, Outcome, ToolOutcome, Work};
 use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::{Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
@@ -139,16 +139,16 @@ impl Run {
         };
         let given_up = self.shared.gave_up.get(effect).copied().unwrap_or(0);
         let attempt = self.shared.effects.get(effect).map_or(given_up, EffectState::attempt) + 1;
-        match self.room(effect, reserve, wrap_up, now) {
-            Room::Fits => {}
-            Room::Wait => return None,
-            Room::Never(limit) => {
+        match self.admit(effect, reserve, wrap_up, now) {
+            Admission::Fits => {}
+            Admission::Wait => return None,
+            Admission::Never(limit) => {
                 self.refuse(effect, limit, now);
                 return None;
             }
         }
         let started = self.started(effect, attempt, &work, reserve);
-        self.emit_at(self.rules().spot(effect), started, Actor::Platform, now);
+        self.emit_at(self.rules().node_ref(effect), started, Actor::Platform, now);
         self.deliver_messages(effect, &work, now);
         Some(Job { run: self.shared.context(now), effect: effect.clone(), attempt, work })
     }
@@ -163,14 +163,14 @@ impl Run {
         self.rules().want(&self.shared, effect)
     }
 
-    fn room(&self, effect: &EffectId, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Room {
+    fn admit(&self, effect: &EffectId, reserve: Reserve, wrap_up: bool, now: Timestamp) -> Admission {
         let spent_clock = self.shared.budgets.max_wall_ms.is_some_and(|limit| self.shared.running_ms(now) >= limit);
         if spent_clock && !wrap_up {
-            return Room::Never(Exhausted::BudgetWallClock);
+            return Admission::Never(Exhausted::BudgetWallClock);
         }
         let kept_back = if wrap_up { Reserve::default() } else { self.shared.wrap_up_reserve() };
-        match self.shared.ledger.room(reserve, &self.shared.budgets, kept_back) {
-            Room::Fits => self.rules().room(&self.shared, effect, reserve, kept_back),
+        match self.shared.ledger.admit(reserve, &self.shared.budgets, kept_back) {
+            Admission::Fits => self.rules().admit(&self.shared, effect, reserve, kept_back),
             full => full,
         }
     }
@@ -195,11 +195,11 @@ impl Run {
         if !matches!(work, Work::Model(call) if call.role.hears_messages()) {
             return;
         }
-        let (rules, spot) = (self.rules(), self.rules().spot(effect));
+        let (rules, node_ref) = (self.rules(), self.rules().node_ref(effect));
         let heard = self.shared.messages.iter().filter(|message| rules.hears(&self.shared, effect, message));
         let shown = crate::prompt::newest_messages(heard).into_iter().filter(|message| !message.delivered);
         for message_id in shown.map(|message| message.id).collect::<Vec<_>>() {
-            self.emit_at(spot, MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
+            self.emit_at(node_ref, MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
         }
     }
 
@@ -220,7 +220,7 @@ impl Run {
             provider_request_id: None,
             kept: None,
         };
-        self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
+        self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
         match self.want(effect) {
             Some(Want { role: None, .. }) => {
                 self.decide(Input::Tool { effect, outcome: &ToolOutcome::refused(error) }, now)
@@ -283,7 +283,7 @@ impl Run {
         let response = blob.reference();
         self.draft.blobs.push(blob);
         self.emit_at(
-            self.rules().spot(effect),
+            self.rules().node_ref(effect),
             Finished {
                 effect: effect.clone(),
                 attempt: flight.attempt,
@@ -406,7 +406,7 @@ impl Run {
             provider_request_id: None,
             kept,
         };
-        self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
+        self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
     }
 
     pub(super) fn fail(&mut self, stop_reason: StopReason, error: String, now: Timestamp) {

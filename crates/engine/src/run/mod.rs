@@ -4,9 +4,9 @@
 //! one kind adds. Facts are drafted here, applied at once, and leave as one batch; whoever appends the
 //! batch and fails must throw the `Run` away and fold the log again.
 
+mod admission;
 mod apply;
 mod commands;
-mod door;
 mod draft;
 mod effects;
 mod flight;
@@ -16,12 +16,12 @@ mod terms;
 pub(crate) mod unshown;
 mod warnings;
 
+pub(crate) use admission::least_call;
+pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub use commands::{Command, NodeOrder, Refusal, Reply};
 pub(crate) use commands::{no_such_node, refuse};
-pub(crate) use door::least_call;
-pub use door::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
 pub(crate) use draft::headline;
-pub use draft::{Facts, Spot};
+pub use draft::{Facts, NodeRef};
 pub use flight::{Due, EffectState, Parked};
 pub use shared::{Closed, Question, Shared, Steering};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
@@ -29,7 +29,7 @@ pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 use crate::actor::Actor;
 use crate::batch::Batch;
 use crate::blob::BlobRef;
-use crate::budget::{Reserve, Room};
+use crate::budget::{Admission, Reserve};
 use crate::calls::Call;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
@@ -75,12 +75,12 @@ pub trait Rules {
         self.wants(shared).find(|want| &want.effect == effect)
     }
     /// Where an effect belongs.
-    fn spot(&self, _effect: &EffectId) -> Spot {
-        Spot::default()
+    fn node_ref(&self, _effect: &EffectId) -> NodeRef {
+        NodeRef::default()
     }
     /// Does the call fit the place it is made from? The run's own limits are judged before.
-    fn room(&self, _shared: &Shared, _effect: &EffectId, _call: Reserve, _kept_back: Reserve) -> Room {
-        Room::Fits
+    fn admit(&self, _shared: &Shared, _effect: &EffectId, _call: Reserve, _kept_back: Reserve) -> Admission {
+        Admission::Fits
     }
     /// Is this message shown to this call?
     fn hears(&self, _shared: &Shared, _effect: &EffectId, _message: &Steering) -> bool {
@@ -257,24 +257,24 @@ impl Run {
             actor: drafted.by.map_or(author, Actor::Subagent),
             seq: first_seq + drafted.fact as u64,
         }));
-        for (spot, fact) in facts.list {
-            self.emit_at(spot, fact, actor, facts.now);
+        for (node_ref, fact) in facts.list {
+            self.emit_at(node_ref, fact, actor, facts.now);
         }
     }
 
     fn emit(&mut self, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
-        self.emit_at(Spot::default(), fact, actor, now);
+        self.emit_at(NodeRef::default(), fact, actor, now);
     }
 
-    fn emit_at(&mut self, spot: Spot, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
+    fn emit_at(&mut self, node_ref: NodeRef, fact: impl Into<Fact>, actor: Actor, now: Timestamp) {
         let mut fact = fact.into();
         self.shared.name_unshown(&mut fact);
         let Some(payload) = fact.encode() else { return };
         let mut event = Event {
             run_id: self.shared.id,
             seq: self.shared.last_seq + 1,
-            node_id: spot.node,
-            parent_node_id: spot.parent,
+            node_id: node_ref.node,
+            parent_node_id: node_ref.parent,
             at: now,
             actor,
             hash: self.shared.head,

@@ -72,7 +72,7 @@ impl Run {
             self.called_with(effect)
         );
         let fact = Unknown { effect: effect.clone(), attempt: flight.attempt, what, reason: Some(reason) };
-        self.emit_at(self.rules().spot(effect), fact, Actor::Platform, now);
+        self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
         let options = Decision::ALL.map(|decision| decision.name().to_owned()).to_vec();
         self.ask(effect, text, options, "the outcome of a tool is unknown", now);
     }
@@ -83,13 +83,13 @@ impl Run {
     }
 
     fn ask(&mut self, effect: &EffectId, text: String, options: Vec<String>, why: &str, now: Timestamp) {
-        let spot = self.rules().spot(effect);
+        let node_ref = self.rules().node_ref(effect);
         let mut facts = self.facts(now);
         let question_id = facts.mint();
-        let (node_id, effect_id) = (spot.node, Some(effect.clone()));
+        let (node_id, effect_id) = (node_ref.node, Some(effect.clone()));
         let (deadline_at, default) = (None, None);
         let asked = QuestionAsked { question_id, node_id, text, options, deadline_at, default, effect: effect_id };
-        facts.push_at(spot, asked);
+        facts.push_at(node_ref, asked);
         self.rules().held(effect, why, &mut facts);
         self.record(facts, Actor::Platform);
     }

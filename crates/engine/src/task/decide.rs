@@ -1,7 +1,7 @@
 //! What follows from a step, an answer or an order.
 
 use super::answer::{Action, ReflectionAnswer, StepAnswer};
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{Ending, Phase, State};
 use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
 use crate::answer;
@@ -20,21 +20,23 @@ impl State {
         match input {
             Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
             Input::Proceed | Input::Continued => {}
-            Input::Reply { effect, reply, response } => match Place::of(effect, &self.tag) {
-                Some(Place::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
-                Some(Place::Reflect { .. }) => self.reflected(shared, reply, facts),
-                Some(Place::Act { .. } | Place::Recall { .. } | Place::Keep { .. }) | None => {}
+            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag) {
+                Some(EffectPosition::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
+                Some(EffectPosition::Reflect { .. }) => self.reflected(shared, reply, facts),
+                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
+                | None => {}
             },
-            Input::Tool { effect, outcome } => match Place::of(effect, &self.tag) {
-                Some(Place::Act { .. }) => self.acted(outcome, facts),
-                Some(Place::Recall { .. }) => self.recalled(shared, outcome, facts),
-                Some(Place::Keep { .. }) => self.remembered(shared, outcome, facts),
-                Some(Place::Choose { .. } | Place::Reflect { .. }) | None => {}
+            Input::Tool { effect, outcome } => match EffectPosition::of(effect, &self.tag) {
+                Some(EffectPosition::Act { .. }) => self.acted(outcome, facts),
+                Some(EffectPosition::Recall { .. }) => self.recalled(shared, outcome, facts),
+                Some(EffectPosition::Keep { .. }) => self.remembered(shared, outcome, facts),
+                Some(EffectPosition::Choose { .. } | EffectPosition::Reflect { .. }) | None => {}
             },
-            Input::Failed { effect, error, .. } => match Place::of(effect, &self.tag) {
-                Some(Place::Reflect { .. }) => self.forgotten(shared, error, facts),
-                Some(Place::Choose { .. }) => self.stranded(shared, error, facts),
-                Some(Place::Act { .. } | Place::Recall { .. } | Place::Keep { .. }) | None => {}
+            Input::Failed { effect, error, .. } => match EffectPosition::of(effect, &self.tag) {
+                Some(EffectPosition::Reflect { .. }) => self.forgotten(shared, error, facts),
+                Some(EffectPosition::Choose { .. }) => self.stranded(shared, error, facts),
+                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
+                | None => {}
             },
         }
     }

@@ -6,7 +6,7 @@
 pub mod answer;
 mod apply;
 mod decide;
-mod place;
+mod effect_id;
 mod report;
 mod request;
 pub(crate) mod rows;

@@ -1,6 +1,6 @@
 //! What a subagent is told: its task, the pages it has seen, where it stands.
 
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{State, Taken};
 use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
 use crate::effect::{EffectId, ToolCall, Work};
@@ -15,21 +15,21 @@ const SHOWN_PAGES: usize = 3;
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        match Place::of(effect, &self.tag)? {
-            Place::Choose { fix, .. } => {
+        match EffectPosition::of(effect, &self.tag)? {
+            EffectPosition::Choose { fix, .. } => {
                 let rejected = self.rejected.as_ref().filter(|_| fix);
                 let sections = self.step_request(shared);
                 Some(Work::Model(prompt::model_call(shared, Role::AgentStep, sections, rejected, Size::Ordinary)))
             }
-            Place::Reflect { .. } => {
+            EffectPosition::Reflect { .. } => {
                 let sections = self.reflection_request(shared);
                 Some(Work::Model(prompt::model_call(shared, Role::AgentReflection, sections, None, Size::WrapUp)))
             }
-            Place::Act { .. } => {
+            EffectPosition::Act { .. } => {
                 Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
             }
-            Place::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
-            Place::Keep { .. } => {
+            EffectPosition::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
+            EffectPosition::Keep { .. } => {
                 let (version, _) = self.pad?;
                 let arguments = json!({ "content": self.kept.as_ref()?.text, "version": version });
                 Some(Work::Tool(self.tool(shared, WRITE_SCRATCHPAD, arguments)))
@@ -139,10 +139,10 @@ impl Taken {
 
     /// One line for people.
     pub fn headline(&self) -> String {
-        let place = self.path.as_deref().unwrap_or_default();
+        let position = self.path.as_deref().unwrap_or_default();
         match &self.action_name {
-            Some(action) => format!("{action} at {place}"),
-            None => place.to_owned(),
+            Some(action) => format!("{action} at {position}"),
+            None => position.to_owned(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The one piece of work an errand waits for.
 
-use super::place::Place;
+use super::effect_id::EffectPosition;
 use super::state::{Phase, State};
 use crate::model::Role;
 use crate::run::{Shared, Want};
@@ -8,21 +8,21 @@ use crate::run::{Shared, Want};
 impl State {
     pub(super) fn wanted(&self, shared: &Shared) -> Option<Want> {
         let generation = shared.generation;
-        let (place, role) = match self.phase {
+        let (position, role) = match self.phase {
             Phase::NotStarted | Phase::Ended => return None,
             Phase::Choosing => (self.choice(generation), Some(Role::AgentStep)),
-            Phase::Acting => (Place::Act { step: self.open_step()?.step }, None),
-            Phase::Recalling => (Place::Recall { generation }, None),
-            Phase::Keeping => (Place::Keep { generation }, None),
-            Phase::Reflecting => (Place::Reflect { generation }, Some(Role::AgentReflection)),
+            Phase::Acting => (EffectPosition::Act { step: self.open_step()?.step }, None),
+            Phase::Recalling => (EffectPosition::Recall { generation }, None),
+            Phase::Keeping => (EffectPosition::Keep { generation }, None),
+            Phase::Reflecting => (EffectPosition::Reflect { generation }, Some(Role::AgentReflection)),
         };
         let wrap_up = role == Some(Role::AgentReflection);
-        Some(Want { effect: place.id(&self.tag), role, inline: role.is_none(), wrap_up })
+        Some(Want { effect: position.id(&self.tag), role, inline: role.is_none(), wrap_up })
     }
 
     /// The call for the next step, or the one that puts its answer right.
-    fn choice(&self, generation: u32) -> Place {
-        Place::Choose { step: self.next_step(), generation, fix: self.rejected.is_some() }
+    fn choice(&self, generation: u32) -> EffectPosition {
+        EffectPosition::Choose { step: self.next_step(), generation, fix: self.rejected.is_some() }
     }
 
     pub(super) fn describe(&self, _shared: &Shared) -> String {

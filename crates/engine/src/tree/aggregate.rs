@@ -1,8 +1,8 @@
 //! The end of the last band: the children's results become the node's own, or the reason for another plan.
 
 use super::answer::{AggregatorAnswer, ArtifactAnswer, Synthesis};
+use super::effect_id::EffectPosition;
 use super::envelope::{ArtifactType, SuccessAssessment, foreign_names};
-use super::place::Place;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
@@ -14,11 +14,11 @@ impl State {
     pub(super) fn aggregate_answered(
         &self,
         shared: &Shared,
-        place: Place,
+        position: EffectPosition,
         answer: AggregatorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let (number, node, spot) = (place.node, self.at(place.node), self.spot_of(place.node));
+        let (number, node, node_ref) = (position.node, self.at(position.node), self.spot_of(position.node));
         let foreign = answer
             .result
             .as_ref()
@@ -34,7 +34,7 @@ impl State {
             return Err(vec!["no replans left: give a result".into()]);
         }
         let result = answer.result.clone().filter(|_| !replan && plan.any_completed());
-        self.note(number, place.id(&self.tag).0, &answer.scratchpad, &[], facts);
+        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &[], facts);
         if let Some(result) = &result {
             let mut artifacts = answer.artifacts.clone();
             if !artifacts.iter().any(|artifact| artifact.kind == ArtifactType::Document) {
@@ -56,23 +56,23 @@ impl State {
         });
         let answered = result.is_some();
         facts.push_at(
-            spot,
+            node_ref,
             fact::NodeAggregated { child_ids, summary, success_assessment: assessment, key_findings, gaps, result },
         );
         if replan {
-            facts.push_at(spot, fact::ReplanRequested { reason: answer.next.reason, based_on_child_ids: basis });
-            facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner).saying("replan"));
+            facts.push_at(node_ref, fact::ReplanRequested { reason: answer.next.reason, based_on_child_ids: basis });
+            facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner).saying("replan"));
             return Ok(());
         }
         if answer.next.should_replan {
             facts.push_at(
-                spot,
+                node_ref,
                 fact::Guard { guard: "max_replans".into(), limit: Value::from(shared.budgets.max_replans) },
             );
         }
         if !answered {
             let cut_short = shared.exhausted.is_some() && self.is_cut_below(number);
-            facts.push_at(spot, fact::NodeFailed { error: self.why_nothing(number), retryable: true, cut_short });
+            facts.push_at(node_ref, fact::NodeFailed { error: self.why_nothing(number), retryable: true, cut_short });
             self.step_ended(number, StepStatus::Failed, facts);
         }
         Ok(())

@@ -84,7 +84,7 @@ impl State {
     fn call_started(&mut self, started: &Started, event: &Event) {
         let Some(number) = self
             .place_of(&started.effect)
-            .map(|place| place.node)
+            .map(|position| position.node)
             .filter(|number| (*number as usize) < self.nodes.len())
         else {
             return;
@@ -430,15 +430,15 @@ impl State {
 
 /// The newest entries that fit, whole; of the newest at least its end.
 fn shorten(tail: &mut VecDeque<String>) {
-    let mut room = KEPT_WHEN_ENDED;
+    let mut admit = KEPT_WHEN_ENDED;
     let mut kept = VecDeque::new();
     for entry in tail.iter().rev() {
         let length = entry.chars().count();
-        if length > room && !kept.is_empty() {
+        if length > admit && !kept.is_empty() {
             break;
         }
-        kept.push_front(entry.chars().skip(length.saturating_sub(room)).collect());
-        room = room.saturating_sub(length);
+        kept.push_front(entry.chars().skip(length.saturating_sub(admit)).collect());
+        admit = admit.saturating_sub(length);
     }
     *tail = kept;
 }

@@ -11,7 +11,7 @@ use crate::tree::plan::Step;
 
 impl State {
     pub(super) fn start_band(&self, shared: &Shared, number: u32, facts: &mut Facts) {
-        let spot = self.spot_of(number);
+        let node_ref = self.spot_of(number);
         let Some(plan) = &self.at(number).plan else { return };
         if let Some(band) = plan.band_to_start() {
             let steps: Vec<&Step> = plan.band(band).filter(|step| step.status == StepStatus::Pending).collect();
@@ -28,7 +28,7 @@ impl State {
                 self.delegate(shared, number, step, child, share, None, facts);
             }
         }
-        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner));
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner));
     }
 
     /// A child for a step; `retry_of` names the one it replaces.
@@ -46,8 +46,8 @@ impl State {
         retry_of: Option<NodeId>,
         facts: &mut Facts,
     ) {
-        let (spot, depth) = (self.spot_of(number), self.at(number).depth + 1);
-        facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Running });
+        let (node_ref, depth) = (self.spot_of(number), self.at(number).depth + 1);
+        facts.push_at(node_ref, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Running });
         let created = fact::NodeCreated {
             title: step.of.title.clone(),
             reason: step.of.reason.clone(),
@@ -62,24 +62,27 @@ impl State {
             agent: step.of.agent.clone(),
         };
         self.create(shared, child, Some(number), created, step.of.leaf, facts);
-        facts.push_at(spot, fact::NodeDelegated { child_node_id: child, step_id: step.of.id.clone() });
+        facts.push_at(node_ref, fact::NodeDelegated { child_node_id: child, step_id: step.of.id.clone() });
     }
 
     pub(super) fn band_over(&self, shared: &Shared, number: u32, facts: &mut Facts) {
-        let spot = self.spot_of(number);
+        let node_ref = self.spot_of(number);
         let Some(plan) = &self.at(number).plan else { return };
         let pointless = plan.last_band_failed() || self.is_spent(shared, number);
         if plan.band_to_start().is_some() && !pointless {
-            return facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
+            return facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
         }
         for step in plan.pending() {
-            facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped });
+            facts.push_at(
+                node_ref,
+                fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped },
+            );
         }
         let read = plan.children().flat_map(|(_, child)| self.readable(child));
         for artifact in read {
-            facts.push_at(spot, fact::ArtifactRead { artifact_id: artifact.id, by_node_id: self.at(number).id });
+            facts.push_at(node_ref, fact::ArtifactRead { artifact_id: artifact.id, by_node_id: self.at(number).id });
         }
-        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Aggregating, NodeRole::Executor));
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Aggregating, NodeRole::Executor));
     }
 
     /// A limit has ended the work, and here nothing is left to go on with.

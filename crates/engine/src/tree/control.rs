@@ -69,12 +69,12 @@ impl State {
     /// Children before their parents, each with what is known of its last call.
     fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
-            let (node, spot) = (self.at(at), self.spot_of(at));
+            let (node, node_ref) = (self.at(at), self.spot_of(at));
             self.withdraw_questions(at, facts);
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
             for step in open {
                 facts.push_at(
-                    spot,
+                    node_ref,
                     fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Canceled },
                 );
             }
@@ -83,7 +83,7 @@ impl State {
                 (false, true) => Disposition::Done,
                 (false, false) => Disposition::NotStarted,
             };
-            facts.push_at(spot, fact::NodeCanceled { disposition });
+            facts.push_at(node_ref, fact::NodeCanceled { disposition });
         }
     }
 
@@ -175,19 +175,22 @@ impl State {
 
     /// An ancestor waits again, in a new generation, unless it was waiting all the time; what it had skipped is due again.
     fn reopen(&self, number: u32, caused_by: NodeId, facts: &mut Facts) {
-        let (node, spot) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.spot_of(number));
         match node.status {
             NodeStatus::Waiting => return,
             // Paused before its next band: that one comes after what is done again in the bands before it.
             NodeStatus::Delegating => {
-                return facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner));
+                return facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner));
             }
             _ => {}
         }
-        facts.push_at(spot, fact::NodeReopened { generation: node.generation + 1, caused_by });
-        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner).saying("reopened"));
+        facts.push_at(node_ref, fact::NodeReopened { generation: node.generation + 1, caused_by });
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Waiting, NodeRole::Planner).saying("reopened"));
         for step in node.plan.iter().flat_map(|plan| plan.skipped()) {
-            facts.push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Pending });
+            facts.push_at(
+                node_ref,
+                fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Pending },
+            );
         }
         if !node.is_live() {
             self.step_ended(number, StepStatus::Running, facts);
@@ -197,9 +200,9 @@ impl State {
     /// The same node begins anew, knowing what it had: the root, which has no step to give to another, and whatever
     /// was cut short.
     fn begin_again(&self, shared: &Shared, number: u32, leaf: bool, facts: &mut Facts) {
-        let (node, spot) = (self.at(number), self.spot_of(number));
-        facts.push_at(spot, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
-        self.begin(shared, spot, node.depth, leaf, facts);
+        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        facts.push_at(node_ref, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
+        self.begin(shared, node_ref, node.depth, leaf, facts);
         self.step_ended(number, StepStatus::Running, facts);
     }
 
@@ -260,16 +263,16 @@ impl State {
     pub(super) fn interrupt(&self, error: &str, facts: &mut Facts) {
         let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
         for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
-            let spot = self.spot_of(number);
+            let node_ref = self.spot_of(number);
             self.withdraw_questions(number, facts);
             for step in self.at(number).plan.iter().flat_map(|plan| plan.pending()) {
                 facts.push_at(
-                    spot,
+                    node_ref,
                     fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped },
                 );
             }
             facts.push_at(
-                spot,
+                node_ref,
                 fact::NodeFailed { error: format!("not finished: {error}"), retryable: true, cut_short: true },
             );
             self.step_ended(number, StepStatus::Failed, facts);

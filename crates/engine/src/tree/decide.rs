@@ -1,6 +1,6 @@
 //! From an input to facts: who answered what, and which node moves next.
 
-use super::place::Part;
+use super::effect_id::Part;
 use super::state::{Move, State};
 use super::status::{NodeRole, NodeStatus};
 use crate::answer::{Check, read};
@@ -82,15 +82,20 @@ impl State {
 
     fn answered(&self, shared: &Shared, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
         // A late answer, to a node that was canceled, reopened or replanned meanwhile, is paid for and no more.
-        let Some(place) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
-        let outcome = match place.part {
-            Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, place, answer, facts)),
-            Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, place, answer, facts)),
-            Part::Aggregate { .. } => self.take(reply, |answer| self.aggregate_answered(shared, place, answer, facts)),
+        let Some(position) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        let outcome = match position.part {
+            Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, position, answer, facts)),
+            Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, position, answer, facts)),
+            Part::Aggregate { .. } => {
+                self.take(reply, |answer| self.aggregate_answered(shared, position, answer, facts))
+            }
             Part::Tool { .. } | Part::Recall => Ok(()),
         };
         if let Err(errors) = outcome {
-            facts.push_at(self.spot_of(place.node), fact::AnswerRejected { effect: effect.clone(), errors, response });
+            facts.push_at(
+                self.spot_of(position.node),
+                fact::AnswerRejected { effect: effect.clone(), errors, response },
+            );
         }
     }
 
@@ -104,15 +109,15 @@ impl State {
 
     /// Park the branch until someone answers; the others go on.
     pub(super) fn ask(&self, number: u32, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
-        let spot = self.spot_of(number);
+        let node_ref = self.spot_of(number);
         let question_id = facts.mint();
         let default = question.default.filter(|default| !default.trim().is_empty());
         let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(PATIENCE_MS));
         facts.push_at(
-            spot,
+            node_ref,
             QuestionAsked {
                 question_id,
-                node_id: spot.node,
+                node_id: node_ref.node,
                 text: question.text,
                 options: question.options,
                 deadline_at,
@@ -120,7 +125,7 @@ impl State {
                 effect: None,
             },
         );
-        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));
     }
 
     fn unblock(&self, number: u32, facts: &mut Facts) {
@@ -145,10 +150,10 @@ impl State {
     }
 
     fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, retryable: bool, facts: &mut Facts) {
-        let Some(place) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        let Some(position) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
         match shared.exhausted {
-            Some(limit) => self.cut_short(shared, place.node, limit, error, facts),
-            None => self.fail(place.node, error.to_owned(), retryable, facts),
+            Some(limit) => self.cut_short(shared, position.node, limit, error, facts),
+            None => self.fail(position.node, error.to_owned(), retryable, facts),
         }
     }
 }

@@ -58,9 +58,9 @@ impl State {
                     Settled::default()
                 }
             };
-            let spot = self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default();
+            let node_ref = self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default();
             facts.push_at(
-                spot,
+                node_ref,
                 Finished {
                     effect: effect.clone(),
                     attempt: state.attempt(),

@@ -1,8 +1,8 @@
 //! A node that does its work itself: rounds of tools whose results come back, until it has a result.
 
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
+use super::effect_id::{EffectPosition, Part};
 use super::envelope::{ArtifactType, foreign_names, missing};
-use super::place::{Part, Place};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
@@ -20,12 +20,12 @@ impl State {
     pub(super) fn round_answered(
         &self,
         shared: &Shared,
-        place: Place,
+        position: EffectPosition,
         answer: ExecutorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let Place { node: number, part: Part::Round { round, fix }, .. } = place else { return Ok(()) };
-        let (node, spot) = (self.at(number), self.spot_of(number));
+        let EffectPosition { node: number, part: Part::Round { round, fix }, .. } = position else { return Ok(()) };
+        let (node, node_ref) = (self.at(number), self.spot_of(number));
         if answer.question.is_some() && node.work.asked >= MAX_ASKS {
             return Err(vec![too_many_questions()]);
         }
@@ -46,15 +46,15 @@ impl State {
         }
         let (tool_calls, left_out) = calls::recorded(answer.tool_calls, MAX_TOOL_CALLS);
         let tools: Vec<String> = tool_calls.iter().map(|call| call.tool.clone()).collect();
-        self.note(number, place.id(&self.tag).0, &answer.scratchpad, &tools, facts);
+        self.note(number, position.id(&self.tag).0, &answer.scratchpad, &tools, facts);
         self.register(shared, number, &answer.artifacts, facts);
-        facts.push_at(spot, fact::ExecutorAnswered { round, result });
+        facts.push_at(node_ref, fact::ExecutorAnswered { round, result });
         let mut lessons = Allowance::beside(&node.work.calls);
         for (index, call) in tool_calls.into_iter().enumerate() {
-            let call_id = self.place(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
+            let call_id = self.position(number, Part::Tool { round, call: index as u32 }).id(&self.tag);
             let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
             facts.push_at(
-                spot,
+                node_ref,
                 fact::ToolCallRequested {
                     call_id: call_id.clone(),
                     tool: call.tool.clone(),
@@ -65,7 +65,7 @@ impl State {
             let for_all = calls::refused_for_all(index, MAX_TOOL_CALLS, left_out);
             if let Some(why) = for_all.or_else(|| lessons.refusal(&call.tool, index, MAX_TOOL_CALLS)) {
                 let record = calls::refused(&why, facts);
-                facts.push_at(spot, result_of(call_id, call.tool, record));
+                facts.push_at(node_ref, result_of(call_id, call.tool, record));
             }
         }
         if let Some(question) = answer.question {
@@ -80,7 +80,7 @@ impl State {
         facts.push_at(
             self.spot_of(number),
             fact::ToolCallRequested {
-                call_id: self.place(number, Part::Recall).id(&self.tag),
+                call_id: self.position(number, Part::Recall).id(&self.tag),
                 tool: READ_SCRATCHPAD.into(),
                 arguments: json!({}),
                 purpose: format!("what {agent} remembers"),
@@ -97,12 +97,12 @@ impl State {
     ) {
         let Some(number) = self.node_of(effect) else { return };
         let Some(call) = calls::open(&self.at(number).work.calls).find(|call| &call.id == effect) else { return };
-        let spot = self.spot_of(number);
+        let node_ref = self.spot_of(number);
         let by = self.at(number).agent.as_deref().map(|handle| shared.agent_id(handle));
         let record = calls::record(&call.tool, outcome, by, facts);
         let made: Vec<_> =
             record.artifacts.created_documents.iter().chain(&record.artifacts.updated_documents).cloned().collect();
-        facts.push_at(spot, result_of(effect.clone(), call.tool.clone(), record));
+        facts.push_at(node_ref, result_of(effect.clone(), call.tool.clone(), record));
         for document in made {
             let label = if document.title.is_empty() {
                 call.arguments["title"].as_str().unwrap_or(&call.tool).to_owned()

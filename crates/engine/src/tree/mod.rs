@@ -10,12 +10,12 @@ pub mod audit;
 mod bands;
 mod control;
 mod decide;
+pub(crate) mod effect_id;
 mod end;
 pub mod envelope;
 mod execute;
 pub mod node;
 mod pad;
-pub(crate) mod place;
 pub mod plan;
 mod planning;
 mod request;
@@ -26,12 +26,12 @@ mod wants;
 
 pub use state::State;
 
-use crate::budget::{Reserve, Room};
+use crate::budget::{Admission, Reserve};
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::tree::NodeStatusChanged;
 use crate::ids::NodeId;
-use crate::run::{Facts, Input, NodeOrder, Refusal, Rules, Shared, Spot, Steering, Want};
+use crate::run::{Facts, Input, NodeOrder, NodeRef, Refusal, Rules, Shared, Steering, Want};
 use status::NodeStatus;
 
 /// Why a canceled node has no result.
@@ -64,13 +64,13 @@ impl Rules for State {
         self.wanted_as(shared, effect)
     }
 
-    fn spot(&self, effect: &EffectId) -> Spot {
+    fn node_ref(&self, effect: &EffectId) -> NodeRef {
         self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default()
     }
 
-    fn room(&self, shared: &Shared, effect: &EffectId, call: Reserve, kept_back: Reserve) -> Room {
+    fn admit(&self, shared: &Shared, effect: &EffectId, call: Reserve, kept_back: Reserve) -> Admission {
         self.node_of(effect)
-            .map_or(Room::Fits, |number| self.accounts.room(number, call, kept_back, shared.ledger.open > 0))
+            .map_or(Admission::Fits, |number| self.accounts.admit(number, call, kept_back, shared.ledger.open > 0))
     }
 
     fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {

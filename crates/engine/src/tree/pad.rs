@@ -6,7 +6,7 @@ use super::status::{NodeRole, NodeStatus};
 use super::{ARTIFACT, SCRATCHPAD};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::{DocumentId, NodeId};
-use crate::run::{Facts, Shared, Spot};
+use crate::run::{Facts, NodeRef, Shared};
 use crate::tree::answer::LeafDecision;
 use crate::workspace::Mutation;
 use serde_json::{Value, json};
@@ -24,9 +24,9 @@ impl State {
         leaf: bool,
         facts: &mut Facts,
     ) {
-        let spot = Spot { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
+        let node_ref = NodeRef { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
         let (title, depth) = (created.title.clone(), created.depth);
-        facts.push_at(spot, created);
+        facts.push_at(node_ref, created);
         let pad: DocumentId = facts.mint();
         facts.mutate(Mutation::CreateDocument {
             id: pad,
@@ -36,32 +36,32 @@ impl State {
             content: String::new(),
             props: json!({
                 "doc_role": "tree_agent_scratchpad", "tree_agent_run_id": shared.id, "tree_agent_node_id": id,
-                "parent_node_id": spot.parent, "depth": depth,
+                "parent_node_id": node_ref.parent, "depth": depth,
             }),
         });
         if let Some(parent) = parent {
             facts.link(shared, self.at(parent).pad, pad);
         }
-        facts.push_at(spot, fact::ScratchpadLinked { scratchpad_doc_id: pad });
-        self.begin(shared, spot, depth, leaf, facts);
+        facts.push_at(node_ref, fact::ScratchpadLinked { scratchpad_doc_id: pad });
+        self.begin(shared, node_ref, depth, leaf, facts);
     }
 
     /// Plan, unless the step is a leaf already or the tree may grow no deeper.
-    pub(super) fn begin(&self, shared: &Shared, spot: Spot, depth: u32, leaf: bool, facts: &mut Facts) {
+    pub(super) fn begin(&self, shared: &Shared, node_ref: NodeRef, depth: u32, leaf: bool, facts: &mut Facts) {
         if leaf {
-            facts.push_at(spot, NodeStatusChanged::leaf(LeafDecision::Direct));
+            facts.push_at(node_ref, NodeStatusChanged::leaf(LeafDecision::Direct));
         } else if depth >= shared.budgets.max_depth {
-            self.force_leaf(spot, "max_depth", shared.budgets.max_depth.into(), facts);
+            self.force_leaf(node_ref, "max_depth", shared.budgets.max_depth.into(), facts);
         } else {
-            facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner));
+            facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Planning, NodeRole::Planner));
         }
     }
 
     /// A limit makes the node do its work itself, and says so.
-    pub(super) fn force_leaf(&self, spot: Spot, guard: &str, limit: Value, facts: &mut Facts) {
-        facts.push_at(spot, fact::Guard { guard: guard.into(), limit });
+    pub(super) fn force_leaf(&self, node_ref: NodeRef, guard: &str, limit: Value, facts: &mut Facts) {
+        facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit });
         facts.push_at(
-            spot,
+            node_ref,
             NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor).saying(format!("guard:{guard}")),
         );
     }

@@ -1,7 +1,7 @@
 //! The planner's answer: a question, a leaf, or a plan within the limits.
 
 use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer, too_many_questions};
-use super::place::{Part, Place};
+use super::effect_id::{EffectPosition, Part};
 use super::plan::bands_of;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
@@ -21,12 +21,12 @@ impl State {
     pub(super) fn plan_answered(
         &self,
         shared: &Shared,
-        place: Place,
+        position: EffectPosition,
         answer: PlannerAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let Place { node: number, part: Part::Plan { ask, fix }, .. } = place else { return Ok(()) };
-        let key = place.id(&self.tag).0;
+        let EffectPosition { node: number, part: Part::Plan { ask, fix }, .. } = position else { return Ok(()) };
+        let key = position.id(&self.tag).0;
         if let Some(question) = answer.question {
             if ask > MAX_ASKS {
                 return Err(vec![too_many_questions()]);
@@ -73,13 +73,15 @@ impl State {
     }
 
     fn accept(&self, number: u32, plan: &PlanAnswer, facts: &mut Facts) {
-        let spot = self.spot_of(number);
+        let node_ref = self.spot_of(number);
         let earlier = self.at(number).plan.as_ref();
         let unfinished =
             earlier.into_iter().flat_map(|plan| &plan.steps).filter(|step| step.status != StepStatus::Completed);
         for step in unfinished {
-            facts
-                .push_at(spot, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded });
+            facts.push_at(
+                node_ref,
+                fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded },
+            );
         }
         let plan_id: PlanId = facts.mint();
         let version = earlier.map_or(1, |plan| plan.version + 1);
@@ -87,14 +89,14 @@ impl State {
         let kept =
             |id: &str| earlier.and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed);
         let summary = Some(plan.summary.clone()).filter(|summary| !summary.is_empty());
-        facts.push_at(spot, fact::PlanCreated { plan_id, version, summary, bands: bands.clone() });
+        facts.push_at(node_ref, fact::PlanCreated { plan_id, version, summary, bands: bands.clone() });
         for band in bands {
             let step_ids = band.steps.iter().map(|step| step.id.clone()).collect();
-            facts.push_at(spot, fact::PlanBandCreated { plan_id, band_index: band.index, step_ids });
+            facts.push_at(node_ref, fact::PlanBandCreated { plan_id, band_index: band.index, step_ids });
             let fresh = band.steps.into_iter().enumerate().filter(|(_, step)| !kept(&step.id));
             for (index, step) in fresh {
                 facts.push_at(
-                    spot,
+                    node_ref,
                     fact::StepCreated {
                         step_id: step.id,
                         band_index: band.index,
@@ -106,7 +108,7 @@ impl State {
                 );
             }
         }
-        facts.push_at(spot, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
+        facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Delegating, NodeRole::Planner));
     }
 }
 

@@ -2,8 +2,8 @@
 //! pad, the envelopes of earlier bands, and, when it sums up, exactly what its children's hints name.
 
 use super::answer::MAX_ROUNDS;
+use super::effect_id::Part as At;
 use super::node::{Artifact, Node};
-use super::place::Part as At;
 use super::plan::Step;
 use super::state::State;
 use super::wants::role_of;
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 impl State {
     pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let place = self.place_of(effect)?;
+        let position = self.place_of(effect)?;
         let number = self.node_of(effect)?;
         let node = self.at(number);
-        let sections = match place.part {
+        let sections = match position.part {
             At::Tool { .. } | At::Recall => {
                 let call = node.work.calls.iter().find(|call| &call.id == effect)?;
                 return Some(Work::Tool(self.tool_call(shared, node, call)));
@@ -30,14 +30,14 @@ impl State {
             At::Round { .. } => self.executor(shared, number, effect),
             At::Aggregate { .. } => self.aggregator(shared, number, effect),
         };
-        let rejected = place.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
-        let size = if self.is_wrap_up(shared, number, place.part) { Size::WrapUp } else { Size::Ordinary };
-        Some(Work::Model(prompt::model_call(shared, role_of(place.part), sections, rejected, size)))
+        let rejected = position.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
+        let size = if self.is_wrap_up(shared, number, position.part) { Size::WrapUp } else { Size::Ordinary };
+        Some(Work::Model(prompt::model_call(shared, role_of(position.part), sections, rejected, size)))
     }
 
     fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
         let mut granted: Vec<String> = shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
-        match self.place_of(&call.id).map(|place| place.part) {
+        match self.place_of(&call.id).map(|position| position.part) {
             Some(At::Recall) => granted = vec![READ_SCRATCHPAD.into()],
             _ => granted.extend(node.agent.as_ref().map(|_| ADD_LESSON.into())),
         }

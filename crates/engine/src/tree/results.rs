@@ -3,9 +3,9 @@
 
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer, Synthesis};
+use super::effect_id::Part;
 use super::envelope::{ArtifactType, INLINE_JSON, SuccessAssessment, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
-use super::place::Part;
 use super::planning::guard_of;
 use super::state::State;
 use super::status::{NodeStatus, StepStatus};
@@ -200,7 +200,7 @@ impl State {
         end: (NodeOutcome, Option<String>, bool),
         facts: &mut Facts,
     ) {
-        let (node, spot) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.spot_of(number));
         let has_document = node.current_artifacts().chain(&fresh).any(Artifact::is_text);
         if number == 0 && !has_document {
             // People come to the root for the answer: it is always a document.
@@ -209,11 +209,11 @@ impl State {
         }
         let all = latest(node, &fresh);
         let result_envelope = envelope(node, &all, result, primary(&all, result, number == 0));
-        facts.push_at(spot, fact::NodeResult { result: result_envelope });
-        if let Some(parent_node_id) = spot.parent {
+        facts.push_at(node_ref, fact::NodeResult { result: result_envelope });
+        if let Some(parent_node_id) = node_ref.parent {
             let hint = hint(&all, &result.parent_hint);
             facts.push_at(
-                spot,
+                node_ref,
                 fact::ParentHint {
                     parent_node_id,
                     hint_type: hint.hint_type,
@@ -223,7 +223,10 @@ impl State {
             );
         }
         let (outcome, evidence, cut_short) = end;
-        facts.push_at(spot, fact::NodeCompleted { outcome, evidence, metrics: Some(node.subtree.clone()), cut_short });
+        facts.push_at(
+            node_ref,
+            fact::NodeCompleted { outcome, evidence, metrics: Some(node.subtree.clone()), cut_short },
+        );
         self.step_ended(number, StepStatus::Completed, facts);
     }
 
@@ -241,9 +244,9 @@ impl State {
 
     /// No room for the node's next call: what it and its children have made is its partial result.
     pub(super) fn cut_short(&self, shared: &Shared, number: u32, limit: Exhausted, error: &str, facts: &mut Facts) {
-        let (node, spot) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.spot_of(number));
         let (guard, value) = guard_of(shared, limit);
-        facts.push_at(spot, fact::Guard { guard: guard.into(), limit: value });
+        facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit: value });
         let finished: Vec<(&str, u32)> = node
             .plan
             .iter()
@@ -252,7 +255,7 @@ impl State {
             .map(|(step, child)| (step.of.title.as_str(), child))
             .collect();
         if finished.is_empty() && node.current_artifacts().next().is_none() {
-            facts.push_at(spot, fact::NodeFailed { error: error.to_owned(), retryable: true, cut_short: true });
+            facts.push_at(node_ref, fact::NodeFailed { error: error.to_owned(), retryable: true, cut_short: true });
             return self.step_ended(number, StepStatus::Failed, facts);
         }
         let fresh = self.pass_on(number, &finished, facts);

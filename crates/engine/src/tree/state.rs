@@ -1,8 +1,8 @@
 //! What a tree run remembers, and the three sets that keep it linear: nodes whose built-in tools are due, nodes
 //! that want a model, nodes whose next move needs nobody. A node is looked at when one of its events is applied.
 
+use super::effect_id::{EffectPosition, Part};
 use super::node::Node;
-use super::place::{Part, Place};
 use super::status::NodeStatus;
 use crate::budget::Reserve;
 use crate::calls;
@@ -10,7 +10,7 @@ use crate::effect::EffectId;
 use crate::ids::{NodeId, QuestionId};
 use crate::ledger::Accounts;
 use crate::lessons::Learned;
-use crate::run::{Shared, Spot};
+use crate::run::{NodeRef, Shared};
 use crate::time::Timestamp;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -124,9 +124,9 @@ impl State {
         self.counts[status as usize] += 1;
     }
 
-    pub(super) fn spot_of(&self, number: u32) -> Spot {
+    pub(super) fn spot_of(&self, number: u32) -> NodeRef {
         let node = self.at(number);
-        Spot { node: Some(node.id), parent: node.parent.map(|parent| self.at(parent).id) }
+        NodeRef { node: Some(node.id), parent: node.parent.map(|parent| self.at(parent).id) }
     }
 
     /// From the node up to the root.
@@ -154,7 +154,7 @@ impl State {
     pub(super) fn call_wanted(&self, number: u32) -> Option<Part> {
         let node = self.at(number);
         let work = &node.work;
-        let rejected = |part: Part| work.rejected.contains_key(&self.place(number, part).id(&self.tag));
+        let rejected = |part: Part| work.rejected.contains_key(&self.position(number, part).id(&self.tag));
         // Most never have an answer that could not be used, and are asked about at every step.
         let whole = |part: Part| work.rejected.is_empty() || !rejected(part);
         let first_whole =
@@ -198,12 +198,12 @@ impl State {
         }
     }
 
-    pub(super) fn place_of(&self, effect: &EffectId) -> Option<Place> {
-        Place::of(effect, &self.tag)
+    pub(super) fn place_of(&self, effect: &EffectId) -> Option<EffectPosition> {
+        EffectPosition::of(effect, &self.tag)
     }
 
-    pub(super) fn place(&self, number: u32, part: Part) -> Place {
-        Place { node: number, generation: self.at(number).generation, part }
+    pub(super) fn position(&self, number: u32, part: Part) -> EffectPosition {
+        EffectPosition { node: number, generation: self.at(number).generation, part }
     }
 
     /// Put a node into the sets its state belongs to.

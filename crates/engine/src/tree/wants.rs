@@ -1,6 +1,6 @@
 //! The work the tree waits for, read off its ready-sets.
 
-use super::place::Part;
+use super::effect_id::Part;
 use super::state::State;
 use crate::calls;
 use crate::effect::EffectId;
@@ -21,11 +21,11 @@ impl State {
     /// A node that is paused still waits for what it has begun.
     pub(super) fn wanted_as(&self, shared: &Shared, effect: &EffectId) -> Option<Want> {
         let number = self.node_of(effect)?;
-        let place = self.place_of(effect)?;
-        if place.generation != self.at(number).generation {
+        let position = self.place_of(effect)?;
+        if position.generation != self.at(number).generation {
             return None;
         }
-        match place.part {
+        match position.part {
             Part::Tool { .. } | Part::Recall => {
                 let node = self.at(number);
                 let call = calls::open(&node.work.calls).find(|call| &call.id == effect);
@@ -36,12 +36,12 @@ impl State {
     }
 
     pub(super) fn node_of(&self, effect: &EffectId) -> Option<u32> {
-        self.place_of(effect).map(|place| place.node).filter(|number| (*number as usize) < self.nodes.len())
+        self.place_of(effect).map(|position| position.node).filter(|number| (*number as usize) < self.nodes.len())
     }
 
     fn model_want(&self, shared: &Shared, number: u32, part: Part) -> Want {
         Want {
-            effect: self.place(number, part).id(&self.tag),
+            effect: self.position(number, part).id(&self.tag),
             role: Some(role_of(part)),
             inline: false,
             wrap_up: self.is_wrap_up(shared, number, part),
@@ -55,8 +55,8 @@ impl State {
 
     /// A message to a node is for it and those below; a queued one is for whoever plans or sums up.
     pub(super) fn is_shown(&self, effect: &EffectId, message: &Steering) -> bool {
-        let Some(place) = self.place_of(effect) else { return false };
-        let in_time = message.lane == Lane::Steer || !matches!(place.part, Part::Round { .. });
+        let Some(position) = self.place_of(effect) else { return false };
+        let in_time = message.lane == Lane::Steer || !matches!(position.part, Part::Round { .. });
         let addressed = message.node_id.is_none_or(|id| {
             self.node_of(effect).is_some_and(|number| self.path(number).any(|at| self.at(at).id == id))
         });

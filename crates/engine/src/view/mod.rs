@@ -2,16 +2,16 @@
 //! that drives (no plans to carry out, no money to share out), so that it can be kept as a checkpoint and
 //! taken up again in the middle of the log. It decides nothing; tests hold it equal to the whole fold.
 
-mod canopy;
 mod snapshot;
+mod tree_columns;
 
-pub use canopy::{Canopy, Columns};
+pub use tree_columns::{Columns, TreeColumns};
 
 use crate::batch::{RunRow, StepRow};
 use crate::event::Event;
 use crate::facts::{self, Fact};
 use crate::homework;
-use crate::projection::{self, Face};
+use crate::projection::{self, KindFields};
 use crate::run::{Kind, Rules, Shared};
 use crate::task;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ enum Body {
         /// Rows, written out: as values they weigh ten times as much, and there is one for every iteration there ever was.
         iterations: BTreeMap<u32, Box<RawValue>>,
     },
-    Tree(Box<Canopy>),
+    Tree(Box<TreeColumns>),
     Task(Box<task::State>),
 }
 
@@ -82,7 +82,7 @@ impl View {
         }
     }
 
-    pub fn canopy(&self) -> Option<&Canopy> {
+    pub fn canopy(&self) -> Option<&TreeColumns> {
         match &self.body {
             Body::Tree(canopy) => Some(canopy),
             Body::Homework { .. } | Body::Task(_) => None,
@@ -102,7 +102,7 @@ impl View {
         match &self.body {
             Body::Homework { state, .. } => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
-                projection::row(&self.shared, Face::homework(state), activity)
+                projection::row(&self.shared, KindFields::homework(state), activity)
             }
             Body::Tree(canopy) => {
                 let activity = self.shared.activity(|| canopy.describe(&self.shared));
@@ -110,7 +110,7 @@ impl View {
             }
             Body::Task(state) => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
-                projection::row(&self.shared, Face::task(state), activity)
+                projection::row(&self.shared, KindFields::task(state), activity)
             }
         }
     }

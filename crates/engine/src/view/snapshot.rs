@@ -1,7 +1,7 @@
 //! The snapshot of contracts §2, written straight from the columns.
 
 use super::View;
-use super::canopy::{Canopy, Columns, Planned};
+use super::tree_columns::{Columns, Planned, TreeColumns};
 use crate::batch::{RunRow, StepRow};
 use crate::ids::QuestionId;
 use crate::run::{EffectState, Shared};
@@ -62,7 +62,7 @@ impl View {
     }
 }
 
-fn nodes<'a>(canopy: &'a Canopy, shared: &Shared) -> Nodes<'a> {
+fn nodes<'a>(canopy: &'a TreeColumns, shared: &Shared) -> Nodes<'a> {
     let count = canopy.nodes.id.len();
     let (mut question, mut in_flight) = (vec![None; count], vec![0; count]);
     for open in shared.open_questions() {
@@ -71,7 +71,7 @@ fn nodes<'a>(canopy: &'a Canopy, shared: &Shared) -> Nodes<'a> {
     }
     let tag = shared.id.tag();
     for (effect, state) in &shared.effects {
-        let node = crate::tree::place::Place::of(effect, &tag).map(|place| place.node as usize);
+        let node = crate::tree::effect_id::EffectPosition::of(effect, &tag).map(|position| position.node as usize);
         if let (EffectState::InFlight(_), Some(number)) = (state, node.filter(|number| *number < count)) {
             in_flight[number] += 1;
         }
@@ -79,7 +79,7 @@ fn nodes<'a>(canopy: &'a Canopy, shared: &Shared) -> Nodes<'a> {
     Nodes { count, columns: &canopy.nodes, question, in_flight }
 }
 
-fn steps(canopy: &Canopy) -> Steps<'_> {
+fn steps(canopy: &TreeColumns) -> Steps<'_> {
     let mut steps = Steps::default();
     let open = canopy.plans.iter().flat_map(|(node, plan)| plan.iter().map(move |step| (*node, step)));
     for (node, Planned { id, title, band, step, status, child: _ }) in open.filter(|(_, step)| step.child.is_none()) {

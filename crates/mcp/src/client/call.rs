@@ -3,7 +3,7 @@
 
 use super::answer::{self, Kept};
 use super::config::ServerConfig;
-use super::link::Link;
+use super::connection::Connection;
 use super::reading;
 use engine::effect::{Asking, EffectId, Outcome, Told, ToolCall, ToolOutcome};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, JsonObject, RequestMetaObject};
@@ -71,17 +71,17 @@ pub struct Underway {
     patience: Duration,
     begun: Instant,
     news: mpsc::UnboundedReceiver<News>,
-    _guard: Guard,
+    _guard: CallGuard,
 }
 
 /// A call nobody waits for any more is called off.
-struct Guard {
+struct CallGuard {
     calls: Calls,
     number: u64,
     task: AbortHandle,
 }
 
-impl Drop for Guard {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.calls.open().remove(&self.number);
         self.task.abort();
@@ -130,14 +130,20 @@ fn gone(server: &str) -> Outcome {
 }
 
 impl Underway {
-    pub fn begin(config: &ServerConfig, link: &Arc<Link>, tool: &str, call: &ToolCall, effect: &EffectId) -> Underway {
-        Underway::send(config, link, tool, parameters(tool, call, effect))
+    pub fn begin(
+        config: &ServerConfig,
+        connection: &Arc<Connection>,
+        tool: &str,
+        call: &ToolCall,
+        effect: &EffectId,
+    ) -> Underway {
+        Underway::send(config, connection, tool, parameters(tool, call, effect))
     }
 
     /// A call that asked before, and is not held here.
     pub fn resumed(
         config: &ServerConfig,
-        link: &Arc<Link>,
+        connection: &Arc<Connection>,
         tool: &str,
         call: &ToolCall,
         effect: &EffectId,
@@ -148,22 +154,27 @@ impl Underway {
             Ok(true) => {
                 let mut parameters = parameters(tool, call, effect).with_input_responses(kept.answered);
                 parameters.request_state = kept.state;
-                Ok(Underway::send(config, link, tool, parameters))
+                Ok(Underway::send(config, connection, tool, parameters))
             }
             Ok(false) => Err(Box::new((asks(&config.name, &kept, None), None))),
             Err(why) => Err(Box::new((asks(&config.name, &kept, Some(&why)), None))),
         }
     }
 
-    fn send(config: &ServerConfig, link: &Arc<Link>, tool: &str, parameters: CallToolRequestParams) -> Underway {
+    fn send(
+        config: &ServerConfig,
+        connection: &Arc<Connection>,
+        tool: &str,
+        parameters: CallToolRequestParams,
+    ) -> Underway {
         let (sender, news) = mpsc::unbounded_channel();
-        let number = link.calls.next.fetch_add(1, Ordering::Relaxed);
-        link.calls.open().insert(number, sender.clone());
-        let peer = link.peer().clone();
+        let number = connection.calls.next.fetch_add(1, Ordering::Relaxed);
+        connection.calls.open().insert(number, sender.clone());
+        let peer = connection.peer().clone();
         let task = tokio::spawn(async move {
             let _ = sender.send(News::Over(peer.call_tool_once(parameters).await));
         });
-        let guard = Guard { calls: link.calls.clone(), number, task: task.abort_handle() };
+        let guard = CallGuard { calls: connection.calls.clone(), number, task: task.abort_handle() };
         let (server, tool, patience) = (config.name.clone(), tool.to_owned(), config.patience);
         Underway { server, tool, patience, begun: Instant::now(), news, _guard: guard }
     }

@@ -5,8 +5,8 @@ mod answer;
 mod call;
 mod child;
 mod config;
+mod connection;
 mod http;
-mod link;
 pub mod messages;
 mod reading;
 
@@ -14,10 +14,10 @@ pub use config::{ConfigError, ServerConfig, Transport, variables};
 
 use async_trait::async_trait;
 use call::{Held, Underway};
+use connection::Connection;
 use effects::tools::{Approval, Offer, Offers, Toolbox};
 use engine::effect::{Class, EffectId, Outcome, ToolCall};
 use engine::ids::ProjectId;
-use link::Link;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,44 +35,44 @@ const MOST_HELD: usize = 200;
 /// One server of tools.
 pub struct McpServer {
     config: ServerConfig,
-    link: AsyncMutex<Known>,
+    connection: AsyncMutex<Known>,
     held: Mutex<HashMap<EffectId, Held>>,
 }
 
 /// What is known of the connection.
 #[derive(Default)]
 struct Known {
-    link: Option<Arc<Link>>,
+    connection: Option<Arc<Connection>>,
     offers: Option<(Instant, Offers)>,
     trouble: Option<(Instant, String)>,
 }
 
 impl McpServer {
     pub fn new(config: ServerConfig) -> McpServer {
-        McpServer { config, link: AsyncMutex::default(), held: Mutex::default() }
+        McpServer { config, connection: AsyncMutex::default(), held: Mutex::default() }
     }
 
-    async fn link(&self) -> Result<Arc<Link>, String> {
-        let mut known = self.link.lock().await;
+    async fn connection(&self) -> Result<Arc<Connection>, String> {
+        let mut known = self.connection.lock().await;
         self.linked(&mut known).await
     }
 
-    async fn linked(&self, known: &mut Known) -> Result<Arc<Link>, String> {
-        if let Some(link) = known.link.as_ref().filter(|link| !link.is_closed()) {
-            return Ok(link.clone());
+    async fn linked(&self, known: &mut Known) -> Result<Arc<Connection>, String> {
+        if let Some(connection) = known.connection.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(connection.clone());
         }
         if let Some((_, why)) = known.trouble.as_ref().filter(|(when, _)| when.elapsed() < LEFT_ALONE) {
             return Err(why.clone());
         }
         // The old one's process is gone before a new one is started.
-        if let Some(old) = known.link.take() {
+        if let Some(old) = known.connection.take() {
             old.close().await;
         }
         known.offers = None;
-        match Link::open(&self.config).await {
-            Ok(link) => {
+        match Connection::open(&self.config).await {
+            Ok(connection) => {
                 known.trouble = None;
-                Ok(known.link.insert(Arc::new(link)).clone())
+                Ok(known.connection.insert(Arc::new(connection)).clone())
             }
             Err(why) => {
                 known.trouble = Some((Instant::now(), why.clone()));
@@ -116,28 +116,28 @@ impl Toolbox for McpServer {
     }
 
     async fn offers(&self) -> Result<Offers, String> {
-        let mut known = self.link.lock().await;
-        let link = self.linked(&mut known).await?;
-        let fresh = |(when, _): &&(Instant, Offers)| when.elapsed() < BELIEVED && !link.has_changed();
+        let mut known = self.connection.lock().await;
+        let connection = self.linked(&mut known).await?;
+        let fresh = |(when, _): &&(Instant, Offers)| when.elapsed() < BELIEVED && !connection.has_changed();
         if let Some((_, offers)) = known.offers.as_ref().filter(fresh) {
             return Ok(offers.clone());
         }
-        let offers = link.offers(&self.config).await?;
+        let offers = connection.offers(&self.config).await?;
         known.offers = Some((Instant::now(), offers.clone()));
         Ok(offers)
     }
 
     async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome {
-        let link = match self.link().await {
-            Ok(link) => link,
+        let connection = match self.connection().await {
+            Ok(connection) => connection,
             Err(why) => return Outcome::Away(format!("{} cannot be reached: {why}", self.config.name)),
         };
         let tool = offer.name.strip_prefix(&self.config.prefix()).unwrap_or(&offer.name);
         let held = call.told.as_ref().and_then(|_| self.held().remove(effect));
         let underway = match (held, &call.told) {
             (Some(held), Some(told)) => held.go_on(told),
-            (None, Some(told)) => Underway::resumed(&self.config, &link, tool, call, effect, told),
-            (_, None) => Ok(Underway::begin(&self.config, &link, tool, call, effect)),
+            (None, Some(told)) => Underway::resumed(&self.config, &connection, tool, call, effect, told),
+            (_, None) => Ok(Underway::begin(&self.config, &connection, tool, call, effect)),
         };
         let (outcome, held) = match underway {
             Ok(underway) => underway.outcome().await,
@@ -155,9 +155,9 @@ impl Toolbox for McpServer {
 
     async fn close(&self) {
         self.held().clear();
-        let link = self.link.lock().await.link.take();
-        if let Some(link) = link {
-            link.close().await;
+        let connection = self.connection.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
         }
     }
 }

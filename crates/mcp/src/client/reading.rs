@@ -35,7 +35,7 @@ fn block(block: &ContentBlock) -> String {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => format!("[an image, {}, {} bytes]", image.mime_type, image.data.len() * 3 / 4),
         ContentBlock::Audio(audio) => format!("[a sound, {}, {} bytes]", audio.mime_type, audio.data.len() * 3 / 4),
-        ContentBlock::ResourceLink(link) => format!("[a resource: {}]", link.uri),
+        ContentBlock::ResourceLink(connection) => format!("[a resource: {}]", connection.uri),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, uri, .. } => format!("[{uri}]\n{text}"),
             ResourceContents::BlobResourceContents { uri, blob, .. } => {

@@ -11,13 +11,13 @@ pub struct Commit {
     pub first: u64,
     pub last: u64,
     /// The run's life took a turn: there is a `run.*` event among them.
-    pub turns: bool,
+    pub lifecycle: bool,
     text: Bytes,
-    lines: Vec<Line>,
+    lines: Vec<EventOffsets>,
 }
 
 #[derive(Debug)]
-struct Line {
+struct EventOffsets {
     node: Option<NodeId>,
     about_documents: bool,
     /// Where the event's JSON begins and its frame ends.
@@ -27,7 +27,7 @@ struct Line {
 
 /// One event of a commit.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct PublishedEvent<'a> {
     pub seq: u64,
     pub node: Option<NodeId>,
     pub about_documents: bool,
@@ -67,8 +67,8 @@ impl Commit {
         }
     }
 
-    pub fn events_after(&self, seq: u64) -> impl Iterator<Item = Told<'_>> {
-        self.lines.iter().zip(self.first..).skip(self.skipped(seq)).map(|(line, seq)| Told {
+    pub fn events_after(&self, seq: u64) -> impl Iterator<Item = PublishedEvent<'_>> {
+        self.lines.iter().zip(self.first..).skip(self.skipped(seq)).map(|(line, seq)| PublishedEvent {
             seq,
             node: line.node,
             about_documents: line.about_documents,
@@ -76,7 +76,7 @@ impl Commit {
         })
     }
 
-    fn json(&self, line: &Line) -> &str {
+    fn json(&self, line: &EventOffsets) -> &str {
         std::str::from_utf8(&self.text[line.json as usize..line.end as usize - 2]).expect("it was written as text")
     }
 
@@ -94,7 +94,7 @@ struct Draft {
 impl Draft {
     fn new(run: RunId, first: Option<u64>) -> Draft {
         let first = first.unwrap_or(1);
-        let commit = Commit { run, first, last: first - 1, turns: false, text: Bytes::new(), lines: Vec::new() };
+        let commit = Commit { run, first, last: first - 1, lifecycle: false, text: Bytes::new(), lines: Vec::new() };
         Draft { commit, text: String::new() }
     }
 
@@ -106,8 +106,8 @@ impl Draft {
         write(&mut self.text);
         self.text.push_str("\n\n");
         let about_documents = kind.contains("scratchpad") || kind.contains("artifact");
-        self.commit.lines.push(Line { node, about_documents, json, end: self.text.len() as u32 });
-        self.commit.turns |= kind.starts_with("run.");
+        self.commit.lines.push(EventOffsets { node, about_documents, json, end: self.text.len() as u32 });
+        self.commit.lifecycle |= kind.starts_with("run.");
         self.commit.last = seq;
     }
 

@@ -3,7 +3,7 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::{Answer, House};
+use super::{Answer, AppState};
 use axum::http::StatusCode;
 use engine::batch::RunRow;
 use engine::ids::{ProjectId, RunId};
@@ -11,14 +11,14 @@ use engine::role::Role;
 use engine::workspace::Project;
 
 /// A run this caller may see, or the same 404 as for one that does not exist.
-pub async fn see_run(house: &House, caller: &Caller, id: RunId) -> Answer<RunRow> {
-    house.store.run(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
+pub async fn see_run(app: &AppState, caller: &Caller, id: RunId) -> Answer<RunRow> {
+    app.store.run(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
 }
 
 /// A run this caller may steer.
-pub async fn steer_run(house: &House, caller: &Caller, id: RunId) -> Answer<RunRow> {
-    let run = see_run(house, caller, id).await?;
-    match house.store.may_steer(&caller.scope(), id).await? {
+pub async fn steer_run(app: &AppState, caller: &Caller, id: RunId) -> Answer<RunRow> {
+    let run = see_run(app, caller, id).await?;
+    match app.store.may_steer(&caller.scope(), id).await? {
         true => Ok(run),
         false => Err(viewer_only(
             "you may see this run and not steer it: that is for its owner and for editors of all of its projects; nothing was changed",
@@ -27,20 +27,20 @@ pub async fn steer_run(house: &House, caller: &Caller, id: RunId) -> Answer<RunR
 }
 
 /// A project this caller may read.
-pub async fn read_project(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
-    house.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
+pub async fn read_project(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<Project> {
+    app.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
 }
 
 /// A project this caller may change, and what is in it.
-pub async fn write_project(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
-    let project = read_project(house, caller, id).await?;
-    may_write(house, caller, id).await?;
+pub async fn write_project(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<Project> {
+    let project = read_project(app, caller, id).await?;
+    may_write(app, caller, id).await?;
     Ok(project)
 }
 
 /// The same for something that was seen already, by the project it is in.
-pub async fn may_write(house: &House, caller: &Caller, project: ProjectId) -> Answer<()> {
-    match house.store.may_write(&caller.scope(), project).await? {
+pub async fn may_write(app: &AppState, caller: &Caller, project: ProjectId) -> Answer<()> {
+    match app.store.may_write(&caller.scope(), project).await? {
         true => Ok(()),
         false => Err(viewer_only(
             "you are a viewer in this project: you may read it and not change it; nothing was changed. Its owners make people editors",
@@ -49,9 +49,9 @@ pub async fn may_write(house: &House, caller: &Caller, project: ProjectId) -> An
 }
 
 /// A project whose members this caller decides on.
-pub async fn own_project(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
-    let project = read_project(house, caller, id).await?;
-    match role_in(house, caller, id).await? {
+pub async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<Project> {
+    let project = read_project(app, caller, id).await?;
+    match role_in(app, caller, id).await? {
         Some(Role::Owner) => Ok(project),
         _ => Err(Problem::new(
             StatusCode::FORBIDDEN,
@@ -62,15 +62,15 @@ pub async fn own_project(house: &House, caller: &Caller, id: ProjectId) -> Answe
 }
 
 /// The caller's own role in a project that they may see.
-pub async fn role_in(house: &House, caller: &Caller, project: ProjectId) -> Answer<Option<Role>> {
-    Ok(roles_in(house, caller, &[project]).await?.pop().map(|(_, role)| role))
+pub async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> Answer<Option<Role>> {
+    Ok(roles_in(app, caller, &[project]).await?.pop().map(|(_, role)| role))
 }
 
 /// Of a subagent: the lesser of its own and its owner's.
-pub async fn roles_in(house: &House, caller: &Caller, projects: &[ProjectId]) -> Answer<Vec<(ProjectId, Role)>> {
-    let mut roles = house.members.roles(caller.id(), projects).await?;
+pub async fn roles_in(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> Answer<Vec<(ProjectId, Role)>> {
+    let mut roles = app.members.roles(caller.id(), projects).await?;
     if let Some(agent) = &caller.agent {
-        let owners = house.members.roles(agent.owner, projects).await?;
+        let owners = app.members.roles(agent.owner, projects).await?;
         let of_owner = |project: ProjectId| owners.iter().find(|(of, _)| *of == project).map(|(_, role)| *role);
         roles = roles.into_iter().filter_map(|(of, role)| Some((of, role.min(of_owner(of)?)))).collect();
     }

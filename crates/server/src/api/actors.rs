@@ -1,12 +1,12 @@
 //! People and subagents, as far as the caller may know them; and the models a run can be given.
 
-use super::asked::Asked;
 use super::caller::{Caller, Sent};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Admin, Read};
 use super::route::Route;
 use super::shape::{count, form, list as list_of, named, nullable, one_of, open, page, record, text, whole};
-use super::{Answer, House, Page, records, runs};
+use super::{Answer, AppState, Page, records, runs};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -73,14 +73,14 @@ impl ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<ActorRecord>>> {
     let slice = query.slice();
     let known = match caller.is_admin() {
-        true => house.store.actors(slice).await?,
-        false => house.members.acquaintances(caller.id(), slice, house.clock.now()).await?,
+        true => app.store.actors(slice).await?,
+        false => app.members.acquaintances(caller.id(), slice, app.clock.now()).await?,
     };
     Ok(Json(Page::cut(known, query.limit(), |actor| actor.id.to_string())))
 }
@@ -93,21 +93,21 @@ struct NewActor {
 }
 
 async fn create(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     _caller: Caller,
     Sent(new): Sent<NewActor>,
 ) -> Answer<(StatusCode, Json<ActorRecord>)> {
-    house.desk()?;
-    let handle = free_handle(&house, new.handle).await?;
+    app.commands()?;
+    let handle = free_handle(&app, new.handle).await?;
     let name = new.name.unwrap_or_else(|| handle.clone());
     let actor =
-        ActorRecord { id: runs::mint(&house), kind: ActorKind::Person, handle, name, created_at: house.clock.now() };
-    house.store.create_actor(actor.clone()).await?;
+        ActorRecord { id: runs::mint(&app), kind: ActorKind::Person, handle, name, created_at: app.clock.now() };
+    app.store.create_actor(actor.clone()).await?;
     Ok((StatusCode::CREATED, Json(actor)))
 }
 
 /// A handle that can be used and that nobody has.
-pub async fn free_handle(house: &House, handle: String) -> Answer<String> {
+pub async fn free_handle(app: &AppState, handle: String) -> Answer<String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
         return Err(Problem::invalid(
@@ -115,7 +115,7 @@ pub async fn free_handle(house: &House, handle: String) -> Answer<String> {
             format!("handle {handle:?} cannot be used; it must have 1 to 64 lower-case letters, digits and dashes"),
         ));
     }
-    if house.store.actor(&handle).await?.is_some() {
+    if app.store.actor(&handle).await?.is_some() {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "handle_taken",
@@ -125,6 +125,6 @@ pub async fn free_handle(house: &House, handle: String) -> Answer<String> {
     Ok(handle)
 }
 
-async fn models(State(house): State<Arc<House>>, _caller: Caller) -> Json<Page<Value>> {
-    Json(Page { items: house.catalogue.offered().await, next_cursor: None })
+async fn models(State(app): State<Arc<AppState>>, _caller: Caller) -> Json<Page<Value>> {
+    Json(Page { items: app.catalogue.offered().await, next_cursor: None })
 }

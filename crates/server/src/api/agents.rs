@@ -1,14 +1,14 @@
 //! Subagents and their memory, for their owner. To everybody else they do not exist.
 
-use super::asked::Asked;
+use super::auth::{RequestSource, slow};
 use super::caller::{Caller, Id, Sent};
-use super::door::{Door, slow};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, list as list_of, named, nullable, one_of, page, record, text, time, whole};
 use super::version::{Edited, stale, write};
-use super::{Answer, House, Page, access, actors, records, runs};
+use super::{Answer, AppState, Page, access, actors, records, runs};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
@@ -137,37 +137,37 @@ impl Edited for AgentView {
 }
 
 /// One of the caller's own, by handle or id.
-pub async fn owned(house: &House, caller: &Caller, name: &str) -> Answer<AgentRecord> {
-    let known = house.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
+pub async fn owned(app: &AppState, caller: &Caller, name: &str) -> Answer<AgentRecord> {
+    let known = app.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
     known.ok_or_else(|| Problem {
         detail: "there is no subagent of that name that you own".into(),
         ..Problem::not_found("agent")
     })
 }
 
-async fn view(house: &House, record: AgentRecord) -> Answer<AgentView> {
-    let projects = house.store.projects(&record.scope(), None, MAX_PAGE).await?;
-    let pad = house.store.scratchpad(record.id).await?;
+async fn view(app: &AppState, record: AgentRecord) -> Answer<AgentView> {
+    let projects = app.store.projects(&record.scope(), None, MAX_PAGE).await?;
+    let pad = app.store.scratchpad(record.id).await?;
     let scratchpad = PadSize {
         version: pad.as_ref().map_or(0, |pad| pad.version),
         characters: pad.as_ref().map_or(0, |pad| pad.characters),
         limit: SCRATCHPAD_CHARACTERS,
         at: pad.map(|pad| pad.at),
     };
-    let pending_lessons = house.store.pending_lessons(record.id).await?;
+    let pending_lessons = app.store.pending_lessons(record.id).await?;
     Ok(AgentView { record, projects, scratchpad, pending_lessons })
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<actors::ListQuery>,
 ) -> Answer<Json<Page<AgentView>>> {
-    let found = house.store.agents(caller.id(), query.slice()).await?;
+    let found = app.store.agents(caller.id(), query.slice()).await?;
     let Page { items, next_cursor } = Page::cut(found, query.limit(), |agent| agent.id.to_string());
     let mut views = Vec::with_capacity(items.len());
     for agent in items {
-        views.push(view(&house, agent).await?);
+        views.push(view(&app, agent).await?);
     }
     Ok(Json(Page { items: views, next_cursor }))
 }
@@ -236,17 +236,17 @@ fn grantable(actions: Vec<String>) -> Answer<Vec<String>> {
 }
 
 async fn create(
-    State(house): State<Arc<House>>,
-    Extension(door): Extension<Door>,
+    State(app): State<Arc<AppState>>,
+    Extension(source): Extension<RequestSource>,
     caller: Caller,
     Sent(new): Sent<NewAgent>,
 ) -> Answer<(StatusCode, Json<AgentView>)> {
-    house.desk()?;
-    let handle = free_handle(&house, &caller, door, new.handle.clone().unwrap_or_default()).await?;
-    let projects = seen(&house, &caller, new.projects.as_deref().unwrap_or_default()).await?;
-    let now = house.clock.now();
+    app.commands()?;
+    let handle = free_handle(&app, &caller, source, new.handle.clone().unwrap_or_default()).await?;
+    let projects = seen(&app, &caller, new.projects.as_deref().unwrap_or_default()).await?;
+    let now = app.clock.now();
     let fresh = AgentRecord {
-        id: runs::mint(&house),
+        id: runs::mint(&app),
         name: handle.clone(),
         handle,
         owner: caller.id(),
@@ -258,51 +258,51 @@ async fn create(
         updated_at: now,
     };
     let agent = new.applied(fresh)?;
-    house.store.create_agent(agent.clone()).await?;
+    app.store.create_agent(agent.clone()).await?;
     for project in projects {
-        bring(&house, &caller, project, agent.id).await?;
+        bring(&app, &caller, project, agent.id).await?;
     }
-    Ok((StatusCode::CREATED, Json(view(&house, agent).await?)))
+    Ok((StatusCode::CREATED, Json(view(&app, agent).await?)))
 }
 
 /// That a handle is taken says that somebody has it, so nobody tries many.
-async fn free_handle(house: &House, caller: &Caller, door: Door, handle: String) -> Answer<String> {
-    match actors::free_handle(house, handle).await {
-        Err(problem) if problem.status == StatusCode::CONFLICT && door == Door::Open => {
-            slow(&house.front.handles, &caller.id().to_string()).and(Err(problem))
+async fn free_handle(app: &AppState, caller: &Caller, source: RequestSource, handle: String) -> Answer<String> {
+    match actors::free_handle(app, handle).await {
+        Err(problem) if problem.status == StatusCode::CONFLICT && source == RequestSource::Open => {
+            slow(&app.origin.handles, &caller.id().to_string()).and(Err(problem))
         }
         free => free,
     }
 }
 
 /// Nobody gives what they do not have.
-async fn seen(house: &House, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<ProjectId>> {
+async fn seen(app: &AppState, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<ProjectId>> {
     for project in ids {
-        access::read_project(house, caller, *project).await?;
+        access::read_project(app, caller, *project).await?;
     }
     Ok(ids.to_vec())
 }
 
 /// What it does there is limited by the actions it was granted; its role is an editor's, or the owner's own if that is less.
-async fn bring(house: &House, caller: &Caller, project: ProjectId, agent: ActorId) -> Answer<()> {
-    let own = access::role_in(house, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
-    Ok(house.store.grant(project, agent, Role::Editor.min(own)).await?)
+async fn bring(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> Answer<()> {
+    let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
+    Ok(app.store.grant(project, agent, Role::Editor.min(own)).await?)
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<AgentView>> {
-    let agent = owned(&house, &caller, &name).await?;
-    view(&house, agent).await.map(Json)
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<AgentView>> {
+    let agent = owned(&app, &caller, &name).await?;
+    view(&app, agent).await.map(Json)
 }
 
 async fn edit(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
     headers: HeaderMap,
     Sent(patch): Sent<NewAgent>,
 ) -> Answer<Json<AgentView>> {
-    house.desk()?;
-    let agent = owned(&house, &caller, &name).await?;
+    app.commands()?;
+    let agent = owned(&app, &caller, &name).await?;
     let expected =
         headers.get(header::IF_MATCH).and_then(|given| given.to_str().ok()).map(|given| given.trim_matches('"'));
     if expected.is_some_and(|given| given != "*" && given != agent.version.to_string()) {
@@ -312,24 +312,24 @@ async fn edit(
         return Err(Problem::invalid("bad_handle", "a handle stays as it is; nothing was changed"));
     }
     let projects = match &patch.projects {
-        Some(asked) => Some(seen(&house, &caller, asked).await?),
+        Some(asked) => Some(seen(&app, &caller, asked).await?),
         None => None,
     };
     let version = agent.version;
-    let changed = AgentRecord { updated_at: house.clock.now(), ..patch.applied(agent)? };
-    if !house.store.change_agent(changed.clone(), version).await? {
+    let changed = AgentRecord { updated_at: app.clock.now(), ..patch.applied(agent)? };
+    if !app.store.change_agent(changed.clone(), version).await? {
         return Err(stale());
     }
     if let Some(projects) = projects {
-        let before = house.store.projects(&changed.scope(), None, MAX_PAGE).await?;
+        let before = app.store.projects(&changed.scope(), None, MAX_PAGE).await?;
         for gone in before.iter().filter(|project| !projects.contains(&project.id)) {
-            house.store.revoke(gone.id, changed.id).await?;
+            app.store.revoke(gone.id, changed.id).await?;
         }
         for project in projects {
-            bring(&house, &caller, project, changed.id).await?;
+            bring(&app, &caller, project, changed.id).await?;
         }
     }
-    view(&house, AgentRecord { version: version + 1, ..changed }).await.map(Json)
+    view(&app, AgentRecord { version: version + 1, ..changed }).await.map(Json)
 }
 
 /// A version as JSON, with the limit it is under.
@@ -344,9 +344,9 @@ fn shown(pad: Option<PadVersion>) -> Value {
     shown
 }
 
-async fn scratchpad(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
-    let agent = owned(&house, &caller, &name).await?;
-    Ok(Json(shown(house.store.scratchpad(agent.id).await?)))
+async fn scratchpad(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
+    let agent = owned(&app, &caller, &name).await?;
+    Ok(Json(shown(app.store.scratchpad(agent.id).await?)))
 }
 
 #[derive(Deserialize)]
@@ -356,14 +356,14 @@ struct VersionsQuery {
 }
 
 async fn versions(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
     Asked(query): Asked<VersionsQuery>,
 ) -> Answer<Json<Page<Value>>> {
-    let agent = owned(&house, &caller, &name).await?;
+    let agent = owned(&app, &caller, &name).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let found = house.store.scratchpad_versions(agent.id, query.cursor, limit + 1).await?;
+    let found = app.store.scratchpad_versions(agent.id, query.cursor, limit + 1).await?;
     let items = found.into_iter().map(|pad| shown(Some(pad))).collect();
     Ok(Json(Page::cut(items, limit, |pad: &Value| pad["version"].to_string())))
 }
@@ -375,13 +375,13 @@ struct Restore {
 }
 
 async fn restore(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
     Sent(Restore { version }): Sent<Restore>,
 ) -> Answer<Json<Value>> {
-    let agent = owned(&house, &caller, &name).await?;
-    let before = house.store.scratchpad_versions(agent.id, Some(version.saturating_add(1)), 1).await?;
+    let agent = owned(&app, &caller, &name).await?;
+    let before = app.store.scratchpad_versions(agent.id, Some(version.saturating_add(1)), 1).await?;
     let old = before.into_iter().find(|pad| pad.version == version).ok_or_else(|| {
         Problem::new(
             StatusCode::NOT_FOUND,
@@ -389,21 +389,21 @@ async fn restore(
             format!("the scratchpad has no version {version}; nothing was changed"),
         )
     })?;
-    rewrite(&house, &caller, agent.id, old.content).await
+    rewrite(&app, &caller, agent.id, old.content).await
 }
 
-async fn clear(State(house): State<Arc<House>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
-    let agent = owned(&house, &caller, &name).await?;
-    rewrite(&house, &caller, agent.id, String::new()).await
+async fn clear(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
+    let agent = owned(&app, &caller, &name).await?;
+    rewrite(&app, &caller, agent.id, String::new()).await
 }
 
 /// A new version on top of whatever is the newest now.
-async fn rewrite(house: &House, caller: &Caller, agent: ActorId, content: String) -> Answer<Json<Value>> {
-    let newest = house.store.scratchpad(agent).await?;
+async fn rewrite(app: &AppState, caller: &Caller, agent: ActorId, content: String) -> Answer<Json<Value>> {
+    let newest = app.store.scratchpad(agent).await?;
     let based_on = newest.as_ref().map_or(0, |pad| pad.version);
     if newest.as_ref().map_or("", |pad| pad.content.as_str()) != content {
         let mutation = Mutation::WriteScratchpad { agent, content, based_on, step: None };
-        write(house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+        write(app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
     }
-    Ok(Json(shown(house.store.scratchpad(agent).await?)))
+    Ok(Json(shown(app.store.scratchpad(agent).await?)))
 }

@@ -4,7 +4,7 @@
 use super::caller::Caller;
 use super::problems::Problem;
 use super::shape::{Shape, form, id, list, named, text, up_to, whole, words};
-use super::{House, agents, door, records};
+use super::{AppState, agents, auth, records};
 use crate::catalogue::Granted;
 use crate::config::models::ModelNames;
 use engine::answer::nullable;
@@ -82,30 +82,30 @@ pub fn shape() -> Shape {
     )
 }
 
-pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
+pub async fn draw_up(app: &AppState, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
     let kind = Kind::parse(&new.kind).ok_or_else(|| Problem::invalid("unknown_kind", unknown_kind(&new.kind)))?;
     let success_criteria = criteria(new.success_criteria)?;
-    let mut project_ids = projects(house, &caller.scope(), &new.project_ids).await?;
+    let mut project_ids = projects(app, &caller.scope(), &new.project_ids).await?;
     if project_ids.is_empty() && new.scope.is_none() {
         // Who may not leave some projects works in those.
         project_ids = caller.bounds().to_vec();
     }
     if project_ids.is_empty() && !caller.bounds().is_empty() {
-        return Err(door::bound());
+        return Err(auth::bound());
     }
     if !caller.bounds().is_empty() && (new.agent.is_some() || !new.agents.is_empty()) {
         // What a subagent is and remembers would be in the run's log.
-        return Err(door::bound());
+        return Err(auth::bound());
     }
     let scope = scope(new.scope, project_ids.len())?;
-    let own_workspace = only_reads(house, caller, &project_ids).await?;
-    let agent = sent(house, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
-    let agents = helpers(house, caller, kind, &new.agents).await?;
+    let own_workspace = only_reads(app, caller, &project_ids).await?;
+    let agent = sent(app, caller, kind, &new.agent, new.max_steps, &project_ids).await?;
+    let agents = helpers(app, caller, kind, &new.agents).await?;
     let granted = match kind {
         // What a subagent may do is looked up when it does it.
         Kind::Task => Granted::default(),
         Kind::Homework | Kind::Tree => {
-            let granted = house.catalogue.tools(&new.tools, &project_ids).await;
+            let granted = app.catalogue.tools(&new.tools, &project_ids).await;
             granted.map_err(|why| Problem::invalid("unknown_tool", why))?
         }
     };
@@ -115,7 +115,7 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         balanced: Some(all.clone()),
         powerful: Some(all),
     });
-    let (models, mut warnings) = house
+    let (models, mut warnings) = app
         .catalogue
         .models(&names)
         .await
@@ -125,7 +125,7 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
         kind,
         objective: new.objective.trim().to_owned(),
         scope,
-        workspace_project_id: ids::derive(house.clock.now(), &[id.0.as_bytes(), b"workspace"]).into(),
+        workspace_project_id: ids::derive(app.clock.now(), &[id.0.as_bytes(), b"workspace"]).into(),
         project_ids,
         success_criteria,
         tools: granted.tools,
@@ -150,16 +150,16 @@ pub async fn draw_up(house: &House, caller: &Caller, id: RunId, new: NewRun) -> 
 }
 
 /// A run in one project keeps its documents there, unless its owner may not write there.
-async fn only_reads(house: &House, caller: &Caller, projects: &[ProjectId]) -> Result<bool, Problem> {
+async fn only_reads(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> Result<bool, Problem> {
     match projects {
-        [only] => Ok(!house.store.may_write(&caller.scope(), *only).await?),
+        [only] => Ok(!app.store.may_write(&caller.scope(), *only).await?),
         _ => Ok(false),
     }
 }
 
 /// The subagent a task is given to: one of the caller's own.
 async fn sent(
-    house: &House,
+    app: &AppState,
     caller: &Caller,
     kind: Kind,
     agent: &Option<String>,
@@ -190,11 +190,11 @@ async fn sent(
             "a task works in the projects of its subagent; leave project_ids out",
         ));
     }
-    agents::owned(house, caller, name).await.map(Some)
+    agents::owned(app, caller, name).await.map(Some)
 }
 
 /// Whom its planners may give work to: subagents of the caller's own, each once.
-async fn helpers(house: &House, caller: &Caller, kind: Kind, names: &[String]) -> Result<Vec<Agent>, Problem> {
+async fn helpers(app: &AppState, caller: &Caller, kind: Kind, names: &[String]) -> Result<Vec<Agent>, Problem> {
     if kind == Kind::Task && !names.is_empty() {
         return Err(Problem::invalid("bad_agent", "agents are for homework and trees; a task is given to one agent"));
     }
@@ -204,7 +204,7 @@ async fn helpers(house: &House, caller: &Caller, kind: Kind, names: &[String]) -
     }
     let mut agents: Vec<Agent> = Vec::new();
     for name in names {
-        let AgentRecord { id, handle, identity, .. } = agents::owned(house, caller, name).await?;
+        let AgentRecord { id, handle, identity, .. } = agents::owned(app, caller, name).await?;
         if agents.iter().all(|known| known.id != id) {
             agents.push(Agent { id, handle, identity, max_steps: None });
         }
@@ -241,12 +241,12 @@ fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
     Ok(Criterion::number(texts))
 }
 
-pub async fn projects(house: &House, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
+pub async fn projects(app: &AppState, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
     let mut found = Vec::new();
     for name in names {
         let unknown = || Problem::unknown("project", name);
         let id: ProjectId = name.parse().map_err(|_| unknown())?;
-        let project = house.store.project(scope, id).await?.ok_or_else(unknown)?;
+        let project = app.store.project(scope, id).await?.ok_or_else(unknown)?;
         if !found.contains(&project.id) {
             found.push(project.id);
         }

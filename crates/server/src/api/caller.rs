@@ -1,10 +1,10 @@
 //! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
 
 use super::problems::Problem;
-use super::reliance::{Ending, Reliance};
+use super::revocation::{RevocationWatch, Revocations};
 use super::route::Access;
 use super::shape::{Shape, not_an_object};
-use super::{House, MAX_BODY, access, door};
+use super::{AppState, MAX_BODY, access, auth};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
@@ -32,31 +32,29 @@ pub struct Caller {
     /// What a subagent is and may do; a person has none.
     pub agent: Option<AgentRecord>,
     /// What they came in with, and who knows how long it is valid; nothing over the owner's own socket.
-    key: Option<(Key, Arc<Reliance<KeyId>>)>,
+    key: Option<(Key, Arc<Revocations<KeyId>>)>,
 }
 
 impl Caller {
     /// Someone who acts over the owner's own socket.
-    pub async fn of_owner(house: &House, record: ActorRecord) -> Result<Caller, Problem> {
-        Caller::known(house, record, Access::Admin, None).await
+    pub async fn of_owner(app: &AppState, record: ActorRecord) -> Result<Caller, Problem> {
+        Caller::known(app, record, Access::Admin, None).await
     }
 
-    pub async fn with_key(house: &House, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
+    pub async fn with_key(app: &AppState, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
         let access = Access::from(&key);
-        Caller::known(house, record, access, Some((key, house.front.validity.clone()))).await
+        Caller::known(app, record, access, Some((key, app.origin.validity.clone()))).await
     }
 
     async fn known(
-        house: &House,
+        app: &AppState,
         record: ActorRecord,
         access: Access,
-        key: Option<(Key, Arc<Reliance<KeyId>>)>,
+        key: Option<(Key, Arc<Revocations<KeyId>>)>,
     ) -> Result<Caller, Problem> {
         let agent = match record.kind {
             ActorKind::Person => None,
-            ActorKind::Subagent => {
-                Some(house.store.agent(&record.id.to_string()).await?.ok_or_else(door::unauthorized)?)
-            }
+            ActorKind::Subagent => Some(app.store.agent(&record.id.to_string()).await?.ok_or_else(auth::unauthorized)?),
         };
         Ok(Caller { record, access, agent, key })
     }
@@ -102,33 +100,33 @@ impl Caller {
     }
 
     /// Over when these credentials stop being valid: a stream ends with it. The owner's never do.
-    pub fn validity(&self) -> Option<Ending> {
+    pub fn validity(&self) -> Option<RevocationWatch> {
         self.key.as_ref().map(|(key, validity)| validity.end_of(key.id))
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
-    pub async fn run(&self, house: &House, id: RunId) -> Result<RunRow, Problem> {
-        access::see_run(house, self, id).await
+    pub async fn run(&self, app: &AppState, id: RunId) -> Result<RunRow, Problem> {
+        access::see_run(app, self, id).await
     }
 }
 
-impl FromRequestParts<Arc<House>> for Caller {
+impl FromRequestParts<Arc<AppState>> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _house: &Arc<House>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _app: &Arc<AppState>) -> Result<Self, Problem> {
         // A public route has nobody behind it; one that needs somebody says so in the table.
-        parts.extensions.get::<Caller>().cloned().ok_or_else(door::unauthorized)
+        parts.extensions.get::<Caller>().cloned().ok_or_else(auth::unauthorized)
     }
 }
 
 /// An id in the path; one that is no id cannot exist either.
 pub struct Id<T>(pub T);
 
-impl<T: FromStr + Send> FromRequestParts<Arc<House>> for Id<T> {
+impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
-        let Path(text) = Path::<String>::from_request_parts(parts, house).await.map_err(unreadable)?;
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
+        let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(unreadable)?;
         text.parse().map(Id).map_err(|_| {
             Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing with that id that you may see")
         })
@@ -151,10 +149,10 @@ impl Takes {
 /// A JSON body of at most a mebibyte. An empty body is an empty object.
 pub struct Sent<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<House>> for Sent<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Sent<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _house: &Arc<House>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _app: &Arc<AppState>) -> Result<Self, Problem> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
         let takes = request.extensions().get::<Takes>().cloned();
         let bytes = whole(request.into_body()).await?;

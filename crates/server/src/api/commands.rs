@@ -6,7 +6,7 @@ use super::problems::Problem;
 use super::route::Access::Run;
 use super::route::Route;
 use super::shape::{Shape, form, id, list, one_of, text, words};
-use super::{Answer, House, access, records};
+use super::{Answer, AppState, access, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub type Told = Answer<Json<RunRow>>;
+pub type RunAnswer = Answer<Json<RunRow>>;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -55,9 +55,9 @@ fn answer() -> Shape {
 /// Said here for clients; the engine is who refuses.
 const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
-pub async fn tell(house: &House, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
-    access::steer_run(house, caller, run).await?;
-    Ok(house.desk()?.command(run, command, caller.actor()).await?)
+pub async fn tell(app: &AppState, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
+    access::steer_run(app, caller, run).await?;
+    Ok(app.commands()?.command(run, command, caller.actor()).await?)
 }
 
 impl From<CommandError> for Problem {
@@ -81,16 +81,16 @@ pub(super) fn refused(refusal: Refusal) -> Problem {
     Problem::new(status, refusal.slug, refusal.message)
 }
 
-async fn cancel(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
-    tell(&house, &caller, id, Command::Cancel).await.map(Json)
+async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+    tell(&app, &caller, id, Command::Cancel).await.map(Json)
 }
 
-async fn pause(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
-    tell(&house, &caller, id, Command::Pause).await.map(Json)
+async fn pause(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+    tell(&app, &caller, id, Command::Pause).await.map(Json)
 }
 
-async fn resume(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
-    tell(&house, &caller, id, Command::Resume).await.map(Json)
+async fn resume(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+    tell(&app, &caller, id, Command::Resume).await.map(Json)
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -110,20 +110,20 @@ pub struct GivenAnswer {
 }
 
 async fn respond(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Sent(response): Sent<Response>,
-) -> Told {
+) -> RunAnswer {
     if response.answers.is_empty() {
         return Err(Problem::invalid("no_answer", "answers is empty; give at least one {question_id?, text}"));
     }
     let asked: Vec<QuestionId> = response.answers.iter().filter_map(|answer| answer.question_id).collect();
     let answers = response.answers.into_iter();
     let answers = answers.map(|answer| Reply { question: answer.question_id, text: answer.text }).collect();
-    match tell(&house, &caller, id, Command::Respond { answers, budgets: response.budgets }).await {
+    match tell(&app, &caller, id, Command::Respond { answers, budgets: response.budgets }).await {
         Err(problem) if problem.slug == "already_answered" => {
-            let row = caller.run(&house, id).await?;
+            let row = caller.run(&app, id).await?;
             Err(problem.with("answer", standing_answer(&row, &asked)))
         }
         told => told.map(Json),
@@ -147,12 +147,12 @@ pub struct Continuation {
 }
 
 async fn go_on(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Sent(sent): Sent<Continuation>,
-) -> Told {
-    tell(&house, &caller, id, Command::Continue { budgets: sent.budgets, message: sent.message }).await.map(Json)
+) -> RunAnswer {
+    tell(&app, &caller, id, Command::Continue { budgets: sent.budgets, message: sent.message }).await.map(Json)
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -169,19 +169,24 @@ fn steer() -> Lane {
     Lane::Steer
 }
 
-async fn say(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>, Sent(message): Sent<Message>) -> Told {
-    tell(&house, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane })
+async fn say(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Sent(message): Sent<Message>,
+) -> RunAnswer {
+    tell(&app, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane })
         .await
         .map(Json)
 }
 
 async fn set_budgets(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Sent(patch): Sent<BudgetPatch>,
-) -> Told {
-    tell(&house, &caller, id, Command::SetBudgets(patch)).await.map(Json)
+) -> RunAnswer {
+    tell(&app, &caller, id, Command::SetBudgets(patch)).await.map(Json)
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -193,19 +198,19 @@ pub struct Resolution {
 }
 
 async fn resolve(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((id, effect)): Path<(String, String)>,
     Sent(sent): Sent<Resolution>,
-) -> Told {
+) -> RunAnswer {
     let id: RunId = id.parse().map_err(|_| Problem::not_found("run"))?;
     let command = Command::Resolve { effect: EffectId(effect), decision: sent.decision, note: sent.note };
-    tell(&house, &caller, id, command).await.map(Json)
+    tell(&app, &caller, id, command).await.map(Json)
 }
 
 /// Ask this process to drive the run too.
-async fn drive(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Told {
-    let row = caller.run(&house, id).await?;
-    house.desk()?.drive(id);
+async fn drive(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+    let row = caller.run(&app, id).await?;
+    app.commands()?.drive(id);
     Ok(Json(row))
 }

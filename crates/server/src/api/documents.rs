@@ -1,14 +1,14 @@
 //! Documents: people's own, which they edit, and the platform's, which they read.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, named, nullable, open, page, record, text, time, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, access, records, runs, version};
+use super::{Answer, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -104,20 +104,20 @@ fn version_shape() -> Shape {
     )
 }
 
-async fn visible(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
-    house.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
+async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<Document> {
+    app.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
 }
 
 /// The same without reading its text.
-async fn seen(house: &House, caller: &Caller, id: DocumentId) -> Answer<()> {
-    let seen = house.store.sees_document(&caller.scope(), id).await?;
+async fn seen(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<()> {
+    let seen = app.store.sees_document(&caller.scope(), id).await?;
     seen.then_some(()).ok_or_else(|| Problem::not_found("document"))
 }
 
 /// One that this caller may change.
-async fn changeable(house: &House, caller: &Caller, id: DocumentId) -> Answer<Document> {
-    let document = visible(house, caller, id).await?;
-    access::may_write(house, caller, document.project_id).await?;
+async fn changeable(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<Document> {
+    let document = visible(app, caller, id).await?;
+    access::may_write(app, caller, document.project_id).await?;
     own(document)
 }
 
@@ -146,7 +146,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<Document>>> {
@@ -167,7 +167,7 @@ async fn list(
             "`branch_id` and `iteration` are about the documents of one run: give `run_id` too",
         ));
     }
-    let found = house.store.documents(&caller.scope(), filter).await?;
+    let found = app.store.documents(&caller.scope(), filter).await?;
     Ok(Json(Page::cut(found, limit, |document| document.id.to_string())))
 }
 
@@ -185,12 +185,12 @@ struct NewDocument {
 }
 
 async fn create(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Sent(new): Sent<NewDocument>,
 ) -> Answer<Versioned<Document>> {
-    let project_id = projects::with_room(&house, &caller, new.project_id).await?.id;
-    let id: DocumentId = runs::mint(&house);
+    let project_id = projects::with_room(&app, &caller, new.project_id).await?.id;
+    let id: DocumentId = runs::mint(&app);
     let mut mutations = vec![Mutation::CreateDocument {
         id,
         project_id,
@@ -200,13 +200,13 @@ async fn create(
         props: Value::Object(own_props(new.props)?),
     }];
     if let Some(parent) = new.parent_document_id {
-        let src = visible(&house, &caller, parent).await?.id.0;
-        let (edge, rel): (EdgeId, _) = (runs::mint(&house), DOCUMENT_HAS_DOCUMENT.to_owned());
+        let src = visible(&app, &caller, parent).await?.id.0;
+        let (edge, rel): (EdgeId, _) = (runs::mint(&app), DOCUMENT_HAS_DOCUMENT.to_owned());
         mutations.push(Mutation::Link { id: edge, project_id, src, dst: id.0, rel, props: json!({}) });
     }
     let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
-    write(&house, mutations.into_iter().map(change).collect()).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
+    write(&app, mutations.into_iter().map(change).collect()).await?;
+    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
 fn typed(key: Option<String>) -> Answer<String> {
@@ -226,8 +226,8 @@ pub fn own_props(props: Map<String, Value>) -> Answer<Map<String, Value>> {
     }
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Versioned<Document>> {
-    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Versioned<Document>> {
+    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
 #[derive(Deserialize)]
@@ -239,13 +239,13 @@ struct DocumentPatch {
 }
 
 async fn edit(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
     expected: Expected,
     Sent(patch): Sent<DocumentPatch>,
 ) -> Answer<Versioned<Document>> {
-    let document = changeable(&house, &caller, id).await?;
+    let document = changeable(&app, &caller, id).await?;
     expected.check(&document)?;
     let mutation = Mutation::UpdateDocument {
         id,
@@ -254,14 +254,14 @@ async fn edit(
         content: patch.content,
         props: patch.props.map(own_props).transpose()?.map(Value::Object),
     };
-    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
-    house.desk()?;
-    changeable(&house, &caller, id).await?;
-    match house.removal.remove_document(id).await? {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
+    app.commands()?;
+    changeable(&app, &caller, id).await?;
+    match app.removal.remove_document(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("document")),
     }
@@ -274,27 +274,27 @@ struct PartQuery {
 }
 
 async fn entries(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
     Asked(query): Asked<PartQuery>,
 ) -> Answer<Json<Page<Entry>>> {
-    seen(&house, &caller, id).await?;
+    seen(&app, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let found = house.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
+    let found = app.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
     Ok(Json(Page::cut(found, limit, |entry| entry.position.to_string())))
 }
 
 async fn versions(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
     Asked(query): Asked<PartQuery>,
 ) -> Answer<Json<Page<Value>>> {
-    seen(&house, &caller, id).await?;
+    seen(&app, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let slice = Slice { after: query.before, limit: limit + 1 };
-    let found = house.store.versions(&caller.scope(), id, slice).await?;
+    let found = app.store.versions(&caller.scope(), id, slice).await?;
     let page = Page::cut(found, limit, |version| version.version.to_string());
     Ok(Json(Page { items: page.items.into_iter().map(version).collect(), next_cursor: page.next_cursor }))
 }

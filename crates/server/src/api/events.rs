@@ -1,11 +1,11 @@
 //! The log in pages.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id};
+use super::query::Asked;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{self, count, whole};
-use super::{Answer, House, records};
+use super::{Answer, AppState, records};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -33,14 +33,14 @@ struct PageQuery {
 }
 
 async fn page(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<PageQuery>,
 ) -> Answer<impl IntoResponse> {
-    caller.run(&house, id).await?;
+    caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
-    let events = house.store.events(id, query.after, limit).await?;
+    let events = app.store.events(id, query.after, limit).await?;
     let next = if events.len() == limit { events.last().map(|event| event.seq) } else { None };
     let next = next.map_or_else(|| "null".to_owned(), |seq| format!("\"{seq}\""));
     let mut body = String::from("{\"items\":[");

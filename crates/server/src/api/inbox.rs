@@ -1,11 +1,11 @@
 //! Questions of all runs in one list: what waits for a person.
 
-use super::asked::{Asked, Switch};
 use super::caller::Caller;
+use super::query::{Asked, Switch};
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{id, nullable, page, record, text, whole};
-use super::{Answer, House, Page, records};
+use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::batch::RunRow;
@@ -63,30 +63,30 @@ struct InboxQuery {
 
 /// Runs are taken newest first, `limit` at a time; one page holds all questions of its runs.
 async fn questions(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<InboxQuery>,
 ) -> Answer<Json<Page<Asking>>> {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let open = query.open.is_on();
     let filter = RunFilter { asking: open, before: query.cursor, limit, ..RunFilter::default() };
-    let runs = house.store.runs(&caller.scope(), filter).await?;
+    let runs = app.store.runs(&caller.scope(), filter).await?;
     let next_cursor = runs.last().filter(|_| runs.len() == limit).map(|run| run.id.to_string());
     let mut items = Vec::new();
     for run in &runs {
         for question in run.questions.as_array().into_iter().flatten() {
             if !open || question["answer"].is_null() {
-                items.push(asking(&house, &caller, run, question).await?);
+                items.push(asking(&app, &caller, run, question).await?);
             }
         }
     }
     Ok(Json(Page { items, next_cursor }))
 }
 
-async fn asking(house: &House, caller: &Caller, run: &RunRow, question: &Value) -> Answer<Asking> {
+async fn asking(app: &AppState, caller: &Caller, run: &RunRow, question: &Value) -> Answer<Asking> {
     let node: Option<NodeId> = question["node_id"].as_str().and_then(|id| id.parse().ok());
     let node = match node {
-        Some(node) => house.store.node(&caller.scope(), run.id, node).await?,
+        Some(node) => app.store.node(&caller.scope(), run.id, node).await?,
         None => None,
     };
     Ok(Asking {

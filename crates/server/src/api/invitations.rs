@@ -5,7 +5,7 @@ use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, id, named, page, record, text, time};
-use super::{Answer, House, Page, records};
+use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::InvitationId;
@@ -40,13 +40,13 @@ fn shape() -> Shape {
     )
 }
 
-async fn list(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Page<Invitation>>> {
-    let items = house.members.invitations(caller.id(), house.clock.now()).await?;
+async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Page<Invitation>>> {
+    let items = app.members.invitations(caller.id(), app.clock.now()).await?;
     Ok(Json(Page { items, next_cursor: None }))
 }
 
-async fn open(house: &House, caller: &Caller, id: InvitationId) -> Answer<Invitation> {
-    let mine = house.members.invitations(caller.id(), house.clock.now()).await?;
+async fn open(app: &AppState, caller: &Caller, id: InvitationId) -> Answer<Invitation> {
+    let mine = app.members.invitations(caller.id(), app.clock.now()).await?;
     mine.into_iter().find(|invitation| invitation.id == id).ok_or_else(gone)
 }
 
@@ -55,23 +55,27 @@ fn gone() -> Problem {
     Problem::not_found("invitation")
 }
 
-async fn accept(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<InvitationId>) -> Answer<Json<Invitation>> {
-    house.desk()?;
-    let invitation = open(&house, &caller, id).await?;
-    match house.members.accept(caller.id(), id, house.clock.now()).await? {
+async fn accept(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Id(id): Id<InvitationId>,
+) -> Answer<Json<Invitation>> {
+    app.commands()?;
+    let invitation = open(&app, &caller, id).await?;
+    match app.members.accept(caller.id(), id, app.clock.now()).await? {
         true => Ok(Json(invitation)),
         false => Err(gone()),
     }
 }
 
 async fn decline(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<InvitationId>,
 ) -> Answer<Json<Invitation>> {
-    house.desk()?;
-    let invitation = open(&house, &caller, id).await?;
-    match house.members.decline(caller.id(), id, house.clock.now()).await? {
+    app.commands()?;
+    let invitation = open(&app, &caller, id).await?;
+    match app.members.decline(caller.id(), id, app.clock.now()).await? {
         true => Ok(Json(invitation)),
         false => Err(gone()),
     }

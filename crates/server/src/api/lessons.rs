@@ -1,15 +1,15 @@
 //! What subagents learned in runs, for their owner: pending until somebody promotes or dismisses it, or its run's success does.
 
 use super::agents::owned;
-use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::runs::known;
 use super::shape::{Shape, count, form, id, named, nullable, one_of, page, record, text, time, whole};
 use super::version::write;
-use super::{Answer, House, Page};
+use super::{Answer, AppState, Page};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -77,15 +77,15 @@ struct LessonsQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
     Asked(query): Asked<LessonsQuery>,
 ) -> Answer<Json<Page<Lesson>>> {
-    let agent = owned(&house, &caller, &name).await?;
+    let agent = owned(&app, &caller, &name).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let status = query.status.map(|word| known("status", &word, &LessonStatus::ALL, LessonStatus::name)).transpose()?;
-    let found = house.store.lessons(agent.id, status, query.cursor, limit + 1).await?;
+    let found = app.store.lessons(agent.id, status, query.cursor, limit + 1).await?;
     Ok(Json(Page::cut(found, limit, |lesson: &Lesson| lesson.id.to_string())))
 }
 
@@ -114,20 +114,20 @@ pub struct Settlement {
 
 /// Asking for what was done already is answered with how it is; what was decided otherwise stays.
 async fn settle(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((name, lesson)): Path<(String, String)>,
     Sent(Settlement { action }): Sent<Settlement>,
 ) -> Answer<Json<Lesson>> {
-    let agent = owned(&house, &caller, &name).await?;
+    let agent = owned(&app, &caller, &name).await?;
     let lesson: LessonId = lesson.parse().map_err(|_| Problem::not_found("lesson"))?;
-    let found = || async { house.store.lesson(agent.id, lesson).await?.ok_or_else(|| Problem::not_found("lesson")) };
+    let found = || async { app.store.lesson(agent.id, lesson).await?.ok_or_else(|| Problem::not_found("lesson")) };
     if found().await?.status == LessonStatus::Pending {
         let mutation = match action {
             LessonAction::Promote => Mutation::PromoteLessons { agent: agent.id, lessons: vec![lesson] },
             LessonAction::Dismiss => Mutation::DismissLesson { id: lesson },
         };
-        write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+        write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
     }
     let now = found().await?;
     match now.status {

@@ -3,16 +3,16 @@
 mod ask;
 mod link;
 
+use super::auth::{self, recognize_as};
 use super::caller::{Caller, Sent};
-use super::door::{self, recognize_as};
-use super::front::PublicUrl;
+use super::origin::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
 use super::secret::Secret;
 use super::shape::{form, list, named, nullable, one_of, record, secret, text, time};
 use super::tokens::{Terms, grant, keep, scope, scopes};
-use super::{Answer, House, records};
+use super::{Answer, AppState, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
@@ -44,7 +44,7 @@ pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/login", Public, "The way in for the link with a one-time code", link::follow)
             .asks("code", text())
-            .asks("problem", one_of(link::Trouble::ALL.map(link::Trouble::name)))
+            .asks("problem", one_of(link::LinkProblem::ALL.map(link::LinkProblem::name)))
             .gives_text(200, "text/html")
             .gives_nothing(303),
         Route::post("/login", Public, "Open a browser session with a token or a one-time code", log_in)
@@ -94,19 +94,19 @@ struct SessionView {
 }
 
 async fn make_code(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Sent(new): Sent<NewCode>,
 ) -> Answer<(StatusCode, Json<CodeView>)> {
-    house.desk()?;
+    app.commands()?;
     let grant = new.scope.as_deref().map_or(Ok(Grant::Run), grant)?;
-    let expires_at = house.clock.now().plus_ms(CODE_MS);
+    let expires_at = app.clock.now().plus_ms(CODE_MS);
     let name = "one-time login".to_owned();
     let end = Some(expires_at);
     let terms = Terms { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
-    let (secret, _) = keep(&house, caller.id(), terms).await?;
+    let (secret, _) = keep(&app, caller.id(), terms).await?;
     let code = secret.reveal().to_owned();
-    let url = house.front.url().map(|url| format!("{url}/login?code={code}"));
+    let url = app.origin.url().map(|url| format!("{url}/login?code={code}"));
     let scopes = scopes(grant).into_iter().map(str::to_owned).collect();
     Ok((StatusCode::CREATED, Json(CodeView { code, url, scopes, expires_at })))
 }
@@ -122,46 +122,46 @@ struct Login {
 
 type Peer = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
 
-async fn log_in(State(house): State<Arc<House>>, peer: Peer, Sent(login): Sent<Login>) -> Answer<Response> {
+async fn log_in(State(app): State<Arc<AppState>>, peer: Peer, Sent(login): Sent<Login>) -> Answer<Response> {
     let (shown, kinds) = match (login.token, login.code) {
         (Some(token), None) => (token, &[KeyKind::Token, KeyKind::Code][..]),
         (None, Some(code)) => (code, &[KeyKind::Code][..]),
         _ => return Err(Problem::invalid("bad_login", "give either a token or a code")),
     };
-    house.desk()?;
-    let opened = match recognize_as(&house, shown.trim(), kinds).await {
-        Ok(caller) => open(&house, &caller).await,
+    app.commands()?;
+    let opened = match recognize_as(&app, shown.trim(), kinds).await {
+        Ok(caller) => open(&app, &caller).await,
         Err(problem) => Err(problem),
     };
-    let (cookie, session) = opened.map_err(|problem| guessed(&house, &peer, not_accepted(problem)))?;
+    let (cookie, session) = opened.map_err(|problem| guessed(&app, &peer, not_accepted(problem)))?;
     Ok(([(header::SET_COOKIE, cookie)], Json(session)).into_response())
 }
 
 /// Who guesses has to wait longer and longer.
-fn guessed(house: &House, peer: &Peer, problem: Problem) -> Problem {
+fn guessed(app: &AppState, peer: &Peer, problem: Problem) -> Problem {
     let peer = peer.as_ref().map(|axum::Extension(ConnectInfo(address))| address.ip());
-    house.front.refused(&house.front.logins, peer, problem)
+    app.origin.refused(&app.origin.logins, peer, problem)
 }
 
 /// A new session for whoever holds this token, or this code for the first time.
-async fn open(house: &House, caller: &Caller) -> Answer<(String, SessionView)> {
-    let Some(key) = caller.key() else { return Err(door::unauthorized()) };
-    let now = house.clock.now();
-    if key.kind == KeyKind::Code && !house.keys.revoke_key(key.id, now).await? {
-        return Err(door::unauthorized());
+async fn open(app: &AppState, caller: &Caller) -> Answer<(String, SessionView)> {
+    let Some(key) = caller.key() else { return Err(auth::unauthorized()) };
+    let now = app.clock.now();
+    if key.kind == KeyKind::Code && !app.keys.revoke_key(key.id, now).await? {
+        return Err(auth::unauthorized());
     }
     let own_end = now.plus_ms(SESSION_MS);
     let (parent, end) = match key.kind {
         KeyKind::Token => (Some(key.id), key.expires_at.map_or(own_end, |end| end.min(own_end))),
         _ => (None, own_end),
     };
-    let (secret, session) = session_of(house, caller.id(), parent, key, end).await?;
-    let cookie = cookie(house, secret.reveal(), (end.since(now) / 1000).max(1));
+    let (secret, session) = session_of(app, caller.id(), parent, key, end).await?;
+    let cookie = cookie(app, secret.reveal(), (end.since(now) / 1000).max(1));
     Ok((cookie, SessionView { actor: caller.record.clone(), scopes: scopes(session.grant), expires_at: Some(end) }))
 }
 
 async fn session_of(
-    house: &House,
+    app: &AppState,
     actor: ActorId,
     parent: Option<engine::ids::KeyId>,
     key: &Key,
@@ -175,7 +175,7 @@ async fn session_of(
         projects: key.projects.clone(),
         expires_at: Some(end),
     };
-    keep(house, actor, terms).await
+    keep(app, actor, terms).await
 }
 
 fn not_accepted(problem: Problem) -> Problem {
@@ -190,22 +190,22 @@ fn not_accepted(problem: Problem) -> Problem {
 }
 
 /// Set and cleared with the same attributes.
-fn cookie(house: &House, value: &str, seconds: i64) -> String {
-    let secure = if house.front.public.as_ref().is_some_and(PublicUrl::is_secure) { "; Secure" } else { "" };
-    let name = house.front.cookie();
+fn cookie(app: &AppState, value: &str, seconds: i64) -> String {
+    let secure = if app.origin.public.as_ref().is_some_and(PublicUrl::is_secure) { "; Secure" } else { "" };
+    let name = app.origin.cookie();
     format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
 }
 
 /// A token outlives its use in a browser; only sessions end here.
-async fn log_out(State(house): State<Arc<House>>, caller: Caller) -> Answer<Response> {
-    end(&house, &caller).await?;
-    let cleared = cookie(&house, "", 0);
+async fn log_out(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Response> {
+    end(&app, &caller).await?;
+    let cleared = cookie(&app, "", 0);
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
 }
 
-async fn end(house: &House, caller: &Caller) -> Answer<()> {
+async fn end(app: &AppState, caller: &Caller) -> Answer<()> {
     if let Some(key) = caller.key().filter(|key| key.kind == KeyKind::Session) {
-        house.keys.revoke_key(key.id, house.clock.now()).await?;
+        app.keys.revoke_key(key.id, app.clock.now()).await?;
     }
     Ok(())
 }

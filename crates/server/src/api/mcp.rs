@@ -1,15 +1,15 @@
 //! `/mcp`: the same API for programs that speak MCP. Every action is a request of its own through the door the caller
 //! came in by, so that scopes, ownership and pace are judged once, where they always are.
 
+use super::auth::RequestSource;
 use super::caller::whole;
-use super::door::Door;
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::open;
-use super::{Answer, House, router};
-use crate::face::RunsFace;
-use crate::link::Link;
+use super::{Answer, AppState, router};
+use crate::api_client::ApiClient;
+use crate::mcp_tools::RunTools;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header;
@@ -30,11 +30,11 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn speak(State(house): State<Arc<House>>, request: Request) -> Answer<Response> {
-    let door = request.extensions().get::<Door>().copied().unwrap_or(Door::Open);
+async fn speak(State(app): State<Arc<AppState>>, request: Request) -> Answer<Response> {
+    let source = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Open);
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().copied();
-    let link = Link::on_behalf(router(house, door), request.headers(), peer);
-    let response = mcp::server::answer(Arc::new(RunsFace::new(link, false)), request).await;
+    let client = ApiClient::on_behalf(router(app, source), request.headers(), peer);
+    let response = mcp::server::answer(Arc::new(RunTools::new(client, false)), request).await;
     explained(response.map(Body::new)).await
 }
 

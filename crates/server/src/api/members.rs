@@ -1,13 +1,13 @@
 //! Who belongs to a project. People are invited by its owners and become members when they accept; a subagent is brought by
 //! the person it belongs to. What a role allows is decided elsewhere (`access`).
 
+use super::auth::{RequestSource, slow};
 use super::caller::{Caller, Id, Sent};
-use super::door::{Door, slow};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{form, list as list_of, text};
-use super::{Answer, House, access, records, runs};
+use super::{Answer, AppState, access, records, runs};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -39,9 +39,9 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn list(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Json<Vec<Member>>> {
-    access::read_project(&house, &caller, id).await?;
-    Ok(Json(house.members.members(id, house.clock.now()).await?))
+async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Json<Vec<Member>>> {
+    access::read_project(&app, &caller, id).await?;
+    Ok(Json(app.members.members(id, app.clock.now()).await?))
 }
 
 #[derive(Deserialize)]
@@ -54,15 +54,15 @@ struct NewMember {
 }
 
 async fn add(
-    State(house): State<Arc<House>>,
-    Extension(door): Extension<Door>,
+    State(app): State<Arc<AppState>>,
+    Extension(source): Extension<RequestSource>,
     caller: Caller,
     Id(id): Id<ProjectId>,
     Sent(new): Sent<NewMember>,
 ) -> Answer<Json<Member>> {
-    house.desk()?;
-    let project = access::read_project(&house, &caller, id).await?;
-    let members = house.members.members(id, house.clock.now()).await?;
+    app.commands()?;
+    let project = access::read_project(&app, &caller, id).await?;
+    let members = app.members.members(id, app.clock.now()).await?;
     let full = members.len() >= MOST_MEMBERS;
     let known = members.into_iter().find(|member| is_named(member, &new.actor));
     if full && known.is_none() {
@@ -75,29 +75,29 @@ async fn add(
         ));
     }
     let asked = new.role.or(known.as_ref().map(|member| member.role)).unwrap_or(Role::Viewer);
-    let own = house.store.agent(&new.actor).await?.filter(|agent| agent.owner == caller.id());
+    let own = app.store.agent(&new.actor).await?.filter(|agent| agent.owner == caller.id());
     if let Some(agent) = own {
-        return bring(&house, &caller, id, agent, asked).await;
+        return bring(&app, &caller, id, agent, asked).await;
     }
-    access::own_project(&house, &caller, id).await?;
+    access::own_project(&app, &caller, id).await?;
     match known {
-        Some(member) if !member.invited => change_role(&house, &caller, id, member, asked).await,
-        Some(invited) => invite(&house, &caller, project, invited.actor.id, asked).await,
+        Some(member) if !member.invited => change_role(&app, &caller, id, member, asked).await,
+        Some(invited) => invite(&app, &caller, project, invited.actor.id, asked).await,
         None => {
             // Somebody who is not in the project: whoever asks learns whether they exist, so nobody asks fast.
-            if door == Door::Open {
-                slow(&house.front.handles, &caller.id().to_string())?;
+            if source == RequestSource::Open {
+                slow(&app.origin.handles, &caller.id().to_string())?;
             }
-            let known = house.store.actor(&new.actor).await?.filter(|actor| actor.kind == ActorKind::Person);
+            let known = app.store.actor(&new.actor).await?.filter(|actor| actor.kind == ActorKind::Person);
             let person = known.ok_or_else(|| Problem::unknown("actor", &new.actor))?;
-            invite(&house, &caller, project, person.id, asked).await
+            invite(&app, &caller, project, person.id, asked).await
         }
     }
 }
 
 /// A member or somebody invited, by handle or id.
-async fn named(house: &House, project: ProjectId, name: &str) -> Answer<Option<Member>> {
-    let members = house.members.members(project, house.clock.now()).await?;
+async fn named(app: &AppState, project: ProjectId, name: &str) -> Answer<Option<Member>> {
+    let members = app.members.members(project, app.clock.now()).await?;
     Ok(members.into_iter().find(|member| is_named(member, name)))
 }
 
@@ -106,41 +106,41 @@ fn is_named(member: &Member, name: &str) -> bool {
 }
 
 /// The same once more, after a change.
-async fn standing(house: &House, project: ProjectId, actor: ActorId) -> Answer<Json<Member>> {
-    let member = named(house, project, &actor.to_string()).await?;
+async fn standing(app: &AppState, project: ProjectId, actor: ActorId) -> Answer<Json<Member>> {
+    let member = named(app, project, &actor.to_string()).await?;
     member.map(Json).ok_or_else(|| Problem::not_found("member"))
 }
 
 /// One's own subagent, at once, and never with more than one has oneself.
 async fn bring(
-    house: &House,
+    app: &AppState,
     caller: &Caller,
     project: ProjectId,
     agent: AgentRecord,
     asked: Role,
 ) -> Answer<Json<Member>> {
-    let own = access::role_in(house, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
-    house.store.grant(project, agent.id, asked.min(own)).await?;
-    house.members.set_role(project, agent.id, asked.min(own)).await?;
-    standing(house, project, agent.id).await
+    let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
+    app.store.grant(project, agent.id, asked.min(own)).await?;
+    app.members.set_role(project, agent.id, asked.min(own)).await?;
+    standing(app, project, agent.id).await
 }
 
-async fn invite(house: &House, caller: &Caller, project: Project, actor: ActorId, role: Role) -> Answer<Json<Member>> {
+async fn invite(app: &AppState, caller: &Caller, project: Project, actor: ActorId, role: Role) -> Answer<Json<Member>> {
     let new = NewInvitation {
-        id: runs::mint(house),
+        id: runs::mint(app),
         project: project.id,
         actor,
         role,
         invited_by: caller.record.clone(),
         project_title: project.title,
-        now: house.clock.now(),
+        now: app.clock.now(),
     };
-    house.members.invite(new).await?;
-    standing(house, project.id, actor).await
+    app.members.invite(new).await?;
+    standing(app, project.id, actor).await
 }
 
 async fn change_role(
-    house: &House,
+    app: &AppState,
     caller: &Caller,
     project: ProjectId,
     member: Member,
@@ -148,58 +148,58 @@ async fn change_role(
 ) -> Answer<Json<Member>> {
     let actor = member.actor.id;
     if role < member.role {
-        unless_creator(house, caller, project, &member).await?;
+        unless_creator(app, caller, project, &member).await?;
     }
     let role = match member.actor.kind {
         ActorKind::Person => role,
-        ActorKind::Subagent => role.min(owners_role(house, project, actor).await?),
+        ActorKind::Subagent => role.min(owners_role(app, project, actor).await?),
     };
-    settled(house.members.set_role(project, actor, role).await?, &member)?;
-    standing(house, project, actor).await
+    settled(app.members.set_role(project, actor, role).await?, &member)?;
+    standing(app, project, actor).await
 }
 
 /// What the owner of a subagent is in the project.
-async fn owners_role(house: &House, project: ProjectId, agent: ActorId) -> Answer<Role> {
-    let agent = house.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
-    Ok(house.members.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
+async fn owners_role(app: &AppState, project: ProjectId, agent: ActorId) -> Answer<Role> {
+    let agent = app.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
+    Ok(app.members.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
 }
 
 async fn remove(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((project, name)): Path<(String, String)>,
 ) -> Answer<Json<Member>> {
-    house.desk()?;
+    app.commands()?;
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
-    access::read_project(&house, &caller, project).await?;
-    let Some(member) = named(&house, project, &name).await? else {
+    access::read_project(&app, &caller, project).await?;
+    let Some(member) = named(&app, project, &name).await? else {
         return Err(Problem::new(
             StatusCode::NOT_FOUND,
             "member_not_found",
             format!("{name} is neither a member of this project nor invited to it; nothing was changed"),
         ));
     };
-    if !is_own(&house, &caller, &member).await? {
-        access::own_project(&house, &caller, project).await?;
-        unless_creator(&house, &caller, project, &member).await?;
+    if !is_own(&app, &caller, &member).await? {
+        access::own_project(&app, &caller, project).await?;
+        unless_creator(&app, &caller, project, &member).await?;
     }
     let actor = member.actor.id;
     match member.invited {
-        true => drop(house.members.withdraw(project, actor, house.clock.now()).await?),
-        false => settled(house.members.remove_member(project, actor).await?, &member)?,
+        true => drop(app.members.withdraw(project, actor, app.clock.now()).await?),
+        false => settled(app.members.remove_member(project, actor).await?, &member)?,
     }
     Ok(Json(member))
 }
 
 /// The caller, or a subagent of theirs: they may leave whatever their role is.
-async fn is_own(house: &House, caller: &Caller, member: &Member) -> Answer<bool> {
-    let agent = house.store.agent(&member.actor.id.to_string()).await?;
+async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> Answer<bool> {
+    let agent = app.store.agent(&member.actor.id.to_string()).await?;
     Ok(member.actor.id == caller.id() || agent.is_some_and(|agent| agent.owner == caller.id()))
 }
 
 /// Nobody takes anything from whoever made the project but they themselves.
-async fn unless_creator(house: &House, caller: &Caller, project: ProjectId, member: &Member) -> Answer<()> {
-    let is_creator = house.members.creator(project).await? == Some(member.actor.id);
+async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> Answer<()> {
+    let is_creator = app.members.creator(project).await? == Some(member.actor.id);
     match is_creator && member.actor.id != caller.id() {
         true => Err(Problem::new(
             StatusCode::CONFLICT,

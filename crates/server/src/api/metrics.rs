@@ -2,7 +2,7 @@
 //! and yet only this machine is told without a token.
 
 use super::route::{Access, Route};
-use super::{Answer, House};
+use super::{Answer, AppState};
 use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
@@ -28,45 +28,45 @@ pub struct Counters {
     answered: [[AtomicU64; CLASSES.len()]; METHODS.len()],
 }
 
-pub async fn count(State(house): State<Arc<House>>, request: Request, next: Next) -> Response {
+pub async fn count(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let method = METHODS.iter().position(|method| method == request.method());
     let response = next.run(request).await;
     let class = usize::from(response.status().as_u16() / 100).checked_sub(2);
     if let (Some(method), Some(class)) = (method, class.filter(|class| *class < CLASSES.len())) {
-        house.counters.answered[method][class].fetch_add(1, Relaxed);
+        app.counters.answered[method][class].fetch_add(1, Relaxed);
     }
     response
 }
 
-async fn metrics(State(house): State<Arc<House>>) -> Answer<impl IntoResponse> {
-    let text = exposition(&house).await?;
+async fn metrics(State(app): State<Arc<AppState>>) -> Answer<impl IntoResponse> {
+    let text = exposition(&app).await?;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }
 
-async fn exposition(house: &House) -> Result<String, StoreError> {
+async fn exposition(app: &AppState) -> Result<String, StoreError> {
     let mut out = Exposition::default();
     out.family("pleach_build_info", "gauge", "The version that answers.");
     out.sample("pleach_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     out.family("pleach_runs", "gauge", "Runs in the database, by kind and status.");
-    for (kind, status, count) in house.store.census().await? {
+    for (kind, status, count) in app.store.census().await? {
         out.sample("pleach_runs", &[("kind", kind.name()), ("status", status.name())], count as f64);
     }
-    let told = house.live.told();
+    let told = app.live.published();
     out.family("pleach_commits_total", "counter", "Commits that this process made.");
     out.sample("pleach_commits_total", &[], told.commits as f64);
     out.family("pleach_events_total", "counter", "Events in them.");
     out.sample("pleach_events_total", &[], told.events as f64);
-    let (runs, listeners) = house.live.audience();
+    let (runs, listeners) = app.live.audience();
     out.family("pleach_streams", "gauge", "Readers of runs' logs that are connected now.");
     out.sample("pleach_streams", &[], listeners as f64);
     out.family("pleach_streamed_runs", "gauge", "Runs that somebody reads the log of.");
     out.sample("pleach_streamed_runs", &[], runs as f64);
     out.family("pleach_webhook_deliveries", "gauge", "Deliveries in the database, by where they stand.");
-    for (state, count) in house.post.delivery_counts().await? {
+    for (state, count) in app.notifications.delivery_counts().await? {
         out.sample("pleach_webhook_deliveries", &[("state", &state)], count as f64);
     }
     out.family("pleach_http_requests_total", "counter", "Requests answered, by method and class of status.");
-    for (method, answered) in METHODS.iter().zip(&house.counters.answered) {
+    for (method, answered) in METHODS.iter().zip(&app.counters.answered) {
         for (class, count) in CLASSES.iter().zip(answered) {
             let labels = [("method", method.as_str()), ("status", *class)];
             out.sample("pleach_http_requests_total", &labels, count.load(Relaxed) as f64);

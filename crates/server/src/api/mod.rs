@@ -4,15 +4,15 @@
 mod access;
 mod actors;
 mod agents;
-mod asked;
+pub mod auth;
 mod brief;
 mod caller;
 mod commands;
 mod documents;
-pub mod door;
 mod events;
 mod example;
-pub mod front;
+mod heartbeat;
+mod idempotency;
 mod inbox;
 mod invitations;
 mod lessons;
@@ -23,17 +23,17 @@ mod metrics;
 mod multiplex;
 mod nodes;
 mod notifications;
-mod once;
 mod openapi;
-mod pace;
+pub mod origin;
 mod pages;
 pub mod problems;
 mod process;
 mod projects;
-mod pulse;
+mod query;
+mod rate_limit;
 mod realtime;
 mod records;
-pub mod reliance;
+pub mod revocation;
 mod route;
 mod runs;
 mod secret;
@@ -62,20 +62,20 @@ pub use webhooks::{NewWebhook, WebhookView, WithDeliveries};
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
+use auth::RequestSource;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use door::Door;
-use effects::notify::{Courier, Private};
-use front::Front;
+use effects::notify::{Private, WebhookSender};
+use origin::OriginPolicy;
 use problems::Problem;
-use reliance::{Alarm, Reliance, Sight};
+use revocation::{RevocationSignal, Revocations, RunSight};
 use route::Route;
 use runtime::keys::Keys;
 use runtime::live::Live;
 use runtime::members::Members;
+use runtime::notifications::NotificationStore;
 use runtime::ports::{Clock, Store};
-use runtime::post::Post;
 use runtime::removal::Removal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -83,28 +83,28 @@ use std::sync::Arc;
 const MAX_BODY: usize = 1 << 20;
 
 /// What every handler may use.
-pub struct House {
+pub struct AppState {
     pub store: Arc<dyn Store>,
     pub keys: Arc<dyn Keys>,
     pub members: Arc<dyn Members>,
     pub removal: Arc<dyn Removal>,
     /// Absent where the database is only read.
-    pub desk: Option<runtime::Desk>,
+    pub commands: Option<runtime::RunCommands>,
     pub catalogue: Arc<Catalogue>,
     pub clock: Arc<dyn Clock>,
     pub drives: Drives,
-    pub front: Front,
+    pub origin: OriginPolicy,
     /// What is committed, here or elsewhere.
     pub live: Live,
     pub views: Views,
     /// Who relies on seeing which run.
-    pub sights: Arc<Reliance<Sight>>,
+    pub sights: Arc<Revocations<RunSight>>,
     /// Rung when that, or a credential, ended.
-    pub alarm: Alarm,
+    pub revoked: RevocationSignal,
     pub counters: Counters,
-    pub post: Arc<dyn Post>,
+    pub notifications: Arc<dyn NotificationStore>,
     /// Absent where the database is only read.
-    pub courier: Option<Courier>,
+    pub webhook_sender: Option<WebhookSender>,
     /// Whether webhooks may lead inside the network.
     pub private: Private,
 }
@@ -150,14 +150,14 @@ impl<T> Page<T> {
 
 type Answer<T> = Result<T, Problem>;
 
-impl House {
+impl AppState {
     /// The desk, or a refusal where this process only reads.
-    fn desk(&self) -> Answer<&runtime::Desk> {
-        self.desk.as_ref().ok_or_else(read_only)
+    fn commands(&self) -> Answer<&runtime::RunCommands> {
+        self.commands.as_ref().ok_or_else(read_only)
     }
 
-    fn courier(&self) -> Answer<&Courier> {
-        self.courier.as_ref().ok_or_else(read_only)
+    fn webhook_sender(&self) -> Answer<&WebhookSender> {
+        self.webhook_sender.as_ref().ok_or_else(read_only)
     }
 }
 
@@ -200,16 +200,16 @@ fn table() -> Vec<Route> {
     .collect()
 }
 
-pub fn router(house: Arc<House>, door: Door) -> Router {
-    let routes = route::serve(table(), &house, door)
+pub fn router(app: Arc<AppState>, source: RequestSource) -> Router {
+    let routes = route::serve(table(), &app, source)
         .fallback(process::nowhere)
         .method_not_allowed_fallback(process::no_such_method)
-        .layer(from_fn_with_state(house.clone(), metrics::count))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn(pages::for_browsers));
-    match door {
-        Door::Private => routes.with_state(house),
-        Door::Open => routes.layer(from_fn_with_state(house.clone(), front::receive)).with_state(house),
+    match source {
+        RequestSource::Private => routes.with_state(app),
+        RequestSource::Open => routes.layer(from_fn_with_state(app.clone(), origin::receive)).with_state(app),
     }
 }
 

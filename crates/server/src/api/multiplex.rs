@@ -2,11 +2,11 @@
 //! them, notifications. One cursor covers all of them.
 
 use super::caller::Caller;
+use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::problems::Problem;
-use super::pulse::{Beat, Pulse};
 use super::stream::{RETRY_MS, aside, told_of};
 use super::tail::{Heard, Tail};
-use super::{Answer, House, door};
+use super::{Answer, AppState, auth};
 use crate::connections::Frames;
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
@@ -101,12 +101,12 @@ fn fingerprint(runs: &[RunId]) -> u32 {
 }
 
 pub struct Multiplex {
-    house: Arc<House>,
+    app: Arc<AppState>,
     reader: ActorId,
     scope: Scope,
     tails: Vec<Tail>,
     cursor: Cursor,
-    stirs: Option<Receiver<RunId>>,
+    changed: Option<Receiver<RunId>>,
     shows_runs: bool,
     notifies: bool,
     /// Runs that changed since they were last shown.
@@ -117,7 +117,7 @@ pub struct Multiplex {
     told: BTreeSet<String>,
     show_at: Instant,
     ready: VecDeque<Bytes>,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     ended: bool,
 }
 
@@ -131,8 +131,8 @@ impl Frames for Multiplex {
             if self.ended {
                 return None;
             }
-            let happened = self.something().await;
-            if let Err(error) = self.take(happened).await {
+            let input = self.next_input().await;
+            if let Err(error) = self.take(input).await {
                 tracing::warn!(%error, "a stream ended: the database could not be read");
                 return None;
             }
@@ -142,7 +142,7 @@ impl Frames for Multiplex {
 
 impl Multiplex {
     pub async fn open(
-        house: Arc<House>,
+        app: Arc<AppState>,
         caller: &Caller,
         topics: Vec<Topic>,
         last_seen: Option<&str>,
@@ -157,32 +157,32 @@ impl Multiplex {
         let resumed = resumed.transpose()?;
         let (shows_runs, notifies) = (topics.contains(&Topic::Runs), topics.contains(&Topic::Notifications));
         if notifies && !caller.bounds().is_empty() {
-            return Err(door::bound());
+            return Err(auth::bound());
         }
         // Heard from here on, before anything is read.
-        let stirs = (shows_runs || notifies).then(|| house.live.stirs());
+        let changed = (shows_runs || notifies).then(|| app.live.changed());
         let mut tails = Vec::with_capacity(runs.len());
         for topic in topics {
             let Topic::Run(run, after) = topic else { continue };
-            let row = caller.run(&house, run).await?;
+            let row = caller.run(&app, run).await?;
             let reached = resumed.as_ref().map(|cursor| cursor.seqs[tails.len()]);
-            tails.push(Tail::new(&house, caller, run, reached.or(after).unwrap_or(row.last_seq)));
+            tails.push(Tail::new(&app, caller, run, reached.or(after).unwrap_or(row.last_seq)));
         }
-        let at = resumed.map_or_else(|| house.clock.now(), |cursor| cursor.at);
+        let at = resumed.map_or_else(|| app.clock.now(), |cursor| cursor.at);
         let cursor = Cursor { logs: fingerprint(&runs), seqs: tails.iter().map(|tail| tail.after).collect(), at };
         let stirred = match shows_runs || notifies {
-            true => changed_since(&house, at).await?,
+            true => changed_since(&app, at).await?,
             false => BTreeSet::new(),
         };
         let hello = format!("id: {}\nretry: {RETRY_MS}\n\n", cursor.text()).into();
         Ok(Multiplex {
             reader: caller.id(),
             scope: caller.scope(),
-            pulse: Pulse::of(&house.alarm, caller),
-            house,
+            heartbeat: Heartbeat::of(&app.revoked, caller),
+            app,
             tails,
             cursor,
-            stirs,
+            changed,
             shows_runs,
             notifies,
             stirred,
@@ -195,23 +195,23 @@ impl Multiplex {
         })
     }
 
-    async fn something(&mut self) -> Happened {
+    async fn next_input(&mut self) -> StreamInput {
         let stirred = !self.stirred.is_empty();
         tokio::select! {
-            beat = self.pulse.next() => Happened::Beat(beat),
-            (index, heard) = next_of(&mut self.tails) => Happened::Heard(index, heard),
-            run = stir(&mut self.stirs) => Happened::Stirred(run),
-            () = tokio::time::sleep_until(self.show_at), if stirred => Happened::Time,
+            beat = self.heartbeat.next() => StreamInput::HeartbeatEvent(beat),
+            (index, heard) = next_of(&mut self.tails) => StreamInput::Heard(index, heard),
+            run = next_change(&mut self.changed) => StreamInput::RunChanged(run),
+            () = tokio::time::sleep_until(self.show_at), if stirred => StreamInput::Time,
         }
     }
 
-    async fn take(&mut self, happened: Happened) -> Result<(), StoreError> {
-        match happened {
-            Happened::Heard(index, heard) => self.hear(index, heard?),
-            Happened::Stirred(Ok(run)) => drop(self.stirred.insert(run)),
-            Happened::Stirred(Err(_)) => self.stirred.extend(changed_since(&self.house, self.cursor.at).await?),
-            Happened::Time => self.show().await?,
-            Happened::Beat(beat) => {
+    async fn take(&mut self, input: StreamInput) -> Result<(), StoreError> {
+        match input {
+            StreamInput::Heard(index, heard) => self.hear(index, heard?),
+            StreamInput::RunChanged(Ok(run)) => drop(self.stirred.insert(run)),
+            StreamInput::RunChanged(Err(_)) => self.stirred.extend(changed_since(&self.app, self.cursor.at).await?),
+            StreamInput::Time => self.show().await?,
+            StreamInput::HeartbeatEvent(beat) => {
                 let (frame, is_last) = told_of(&beat);
                 self.ready.extend(frame);
                 self.ended = is_last;
@@ -249,7 +249,7 @@ impl Multiplex {
     /// shown all of them again.
     async fn show(&mut self) -> Result<(), StoreError> {
         self.show_at = Instant::now() + BETWEEN_SHOWINGS;
-        let (now, stirred) = (self.house.clock.now(), std::mem::take(&mut self.stirred));
+        let (now, stirred) = (self.app.clock.now(), std::mem::take(&mut self.stirred));
         let mut shown = Vec::new();
         if self.shows_runs {
             for run in stirred {
@@ -271,7 +271,7 @@ impl Multiplex {
     }
 
     async fn run(&mut self, run: RunId) -> Result<Option<(&'static str, String)>, StoreError> {
-        Ok(match self.house.store.run(&self.scope, run).await? {
+        Ok(match self.app.store.run(&self.scope, run).await? {
             Some(row) => {
                 self.shown.insert(run);
                 serde_json::to_string(&row).ok().map(|json| ("run", json))
@@ -283,7 +283,7 @@ impl Multiplex {
     /// By their own time, which is a little before they were stored: one that was told already is not told again.
     async fn fresh_notices(&mut self) -> Result<Vec<(&'static str, String)>, StoreError> {
         let since = self.cursor.at.plus_ms(-CLOCKS_DIFFER_MS);
-        let newest = self.house.post.notices(self.reader, false, None, NEWEST).await?;
+        let newest = self.app.notifications.notices(self.reader, false, None, NEWEST).await?;
         let mut fresh = Vec::new();
         for notice in newest.into_iter().rev().filter(|notice| notice.at >= since) {
             if self.told.insert(notice.id.clone()) {
@@ -298,11 +298,11 @@ impl Multiplex {
     }
 }
 
-enum Happened {
+enum StreamInput {
     Heard(usize, Result<Heard, StoreError>),
-    Stirred(Result<RunId, RecvError>),
+    RunChanged(Result<RunId, RecvError>),
     Time,
-    Beat(Beat),
+    HeartbeatEvent(HeartbeatEvent),
 }
 
 async fn next_of(tails: &mut [Tail]) -> (usize, Result<Heard, StoreError>) {
@@ -313,15 +313,15 @@ async fn next_of(tails: &mut [Tail]) -> (usize, Result<Heard, StoreError>) {
     (index, heard)
 }
 
-async fn stir(stirs: &mut Option<Receiver<RunId>>) -> Result<RunId, RecvError> {
-    match stirs {
-        Some(stirs) => stirs.recv().await,
+async fn next_change(changed: &mut Option<Receiver<RunId>>) -> Result<RunId, RecvError> {
+    match changed {
+        Some(changed) => changed.recv().await,
         None => std::future::pending().await,
     }
 }
 
-async fn changed_since(house: &House, at: Timestamp) -> Result<BTreeSet<RunId>, StoreError> {
-    let changed = house.store.changed_runs(at.plus_ms(-CLOCKS_DIFFER_MS)).await?;
+async fn changed_since(app: &AppState, at: Timestamp) -> Result<BTreeSet<RunId>, StoreError> {
+    let changed = app.store.changed_runs(at.plus_ms(-CLOCKS_DIFFER_MS)).await?;
     Ok(changed.into_iter().map(|(run, _)| run).collect())
 }
 

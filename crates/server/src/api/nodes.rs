@@ -1,13 +1,13 @@
 //! The nodes of a tree run: look at them, and control one with everything below it.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id};
-use super::commands::{Told, tell};
+use super::commands::{RunAnswer, tell};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, anything, count, id, list as list_of, named, nullable, page, record, text, time, whole};
-use super::{Answer, House, Page, records};
+use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
@@ -100,11 +100,11 @@ struct NodePath {
     node: NodeId,
 }
 
-impl FromRequestParts<Arc<House>> for NodePath {
+impl FromRequestParts<Arc<AppState>> for NodePath {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, house: &Arc<House>) -> Result<Self, Problem> {
-        let path = Path::<(String, String)>::from_request_parts(parts, house).await;
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
+        let path = Path::<(String, String)>::from_request_parts(parts, app).await;
         let Path((run, node)) = path.map_err(|_| Problem::not_found("node"))?;
         let run = run.parse().map_err(|_| Problem::not_found("run"))?;
         let node = node.parse().map_err(|_| Problem::not_found("node"))?;
@@ -122,15 +122,15 @@ struct ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<NodeRow>>> {
-    caller.run(&house, id).await?;
+    caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let filter = NodeFilter { after: query.cursor, since: query.since, limit };
-    let items = house.store.nodes(&caller.scope(), id, filter).await?;
+    let items = app.store.nodes(&caller.scope(), id, filter).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|node| node.ordinal.to_string());
     Ok(Json(Page { items, next_cursor }))
 }
@@ -154,11 +154,11 @@ pub struct NodeView {
     pub timeline_next_cursor: Option<String>,
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
     let NodePath { run, node } = path;
-    let row = caller.run(&house, run).await?;
-    let node = find(&house, &caller, run, node).await?;
-    let (store, scope) = (&house.store, caller.scope());
+    let row = caller.run(&app, run).await?;
+    let node = find(&app, &caller, run, node).await?;
+    let (store, scope) = (&app.store, caller.scope());
     let asked = row.questions.as_array().into_iter().flatten();
     let questions = asked.filter(|question| question["node_id"] == json!(node.id)).cloned().collect();
     let mut scratchpad = store.entries(&scope, node.scratchpad_doc_id, None, LAST_ENTRIES).await?;
@@ -167,7 +167,7 @@ async fn show(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -
     let reads = reads(&events, store.artifacts(&scope, run, None, Slice::first(MOST_PARTS)).await?);
     let timeline_next_cursor = next(&events, PAGE);
     Ok(Json(NodeView {
-        step: step(&house, &caller, &node).await?,
+        step: step(&app, &caller, &node).await?,
         plans: store.plans(&scope, run, Some(node.id), Slice::first(MAX_PAGE)).await?,
         artifacts: store.artifacts(&scope, run, Some(node.id), Slice::first(MAX_PAGE)).await?,
         reads,
@@ -189,14 +189,14 @@ fn reads(events: &[StoredEvent], artifacts: Vec<ArtifactRow>) -> Vec<ArtifactRow
     artifacts.into_iter().filter(|artifact| shown.contains(&artifact.id.to_string())).collect()
 }
 
-async fn find(house: &House, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {
-    house.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node"))
+async fn find(app: &AppState, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {
+    app.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node"))
 }
 
 /// The newest plan of its parent that has the step.
-async fn step(house: &House, caller: &Caller, node: &NodeRow) -> Answer<Value> {
+async fn step(app: &AppState, caller: &Caller, node: &NodeRow) -> Answer<Value> {
     let (Some(parent), Some(step_id)) = (node.parent_node_id, &node.step_id) else { return Ok(Value::Null) };
-    let plans = house.store.plans(&caller.scope(), node.run_id, Some(parent), Slice::first(MAX_PAGE)).await?;
+    let plans = app.store.plans(&caller.scope(), node.run_id, Some(parent), Slice::first(MAX_PAGE)).await?;
     let newest_first = plans.iter().rev().flat_map(|plan| {
         let bands = plan.plan_json["bands"].as_array().into_iter().flatten();
         bands.map(move |band| (plan, band))
@@ -220,14 +220,14 @@ struct TimelineQuery {
 }
 
 async fn timeline(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     path: NodePath,
     Asked(query): Asked<TimelineQuery>,
 ) -> Answer<Json<Page<Value>>> {
-    let node = find(&house, &caller, path.run, path.node).await?;
+    let node = find(&app, &caller, path.run, path.node).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
-    let events = house.store.timeline(&caller.scope(), path.run, node.id, query.after, limit).await?;
+    let events = app.store.timeline(&caller.scope(), path.run, node.id, query.after, limit).await?;
     let next_cursor = next(&events, limit);
     Ok(Json(Page { items: public(events), next_cursor }))
 }
@@ -255,41 +255,41 @@ impl<C> PartsQuery<C> {
 }
 
 async fn plans(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<PartsQuery<PlanId>>,
 ) -> Answer<Json<Vec<PlanRow>>> {
-    caller.run(&house, id).await?;
-    Ok(Json(house.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?))
+    caller.run(&app, id).await?;
+    Ok(Json(app.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
 
 async fn artifacts(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<PartsQuery<ArtifactId>>,
 ) -> Answer<Json<Vec<ArtifactRow>>> {
-    caller.run(&house, id).await?;
-    Ok(Json(house.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
+    caller.run(&app, id).await?;
+    Ok(Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
 
-async fn order(house: &House, caller: &Caller, path: NodePath, order: NodeOrder) -> Told {
-    tell(house, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
+async fn order(app: &AppState, caller: &Caller, path: NodePath, order: NodeOrder) -> RunAnswer {
+    tell(app, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
 }
 
-async fn cancel(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
-    order(&house, &caller, path, NodeOrder::Cancel).await
+async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+    order(&app, &caller, path, NodeOrder::Cancel).await
 }
 
-async fn retry(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
-    order(&house, &caller, path, NodeOrder::Retry).await
+async fn retry(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+    order(&app, &caller, path, NodeOrder::Retry).await
 }
 
-async fn pause(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
-    order(&house, &caller, path, NodeOrder::Pause).await
+async fn pause(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+    order(&app, &caller, path, NodeOrder::Pause).await
 }
 
-async fn resume(State(house): State<Arc<House>>, caller: Caller, path: NodePath) -> Told {
-    order(&house, &caller, path, NodeOrder::Resume).await
+async fn resume(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+    order(&app, &caller, path, NodeOrder::Resume).await
 }

@@ -1,18 +1,18 @@
 //! The inbox: what runs had to say to their owner, and what of it was read.
 
-use super::asked::{Asked, Switch};
 use super::caller::{Caller, Sent};
 use super::problems::Problem;
+use super::query::{Asked, Switch};
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{self, count, form, id, named, nullable, one_of, record, text, time, up_to, whole};
-use super::{Answer, House, Page};
+use super::{Answer, AppState, Page};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::members::INVITATION_KIND;
-use runtime::post::{KINDS, Mark, Notice};
+use runtime::notifications::{KINDS, Mark, Notice};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<Notice>>> {
@@ -73,7 +73,7 @@ async fn list(
     let after = query.cursor.map(|text| {
         parse_cursor(&text).ok_or_else(|| Problem::invalid("bad_cursor", format!("{text} is no cursor of this list")))
     });
-    let items = house.post.notices(caller.id(), query.unread.is_on(), after.transpose()?, limit).await?;
+    let items = app.notifications.notices(caller.id(), query.unread.is_on(), after.transpose()?, limit).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(cursor);
     Ok(Json(Page { items, next_cursor }))
 }
@@ -105,13 +105,13 @@ struct Unread {
     unread: u64,
 }
 
-async fn read(State(house): State<Arc<House>>, caller: Caller, Sent(marks): Sent<ReadMarks>) -> Answer<Json<Unread>> {
+async fn read(State(app): State<Arc<AppState>>, caller: Caller, Sent(marks): Sent<ReadMarks>) -> Answer<Json<Unread>> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
         return Err(Problem::invalid("too_many", format!("{} ids were given; at most {MAX_MARKED}", ids.len())));
     }
     // What is not theirs, or does not exist, cannot be marked and is not missed.
     let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
-    house.post.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
-    Ok(Json(Unread { unread: house.post.unread(caller.id()).await? }))
+    app.notifications.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
+    Ok(Json(Unread { unread: app.notifications.unread(caller.id()).await? }))
 }

@@ -3,7 +3,7 @@
 
 use super::route::{Access, Body, Route};
 use super::shape::{Shape, id, text};
-use super::{example, once, records};
+use super::{example, idempotency, records};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -87,7 +87,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     let query = route.query.iter().map(|(name, shape)| json!({"name": name, "in": "query", "schema": shape}));
     let mut headers = route.headers.clone();
     if route.method == Method::POST && route.access != Access::Public {
-        headers.push(("Idempotency-Key", once::shape()));
+        headers.push(("Idempotency-Key", idempotency::shape()));
     }
     let headers = headers.into_iter().map(|(name, shape)| json!({"name": name, "in": "header", "schema": shape}));
     path.chain(query).chain(headers).collect()

@@ -7,13 +7,13 @@ use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::open;
-use super::{Answer, House, process, runs};
+use super::{Answer, AppState, process, runs};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use effects::pages::{Address, Carried, Cause, Page, Pages, Reader, Spot};
+use effects::pages::{Address, Carried, Cause, Page, PageSubject, Pages, Reader};
 use effects::tools::Registry;
 use engine::effect::EffectId;
 use engine::workspace::Change;
@@ -89,43 +89,49 @@ fn reader(caller: &Caller) -> Reader {
     Reader { scope: caller.scope(), ..reader }
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, uri: Uri, headers: HeaderMap) -> Answer<Response> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, uri: Uri, headers: HeaderMap) -> Answer<Response> {
     let (reader, registry) = (reader(&caller), Registry::builtin());
     let path = uri.path_and_query().map_or(uri.path(), |path| path.as_str());
-    let page = Pages { store: &*house.store, registry: &registry, reader: &reader }.open(path).await?;
+    let page = Pages { store: &*app.store, registry: &registry, reader: &reader }.open(path).await?;
     Ok(shown(page, &headers))
 }
 
 async fn execute(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     uri: Uri,
     headers: HeaderMap,
     Sent(params): Sent<Value>,
 ) -> Answer<Response> {
-    let Some(Address::Action(spot, name)) = Address::parse(uri.path()) else {
+    let Some(Address::Action(subject, name)) = Address::parse(uri.path()) else {
         return Err(Problem::not_found("page"));
     };
-    Ok(shown(carried_out(&house, &caller, spot, &name, &params).await?, &headers))
+    Ok(shown(carried_out(&app, &caller, subject, &name, &params).await?, &headers))
 }
 
 /// What came of an action, with what it changed written.
-pub async fn carried_out(house: &House, caller: &Caller, spot: Spot, name: &str, params: &Value) -> Answer<Page> {
+pub async fn carried_out(
+    app: &AppState,
+    caller: &Caller,
+    subject: PageSubject,
+    name: &str,
+    params: &Value,
+) -> Answer<Page> {
     let (reader, registry) = (reader(caller), Registry::builtin());
-    let pages = Pages { store: &*house.store, registry: &registry, reader: &reader };
-    let run_id = runs::mint(house);
+    let pages = Pages { store: &*app.store, registry: &registry, reader: &reader };
+    let run_id = runs::mint(app);
     let effect = EffectId("page".into());
     for _ in 0..TRIES {
-        let cause = Cause { run_id, effect: &effect, props: json!({}), now: house.clock.now() };
-        let Carried { page, mutations, command } = pages.execute(spot, name, params, &cause).await?;
+        let cause = Cause { run_id, effect: &effect, props: json!({}), now: app.clock.now() };
+        let Carried { page, mutations, command } = pages.execute(subject, name, params, &cause).await?;
         if let Some((run, command)) = command {
-            commands::tell(house, caller, run, command).await?;
+            commands::tell(app, caller, run, command).await?;
         }
         if mutations.is_empty() {
             return Ok(page);
         }
         let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
-        match house.desk()?.store().change(mutations.into_iter().map(change).collect()).await {
+        match app.commands()?.store().change(mutations.into_iter().map(change).collect()).await {
             Ok(()) => return Ok(page),
             // Carried out again, on what is there now.
             Err(AppendError::Conflict(_)) => {}

@@ -3,7 +3,7 @@
 use super::problems::Problem;
 use super::route::{Access, Route};
 use super::shape::{count, named, nullable, one_of, open, record, text};
-use super::{Answer, HolderView, House, openapi, table};
+use super::{Answer, AppState, HolderView, openapi, table};
 use crate::ui;
 use axum::Json;
 use axum::extract::State;
@@ -40,8 +40,8 @@ async fn healthy() -> &'static str {
 }
 
 /// A store is only ever open with the schema it needs, so that it answers is all there is to ask.
-async fn ready(State(house): State<Arc<House>>) -> Answer<&'static str> {
-    let found = tokio::time::timeout(READY, house.store.actor(LOCAL_HANDLE)).await;
+async fn ready(State(app): State<Arc<AppState>>) -> Answer<&'static str> {
+    let found = tokio::time::timeout(READY, app.store.actor(LOCAL_HANDLE)).await;
     let found = found.map_err(|_| unready("the database does not answer"))?;
     match found? {
         Some(_) => Ok("ready\n"),
@@ -53,18 +53,18 @@ fn unready(why: &str) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", why)
 }
 
-async fn document(State(house): State<Arc<House>>) -> Response {
-    let front = &house.front;
-    let document = front.document.get_or_init(|| openapi::document(&table(), front.cookie()).to_string());
+async fn document(State(app): State<Arc<AppState>>) -> Response {
+    let origin = &app.origin;
+    let document = origin.document.get_or_init(|| openapi::document(&table(), origin.cookie()).to_string());
     ([(header::CONTENT_TYPE, "application/json")], document.clone()).into_response()
 }
 
-async fn holder(State(house): State<Arc<House>>) -> Json<HolderView> {
+async fn holder(State(app): State<Arc<AppState>>) -> Json<HolderView> {
     Json(HolderView {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").into(),
-        drives: house.drives,
-        url: house.front.url(),
+        drives: app.drives,
+        url: app.origin.url(),
     })
 }
 

@@ -1,14 +1,14 @@
 //! Projects. Who belongs to one, and in which role, is said in `members`.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
 use super::documents::own_props;
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{form, id, open, page, text, whole, words};
 use super::version::{Edited, Expected, Versioned, write};
-use super::{Answer, House, Page, access, records, runs, version};
+use super::{Answer, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -82,23 +82,23 @@ impl Edited for ProjectView {
     }
 }
 
-async fn viewed(house: &House, caller: &Caller, projects: Vec<Project>) -> Answer<Vec<ProjectView>> {
+async fn viewed(app: &AppState, caller: &Caller, projects: Vec<Project>) -> Answer<Vec<ProjectView>> {
     let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
-    let roles = access::roles_in(house, caller, &ids).await?;
+    let roles = access::roles_in(app, caller, &ids).await?;
     let role = |project: &Project| roles.iter().find(|(of, _)| *of == project.id).map(|(_, role)| *role);
     Ok(projects.into_iter().map(|project| ProjectView { role: role(&project), project }).collect())
 }
 
-async fn visible(house: &House, caller: &Caller, id: ProjectId) -> Answer<ProjectView> {
-    let project = access::read_project(house, caller, id).await?;
-    let role = access::role_in(house, caller, id).await?;
+async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<ProjectView> {
+    let project = access::read_project(app, caller, id).await?;
+    let role = access::role_in(app, caller, id).await?;
     Ok(ProjectView { project, role })
 }
 
 /// A project for something new to go into.
-pub async fn with_room(house: &House, caller: &Caller, id: ProjectId) -> Answer<Project> {
-    let project = access::write_project(house, caller, id).await?;
-    match house.store.has_room(id).await? {
+pub async fn with_room(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<Project> {
+    let project = access::write_project(app, caller, id).await?;
+    match app.store.has_room(id).await? {
         true => Ok(project),
         false => Err(Problem::new(
             StatusCode::INSUFFICIENT_STORAGE,
@@ -119,14 +119,14 @@ struct ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<ProjectView>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-    let found = house.store.projects(&caller.scope(), query.cursor, limit + 1).await?;
+    let found = app.store.projects(&caller.scope(), query.cursor, limit + 1).await?;
     let page = Page::cut(found, limit, |project| project.id.to_string());
-    Ok(Json(Page { items: viewed(&house, &caller, page.items).await?, next_cursor: page.next_cursor }))
+    Ok(Json(Page { items: viewed(&app, &caller, page.items).await?, next_cursor: page.next_cursor }))
 }
 
 #[derive(Deserialize)]
@@ -140,24 +140,24 @@ struct NewProject {
 }
 
 async fn create(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Sent(new): Sent<NewProject>,
 ) -> Answer<Versioned<ProjectView>> {
-    let id: ProjectId = runs::mint(&house);
+    let id: ProjectId = runs::mint(&app);
     let (title, description) = (titled(&new.title)?, described(new.description)?);
     let props = Value::Object(own_props(new.props)?);
     let mutation = Mutation::CreateProject { id, title, description, props, owner: caller.id() };
-    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
+    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
 async fn show(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<ProjectId>,
 ) -> Answer<Versioned<ProjectView>> {
-    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
 #[derive(Deserialize)]
@@ -169,13 +169,13 @@ struct ProjectPatch {
 }
 
 async fn edit(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<ProjectId>,
     expected: Expected,
     Sent(patch): Sent<ProjectPatch>,
 ) -> Answer<Versioned<ProjectView>> {
-    let project = access::write_project(&house, &caller, id).await?;
+    let project = access::write_project(&app, &caller, id).await?;
     expected.check(&project)?;
     let mutation = Mutation::UpdateProject {
         id,
@@ -184,14 +184,14 @@ async fn edit(
         description: patch.description.map(described).transpose()?,
         props: patch.props.map(own_props).transpose()?.map(Value::Object),
     };
-    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
-    house.desk()?;
-    access::own_project(&house, &caller, id).await?;
-    match house.removal.remove_project(id).await? {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
+    app.commands()?;
+    access::own_project(&app, &caller, id).await?;
+    match app.removal.remove_project(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         Removed::Gone => Err(Problem::not_found("project")),
         Removed::Needed => Err(Problem::new(

@@ -4,14 +4,14 @@
 mod channel;
 mod wire;
 
-use super::asked::Asked;
+use super::auth;
 use super::caller::Caller;
-use super::door;
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::{Access, Route};
 use super::secret::Secret;
 use super::shape::{one_of, text};
-use super::{Answer, House};
+use super::{Answer, AppState};
 use crate::connections::Connection as Place;
 use axum::Extension;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -19,7 +19,7 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use channel::{Channel, Happened};
+use channel::{Channel, ChannelInput};
 use futures::FutureExt;
 use futures::future::select_all;
 use serde::Deserialize;
@@ -62,7 +62,7 @@ struct ConnectQuery {
 }
 
 async fn connect(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     Asked(query): Asked<ConnectQuery>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     place: Option<Extension<Place>>,
@@ -80,7 +80,7 @@ async fn connect(
         if let Some(place) = &place {
             place.upgrade();
         }
-        let connection = Connection { house, version, token, peer, place, known: false, channels: Vec::new(), socket };
+        let connection = Connection { app, version, token, peer, place, known: false, channels: Vec::new(), socket };
         connection.serve().await;
     }))
 }
@@ -89,7 +89,7 @@ async fn connect(
 struct Gone;
 
 struct Connection {
-    house: Arc<House>,
+    app: Arc<AppState>,
     version: Version,
     /// The token of the URL, good for every topic that is joined without one of its own.
     token: Option<String>,
@@ -120,7 +120,7 @@ impl Connection {
                         Some(Ok(_)) => Ok(()),
                     }
                 }
-                (index, happened) = next_of(&mut self.channels) => self.tell(index, happened).await,
+                (index, input) = next_of(&mut self.channels) => self.tell(index, input).await,
                 () = tokio::time::sleep_until(login), if !self.known => Err(Gone),
                 () = tokio::time::sleep_until(silent) => Err(Gone),
             };
@@ -167,11 +167,11 @@ impl Connection {
 
     async fn recognize(&mut self, token: &str) -> Answer<Caller> {
         if token.is_empty() {
-            return Err(door::unauthorized());
+            return Err(auth::unauthorized());
         }
-        let front = &self.house.front;
-        let caller = door::recognize(&self.house, token).await;
-        let caller = caller.map_err(|problem| front.refused(&front.guesses, self.peer, problem))?;
+        let origin = &self.app.origin;
+        let caller = auth::recognize(&self.app, token).await;
+        let caller = caller.map_err(|problem| origin.refused(&origin.guesses, self.peer, problem))?;
         self.known = true;
         if let Some(place) = &self.place {
             place.authenticate();
@@ -183,7 +183,7 @@ impl Connection {
         let own = message.payload["access_token"].as_str().filter(|token| !token.is_empty());
         let token = own.or(self.token.as_deref()).unwrap_or_default().to_owned();
         let caller = self.recognize(&token).await?;
-        Channel::open(&self.house, caller, message).await
+        Channel::open(&self.app, caller, message).await
     }
 
     /// A new token for a topic that is joined already. One that may not see it ends the topic.
@@ -195,7 +195,7 @@ impl Connection {
         };
         let token = message.payload["access_token"].as_str().unwrap_or_default();
         let renewed = match self.recognize(token).await {
-            Ok(caller) => self.channels[index].renew(&self.house, caller).await,
+            Ok(caller) => self.channels[index].renew(&self.app, caller).await,
             Err(problem) => Err(problem),
         };
         match renewed {
@@ -205,16 +205,16 @@ impl Connection {
         }
     }
 
-    async fn tell(&mut self, index: usize, happened: Happened) -> Result<(), Gone> {
-        match happened {
-            Happened::Broadcasts(payloads) => {
+    async fn tell(&mut self, index: usize, input: ChannelInput) -> Result<(), Gone> {
+        match input {
+            ChannelInput::Broadcasts(payloads) => {
                 let (topic, join_ref) = (self.channels[index].topic.clone(), self.channels[index].join_ref.clone());
                 for payload in payloads {
                     self.send(&join_ref, &Value::Null, &topic, "broadcast", &payload).await?;
                 }
                 Ok(())
             }
-            Happened::Over => self.end(index, "you may no longer read this topic").await,
+            ChannelInput::Over => self.end(index, "you may no longer read this topic").await,
         }
     }
 
@@ -245,10 +245,10 @@ impl Connection {
     }
 }
 
-async fn next_of(channels: &mut [Channel]) -> (usize, Happened) {
+async fn next_of(channels: &mut [Channel]) -> (usize, ChannelInput) {
     if channels.is_empty() {
         return std::future::pending().await;
     }
-    let (happened, index, _) = select_all(channels.iter_mut().map(|channel| channel.next().boxed())).await;
-    (index, happened)
+    let (input, index, _) = select_all(channels.iter_mut().map(|channel| channel.next().boxed())).await;
+    (index, input)
 }

@@ -1,6 +1,6 @@
 //! The shapes of the records that several routes give or take: runs, limits, documents, people.
 
-pub mod standing;
+pub mod run_schemas;
 
 use super::shape::*;
 use engine::role::Role as MemberRole;
@@ -25,14 +25,14 @@ pub fn run() -> Shape {
                 ("stop_reason", nullable(stop_reason())),
                 ("stop_detail", nullable(text())),
                 ("iteration", count()),
-                ("budgets", standing::limits()),
+                ("budgets", run_schemas::limits()),
                 ("metrics", metrics()),
-                ("plan", nullable(standing::plan())),
+                ("plan", nullable(run_schemas::plan())),
                 ("success_criteria", list(criterion)),
                 ("questions", list(question())),
                 ("workspace_document_id", nullable(id())),
                 ("workspace_project_id", id()),
-                ("report", nullable(standing::report())),
+                ("report", nullable(run_schemas::report())),
                 ("model", text()),
                 ("warnings", list(text())),
                 ("owner", id()),
@@ -99,7 +99,7 @@ pub fn metrics() -> Shape {
                 ("llm_calls", count()),
                 ("tool_calls", count()),
                 ("no_progress_streak", count()),
-                ("by_model", map_of(standing::model_metrics())),
+                ("by_model", map_of(run_schemas::model_metrics())),
             ],
             [],
         ),
@@ -178,7 +178,7 @@ pub fn node() -> Shape {
                 ("outcome", nullable(outcome())),
                 ("error", nullable(text())),
                 ("retryable", flag()),
-                ("result", nullable(standing::envelope())),
+                ("result", nullable(run_schemas::envelope())),
                 ("metrics", metrics()),
                 ("own_metrics", metrics()),
                 ("started_at", nullable(time())),

@@ -1,10 +1,10 @@
 //! A route as a value: method, path, the access it needs, what it takes and gives, and its handler. The router, the
 //! API document and the table of access tests are all made from these; nothing is served that is not one.
 
-use super::House;
-use super::asked::Askable;
+use super::AppState;
+use super::auth::{self, RequestSource};
 use super::caller::Takes;
-use super::door::{self, Door};
+use super::query::QueryParameters;
 use super::records;
 use super::shape::{Shape, has_secret};
 use axum::handler::Handler;
@@ -59,20 +59,20 @@ pub struct Route {
     pub headers: Vec<(&'static str, Shape)>,
     pub takes: Option<Shape>,
     pub gives: Vec<(u16, Body)>,
-    /// Costs more than an answer: see `door::Guard`.
+    /// Costs more than an answer: see `door::RouteAuth`.
     paced: bool,
     /// About the person who asks, not about any project of theirs.
     pub personal: bool,
-    /// See `door::Guard`.
+    /// See `door::RouteAuth`.
     pub for_agents: bool,
     /// Says no in a page of its own, too.
     pub refuses_in_pages: bool,
     refuses: BTreeSet<u16>,
-    handler: MethodRouter<Arc<House>>,
+    handler: MethodRouter<Arc<AppState>>,
 }
 
 impl Route {
-    pub fn get<H: Handler<T, Arc<House>>, T: 'static>(
+    pub fn get<H: Handler<T, Arc<AppState>>, T: 'static>(
         path: &'static str,
         access: Access,
         summary: &'static str,
@@ -81,7 +81,7 @@ impl Route {
         Route::new(MethodFilter::GET, Method::GET, path, access, summary, handler)
     }
 
-    pub fn post<H: Handler<T, Arc<House>>, T: 'static>(
+    pub fn post<H: Handler<T, Arc<AppState>>, T: 'static>(
         path: &'static str,
         access: Access,
         summary: &'static str,
@@ -90,7 +90,7 @@ impl Route {
         Route::new(MethodFilter::POST, Method::POST, path, access, summary, handler)
     }
 
-    pub fn patch<H: Handler<T, Arc<House>>, T: 'static>(
+    pub fn patch<H: Handler<T, Arc<AppState>>, T: 'static>(
         path: &'static str,
         access: Access,
         summary: &'static str,
@@ -99,7 +99,7 @@ impl Route {
         Route::new(MethodFilter::PATCH, Method::PATCH, path, access, summary, handler)
     }
 
-    pub fn delete<H: Handler<T, Arc<House>>, T: 'static>(
+    pub fn delete<H: Handler<T, Arc<AppState>>, T: 'static>(
         path: &'static str,
         access: Access,
         summary: &'static str,
@@ -108,7 +108,7 @@ impl Route {
         Route::new(MethodFilter::DELETE, Method::DELETE, path, access, summary, handler)
     }
 
-    fn new<H: Handler<T, Arc<House>>, T: 'static>(
+    fn new<H: Handler<T, Arc<AppState>>, T: 'static>(
         filter: MethodFilter,
         method: Method,
         path: &'static str,
@@ -230,22 +230,22 @@ impl Route {
 }
 
 /// The routes, behind a door: who a request comes from is settled before its handler sees it.
-pub fn serve(routes: Vec<Route>, house: &Arc<House>, door: Door) -> Router<Arc<House>> {
+pub fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
     routes.into_iter().fold(Router::new(), |router, route| {
-        let guard = door::Guard {
-            house: house.clone(),
-            door,
+        let guard = auth::RouteAuth {
+            app: app.clone(),
+            source,
             access: route.access,
             paced: route.paced,
             personal: route.personal,
             for_agents: route.for_agents,
             gives_secret: route.gives_secret(),
         };
-        let mut handler = route.handler.route_layer(Extension(Askable(route.query.into())));
+        let mut handler = route.handler.route_layer(Extension(QueryParameters(route.query.into())));
         // Pages judge what they take by themselves, and say what is wrong as a page.
         if let Some(shape) = route.takes.filter(|_| !route.refuses_in_pages) {
             handler = handler.route_layer(Extension(Takes(Arc::new(shape))));
         }
-        router.route(route.path, handler.route_layer(from_fn_with_state(guard, door::admit)))
+        router.route(route.path, handler.route_layer(from_fn_with_state(guard, auth::admit)))
     })
 }

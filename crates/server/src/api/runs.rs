@@ -1,13 +1,13 @@
 //! Runs: start, list, look at.
 
-use super::asked::Asked;
 use super::brief::{self, NewRun};
 use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{count, id, list as list_of, page, text, whole};
-use super::{Answer, House, Page, agents, door, records};
+use super::{Answer, AppState, Page, agents, auth, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -53,39 +53,39 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/runs/{id}/iterations", Read, "Its iterations with what each made", iterations)
             .asks("after", count())
             .asks("limit", whole(1, MOST_ITERATIONS as i64))
-            .gives(200, list_of(records::standing::iteration())),
+            .gives(200, list_of(records::run_schemas::iteration())),
         Route::get("/api/runs/{id}/steps", Read, "The steps of a task, with what came of each", steps)
-            .gives(200, list_of(records::standing::task_step())),
+            .gives(200, list_of(records::run_schemas::task_step())),
         Route::get("/api/runs/{id}/steps/{step}/page", Read, "What a step was shown, as markdown", step_page)
             .gives_text(200, "text/markdown"),
         Route::get("/api/runs/{id}/report", Read, "Its report, once it ended", report)
-            .gives(200, records::standing::report()),
+            .gives(200, records::run_schemas::report()),
         Route::get("/api/runs/{id}/report.md", Read, "The report as markdown", report_markdown)
             .gives_text(200, "text/markdown"),
     ]
 }
 
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<Response> {
-    let id = new.id.unwrap_or_else(|| mint(&house));
+async fn create(State(app): State<Arc<AppState>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<Response> {
+    let id = new.id.unwrap_or_else(|| mint(&app));
     if id.0.get_version_num() != 7 {
         return Err(Problem::invalid("invalid_id", format!("id {id} is not a UUIDv7; leave it out and one is chosen")));
     }
-    if let Some(existing) = house.store.run(&caller.scope(), id).await? {
+    if let Some(existing) = app.store.run(&caller.scope(), id).await? {
         if existing.objective != new.objective.trim() || existing.kind.name() != new.kind {
             let detail = format!("run {id} exists and has another objective; nothing was changed. Leave the id out");
             return Err(Problem::new(StatusCode::CONFLICT, "id_taken", detail));
         }
         return Ok(Json(existing).into_response());
     }
-    let brief = brief::draw_up(&house, &caller, id, new).await?;
-    let row = house.desk()?.create(id, brief, caller.actor()).await?;
+    let brief = brief::draw_up(&app, &caller, id, new).await?;
+    let row = app.commands()?.create(id, brief, caller.actor()).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, format!("/api/runs/{id}"))], Json(row)).into_response())
 }
 
 /// A time-ordered id that nobody can guess.
-pub fn mint<T: From<uuid::Uuid>>(house: &House) -> T {
-    ids::derive(house.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
+pub fn mint<T: From<uuid::Uuid>>(app: &AppState) -> T {
+    ids::derive(app.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
 }
 
 #[derive(Deserialize)]
@@ -99,14 +99,14 @@ struct ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let agent = match &query.agent {
-        Some(_) if !caller.bounds().is_empty() => return Err(door::bound()),
-        Some(name) => Some(agents::owned(&house, &caller, name).await?.id),
+        Some(_) if !caller.bounds().is_empty() => return Err(auth::bound()),
+        Some(name) => Some(agents::owned(&app, &caller, name).await?.id),
         None => None,
     };
     if let Some(why) = query.q.as_deref().and_then(runtime::memory::terms::too_many) {
@@ -121,7 +121,7 @@ async fn list(
         before: query.cursor,
         limit,
     };
-    let items = house.store.runs(&caller.scope(), filter).await?;
+    let items = app.store.runs(&caller.scope(), filter).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|run| run.id.to_string());
     Ok(Json(Page { items, next_cursor }))
 }
@@ -138,23 +138,23 @@ pub fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'s
     })
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
-    caller.run(&house, id).await.map(Json)
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
+    caller.run(&app, id).await.map(Json)
 }
 
 /// Whoever may see a run may not therefore remove it.
-async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<StatusCode> {
-    house.desk()?;
-    if caller.run(&house, id).await?.owner != caller.id() {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<StatusCode> {
+    app.commands()?;
+    if caller.run(&app, id).await?.owner != caller.id() {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "owner_only",
             "only its owner removes a run; nothing was changed",
         ));
     }
-    match house.removal.remove_run(id).await? {
+    match app.removal.remove_run(id).await? {
         Removed::Done => {
-            house.live.forget(id);
+            app.live.forget(id);
             Ok(StatusCode::NO_CONTENT)
         }
         Removed::Gone => Err(Problem::not_found("run")),
@@ -174,52 +174,52 @@ struct IterationsQuery {
 }
 
 async fn iterations(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<IterationsQuery>,
 ) -> Answer<Json<Vec<IterationRow>>> {
-    caller.run(&house, id).await?;
+    caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(MOST_ITERATIONS).clamp(1, MOST_ITERATIONS);
-    Ok(Json(house.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
+    Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 
-async fn steps(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<StepRow>>> {
-    caller.run(&house, id).await?;
-    Ok(Json(house.store.steps(&caller.scope(), id).await?))
+async fn steps(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<StepRow>>> {
+    caller.run(&app, id).await?;
+    Ok(Json(app.store.steps(&caller.scope(), id).await?))
 }
 
 /// Kept as one JSON value; shown as the text it is.
 async fn step_page(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((run, step)): Path<(String, String)>,
 ) -> Answer<impl IntoResponse> {
     let run: RunId = run.parse().map_err(|_| Problem::not_found("run"))?;
-    caller.run(&house, run).await?;
-    let steps = house.store.steps(&caller.scope(), run).await?;
+    caller.run(&app, run).await?;
+    let steps = app.store.steps(&caller.scope(), run).await?;
     let known = steps.iter().find(|row| row.step.to_string() == step).and_then(|row| row.result);
     let result = known.ok_or_else(|| Problem::not_found("step"))?;
-    let stored = house.store.blobs(&[result.hash]).await?.pop().unwrap_or_default();
+    let stored = app.store.blobs(&[result.hash]).await?.pop().unwrap_or_default();
     let text = serde_json::from_str::<String>(&stored).unwrap_or(stored);
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text))
 }
 
-async fn report(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {
-    Ok(Json(reported(&house, &caller, id).await?.report))
+async fn report(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {
+    Ok(Json(reported(&app, &caller, id).await?.report))
 }
 
 async fn report_markdown(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
 ) -> Answer<impl IntoResponse> {
-    let run = reported(&house, &caller, id).await?;
+    let run = reported(&app, &caller, id).await?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::projection::report_markdown(&run.report)))
 }
 
-async fn reported(house: &House, caller: &Caller, id: RunId) -> Answer<RunRow> {
-    let run = caller.run(house, id).await?;
+async fn reported(app: &AppState, caller: &Caller, id: RunId) -> Answer<RunRow> {
+    let run = caller.run(app, id).await?;
     match run.report.is_null() {
         true => Err(Problem::new(
             StatusCode::NOT_FOUND,

@@ -1,13 +1,13 @@
 //! A run as it stood after any event of its log. The last views that were looked at are kept folded, so that going
 //! on from one costs only what came since.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{count, text};
-use super::{Answer, House, records};
+use super::{Answer, AppState, records};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +27,7 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/runs/{id}/snapshot", Read, "The run as it stood after an event", of_run)
             .asks("at", count())
             .header("If-None-Match", text())
-            .gives(200, records::standing::snapshot()),
+            .gives(200, records::run_schemas::snapshot()),
     ]
 }
 
@@ -37,13 +37,13 @@ struct SnapshotQuery {
 }
 
 async fn of_run(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<SnapshotQuery>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let last_seq = caller.run(&house, id).await?.last_seq;
+    let last_seq = caller.run(&app, id).await?.last_seq;
     let seq = query.at.unwrap_or(last_seq);
     if seq == 0 || seq > last_seq {
         return Err(Problem::invalid("bad_seq", format!("run {id} has events 1 to {last_seq}, not {seq}")));
@@ -54,7 +54,7 @@ async fn of_run(
     if headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()) == Some(tag.as_str()) {
         return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
     }
-    let json = house.views.look(&house, id, seq, last_seq).await?;
+    let json = app.views.look(&app, id, seq, last_seq).await?;
     Ok((caching, [(header::CONTENT_TYPE, "application/json")], json).into_response())
 }
 
@@ -65,10 +65,10 @@ pub struct Views {
 }
 
 impl Views {
-    async fn look(&self, house: &House, run: RunId, seq: u64, last_seq: u64) -> Answer<String> {
+    async fn look(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> Answer<String> {
         let view = match self.take(run, seq) {
-            Some(view) => views::onward(house.store.as_ref(), run, Some(view), seq).await?,
-            None => views::at(house.store.as_ref(), run, seq).await?,
+            Some(view) => views::onward(app.store.as_ref(), run, Some(view), seq).await?,
+            None => views::at(app.store.as_ref(), run, seq).await?,
         };
         let view = view.ok_or_else(|| Problem::not_found("run"))?;
         let json = view.to_json(last_seq).map_err(|error| StoreError::Unusable(error.to_string()))?;

@@ -1,17 +1,17 @@
 //! Server-sent events: the log of one run, or several topics in one. Frames are made of what the reader hands
 //! out; most of them are a piece of the text that every listener shares.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id};
+use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
-use super::pulse::{Beat, Pulse};
+use super::query::Asked;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{count, one_of, text};
 use super::tail::{Heard, Tail};
-use super::{Answer, House};
-use crate::connections::{Frames, Line};
+use super::{Answer, AppState};
+use crate::connections::{Frames, RawStream};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -76,20 +76,20 @@ impl Until {
 }
 
 async fn of_run(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
     Asked(query): Asked<StreamQuery>,
     headers: HeaderMap,
-    line: Option<Extension<Line>>,
+    line: Option<Extension<RawStream>>,
 ) -> Answer<Response> {
-    caller.run(&house, id).await?;
+    caller.run(&app, id).await?;
     // What a reconnecting client has seen beats what it asked for when it first came.
     let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_place(text))).transpose()?;
     let after = last_seen.or(query.after).unwrap_or(0);
     let ready = VecDeque::from([format!("retry: {RETRY_MS}\n\n").into()]);
-    let (tail, pulse) = (Tail::new(&house, &caller, id, after), Pulse::of(&house.alarm, &caller));
-    Ok(sent(line, Log { tail, pulse, house, until: query.until, ready, ended: false }))
+    let (tail, heartbeat) = (Tail::new(&app, &caller, id, after), Heartbeat::of(&app.revoked, &caller));
+    Ok(sent(line, Log { tail, heartbeat, app, until: query.until, ready, ended: false }))
 }
 
 #[derive(Deserialize)]
@@ -98,15 +98,15 @@ struct TopicsQuery {
 }
 
 async fn of_topics(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<TopicsQuery>,
     headers: HeaderMap,
-    line: Option<Extension<Line>>,
+    line: Option<Extension<RawStream>>,
 ) -> Answer<Response> {
     let topics = multiplex::parse(query.topics.as_deref().unwrap_or_default())
         .map_err(|why| Problem::invalid("bad_topics", why))?;
-    let many = Multiplex::open(house, &caller, topics, last_event_id(&headers)).await?;
+    let many = Multiplex::open(app, &caller, topics, last_event_id(&headers)).await?;
     Ok(sent(line, many))
 }
 
@@ -121,7 +121,7 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
 }
 
-fn sent(line: Option<Extension<Line>>, frames: impl Frames) -> Response {
+fn sent(line: Option<Extension<RawStream>>, frames: impl Frames) -> Response {
     let body = match line {
         Some(Extension(line)) => Body::from_stream(line.carry(frames)),
         None => Body::from_stream(stream::unfold(frames, async |mut frames| {
@@ -142,11 +142,11 @@ pub fn aside(event: &str, json: impl Display) -> Bytes {
 }
 
 /// What a reader is told of a beat, if anything; and whether that is the last.
-pub fn told_of(beat: &Beat) -> (Option<Bytes>, bool) {
+pub fn told_of(beat: &HeartbeatEvent) -> (Option<Bytes>, bool) {
     match beat {
-        Beat::Quiet => (None, false),
-        Beat::Loud => (Some(BEAT), false),
-        Beat::Revoked => (Some(aside("revoked", "{}")), true),
+        HeartbeatEvent::Quiet => (None, false),
+        HeartbeatEvent::Loud => (Some(BEAT), false),
+        HeartbeatEvent::Revoked => (Some(aside("revoked", "{}")), true),
     }
 }
 
@@ -161,9 +161,9 @@ fn pieces(mut text: Bytes) -> impl Iterator<Item = Bytes> {
 }
 
 struct Log {
-    house: Arc<House>,
+    app: Arc<AppState>,
     tail: Tail,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     until: Option<Until>,
     ready: VecDeque<Bytes>,
     ended: bool,
@@ -181,7 +181,7 @@ impl Frames for Log {
             }
             let heard = tokio::select! {
                 biased;
-                beat = self.pulse.next() => {
+                beat = self.heartbeat.next() => {
                     let (frame, is_last) = told_of(&beat);
                     self.ready.extend(frame);
                     self.ended = is_last;
@@ -205,7 +205,7 @@ impl Log {
     async fn take(&mut self, heard: Result<Heard, StoreError>) -> Result<Option<Bytes>, StoreError> {
         Ok(match heard? {
             Heard::Events(commit, after) => {
-                if commit.turns {
+                if commit.lifecycle {
                     self.look_for_end().await?;
                 }
                 let mut pieces = pieces(commit.text_after(after));
@@ -236,7 +236,7 @@ impl Log {
     /// The run itself, when that is what the reader waits for and all of its log was sent.
     async fn look_for_end(&mut self) -> Result<(), StoreError> {
         let Some(until) = self.until else { return Ok(()) };
-        let row = self.house.store.run(&Scope::Platform, self.tail.run).await?;
+        let row = self.app.store.run(&Scope::Platform, self.tail.run).await?;
         let settled = row.filter(|row| until.reached(row.status) && row.last_seq <= self.tail.after);
         if let Some(json) = settled.and_then(|row| serde_json::to_string(&row).ok()) {
             self.ready.push_back(aside("settled", json));

@@ -2,11 +2,11 @@
 //! whoever falls behind reads again. The one reader under every stream, whatever it is sent as; it ends with the sight
 //! of the run.
 
-use super::House;
+use super::AppState;
 use super::caller::Caller;
-use super::reliance::Ending;
+use super::revocation::RevocationWatch;
 use engine::ids::RunId;
-use runtime::live::{Commit, Listener, Word};
+use runtime::live::{Commit, Listener, Message};
 use runtime::ports::{Store, StoreError};
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
@@ -17,7 +17,7 @@ pub struct Tail {
     store: Arc<dyn Store>,
     listener: Listener,
     /// When its reader may no longer see the run.
-    sight: Ending,
+    sight: RevocationWatch,
     pub run: RunId,
     /// Everything up to here was handed out.
     pub after: u64,
@@ -42,11 +42,11 @@ pub enum Heard {
 
 impl Tail {
     /// Listens from this moment, so that nothing falls between reading and hearing.
-    pub fn new(house: &House, reader: &Caller, run: RunId, after: u64) -> Tail {
+    pub fn new(app: &AppState, reader: &Caller, run: RunId, after: u64) -> Tail {
         Tail {
-            store: house.store.clone(),
-            listener: house.live.listen(run),
-            sight: house.sights.end_of((reader.scope(), run)),
+            store: app.store.clone(),
+            listener: app.live.listen(run),
+            sight: app.sights.end_of((reader.scope(), run)),
             run,
             after,
             reading: true,
@@ -56,8 +56,8 @@ impl Tail {
     }
 
     /// For somebody else's eyes from now on.
-    pub fn turn_to(&mut self, house: &House, reader: &Caller) {
-        self.sight = house.sights.end_of((reader.scope(), self.run));
+    pub fn turn_to(&mut self, app: &AppState, reader: &Caller) {
+        self.sight = app.sights.end_of((reader.scope(), self.run));
     }
 
     /// Dropping the future loses nothing. That the sight of the run has ended is noticed when it is asked anew, which is
@@ -79,9 +79,9 @@ impl Tail {
             if self.reading {
                 continue;
             }
-            match self.listener.news.recv().await {
-                Ok(Word::Commit(commit)) => self.held = Some(commit),
-                Ok(Word::Delta(json)) => return Ok(Heard::Delta(json)),
+            match self.listener.messages.recv().await {
+                Ok(Message::Commit(commit)) => self.held = Some(commit),
+                Ok(Message::Delta(json)) => return Ok(Heard::Delta(json)),
                 Err(RecvError::Lagged(_)) => {
                     self.reading = true;
                     return Ok(Heard::Behind);

@@ -1,15 +1,15 @@
 //! Tasks.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
 use super::documents::own_props;
 use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
+use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{form, id, open, page, text, whole, words};
 use super::version::{Expected, Versioned, write};
-use super::{Answer, House, Page, access, records, runs, version};
+use super::{Answer, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -47,14 +47,14 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn visible(house: &House, caller: &Caller, id: TaskId) -> Answer<Task> {
-    house.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
+async fn visible(app: &AppState, caller: &Caller, id: TaskId) -> Answer<Task> {
+    app.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
 }
 
 /// One that this caller may change.
-async fn changeable(house: &House, caller: &Caller, id: TaskId) -> Answer<Task> {
-    let task = visible(house, caller, id).await?;
-    access::may_write(house, caller, task.project_id).await?;
+async fn changeable(app: &AppState, caller: &Caller, id: TaskId) -> Answer<Task> {
+    let task = visible(app, caller, id).await?;
+    access::may_write(app, caller, task.project_id).await?;
     Ok(task)
 }
 
@@ -68,7 +68,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<Task>>> {
@@ -80,7 +80,7 @@ async fn list(
         before: query.cursor,
         limit: limit + 1,
     };
-    let found = house.store.tasks(&caller.scope(), filter).await?;
+    let found = app.store.tasks(&caller.scope(), filter).await?;
     Ok(Json(Page::cut(found, limit, |task| task.id.to_string())))
 }
 
@@ -101,9 +101,9 @@ fn todo() -> TaskState {
     TaskState::Todo
 }
 
-async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent<NewTask>) -> Answer<Versioned<Task>> {
-    let project_id = projects::with_room(&house, &caller, new.project_id).await?.id;
-    let id: TaskId = runs::mint(&house);
+async fn create(State(app): State<Arc<AppState>>, caller: Caller, Sent(new): Sent<NewTask>) -> Answer<Versioned<Task>> {
+    let project_id = projects::with_room(&app, &caller, new.project_id).await?.id;
+    let id: TaskId = runs::mint(&app);
     let mutation = Mutation::CreateTask {
         id,
         project_id,
@@ -112,12 +112,12 @@ async fn create(State(house): State<Arc<House>>, caller: Caller, Sent(new): Sent
         state: new.state,
         props: Value::Object(own_props(new.props)?),
     };
-    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
-    Ok(Versioned(StatusCode::CREATED, visible(&house, &caller, id).await?))
+    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<Versioned<Task>> {
-    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<Versioned<Task>> {
+    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
 #[derive(Deserialize)]
@@ -130,13 +130,13 @@ struct TaskPatch {
 }
 
 async fn edit(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<TaskId>,
     expected: Expected,
     Sent(patch): Sent<TaskPatch>,
 ) -> Answer<Versioned<Task>> {
-    let task = changeable(&house, &caller, id).await?;
+    let task = changeable(&app, &caller, id).await?;
     expected.check(&task)?;
     let mutation = Mutation::UpdateTask {
         id,
@@ -146,14 +146,14 @@ async fn edit(
         state: patch.state,
         props: patch.props.map(own_props).transpose()?.map(Value::Object),
     };
-    write(&house, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
-    Ok(Versioned(StatusCode::OK, visible(&house, &caller, id).await?))
+    write(&app, vec![Change { mutation, actor: caller.actor(), seq: 0 }]).await?;
+    Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<StatusCode> {
-    house.desk()?;
-    changeable(&house, &caller, id).await?;
-    match house.removal.remove_task(id).await? {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<StatusCode> {
+    app.commands()?;
+    changeable(&app, &caller, id).await?;
+    match app.removal.remove_task(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("task")),
     }

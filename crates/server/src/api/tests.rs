@@ -4,10 +4,10 @@ mod page_types;
 mod tree;
 
 use super::*;
+use crate::api_client::{ApiClient, ApiError};
 use crate::args::Global;
 use crate::config::{Config, Environment};
 use crate::drive::{Drive, Load, SystemClock};
-use crate::link::{Link, LinkError};
 use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
@@ -43,38 +43,41 @@ async fn world() -> World {
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
-    let alarm = Alarm::default();
-    let house = House {
+    let revoked = RevocationSignal::default();
+    let app = AppState {
         keys: store.clone(),
         members: store.clone(),
         removal: store.clone(),
-        post: store.clone(),
-        desk: Some(drive.desk()),
+        notifications: store.clone(),
+        commands: Some(drive.commands()),
         catalogue,
         drives: Drives::All,
-        front: Front::new(None, Reliance::new(reliance::OfKeys { keys: store.clone(), clock: clock.clone() }, &alarm)),
+        origin: OriginPolicy::new(
+            None,
+            Revocations::new(revocation::OfKeys { keys: store.clone(), clock: clock.clone() }, &revoked),
+        ),
         clock,
-        sights: Reliance::new(reliance::OfRuns(store.clone()), &alarm),
-        alarm,
+        sights: Revocations::new(revocation::OfRuns(store.clone()), &revoked),
+        revoked,
         store,
         live,
         views: Views::default(),
         counters: Counters::default(),
-        courier: None,
+        webhook_sender: None,
         private: Private::Refused,
     };
-    World { router: router(Arc::new(house), Door::Private), drive }
+    World { router: router(Arc::new(app), RequestSource::Private), drive }
 }
 
 impl World {
-    fn link(&self, actor: &str) -> Link {
-        Link::to_router(self.router.clone(), actor)
+    fn client(&self, actor: &str) -> ApiClient {
+        ApiClient::to_router(self.router.clone(), actor)
     }
 }
 
-fn slug<T: std::fmt::Debug>(result: Result<T, LinkError>) -> String {
+fn slug<T: std::fmt::Debug>(result: Result<T, ApiError>) -> String {
     match result {
-        Err(LinkError::Refused(problem)) => format!("{} {}", problem.status.as_u16(), problem.slug),
+        Err(ApiError::Refused(problem)) => format!("{} {}", problem.status.as_u16(), problem.slug),
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -82,14 +85,14 @@ fn slug<T: std::fmt::Debug>(result: Result<T, LinkError>) -> String {
 #[tokio::test]
 async fn a_run_is_started_once_followed_to_its_end_and_seen_by_its_owner_only() {
     let world = world().await;
-    let link = world.link("local");
+    let client = world.client("local");
     let id = "01a1de11-0000-7000-8000-000000000000";
     let new = json!({"id": id, "kind": "homework", "objective": "List three kinds of bees"});
-    let created: RunRow = link.post("/api/runs", &new).await.unwrap();
-    let again: RunRow = link.post("/api/runs", &new).await.unwrap();
+    let created: RunRow = client.post("/api/runs", &new).await.unwrap();
+    let again: RunRow = client.post("/api/runs", &new).await.unwrap();
     assert_eq!(created.id, again.id);
 
-    let mut events = link.events(&format!("/api/runs/{id}/stream?after=0&until=settled")).await.unwrap();
+    let mut events = client.events(&format!("/api/runs/{id}/stream?after=0&until=settled")).await.unwrap();
     let mut seqs = Vec::new();
     let settled: RunRow = loop {
         let event = events.next().await.expect("ends with the run").unwrap();
@@ -101,23 +104,23 @@ async fn a_run_is_started_once_followed_to_its_end_and_seen_by_its_owner_only() 
     assert_eq!(settled.status.name(), "completed", "{settled:?}");
     assert_eq!(seqs, (1..=settled.last_seq).collect::<Vec<_>>());
 
-    let page: Page<Value> = link.get(&format!("/api/runs/{id}/events?after=3&limit=2")).await.unwrap();
+    let page: Page<Value> = client.get(&format!("/api/runs/{id}/events?after=3&limit=2")).await.unwrap();
     assert_eq!((page.items[0]["seq"].as_u64(), page.next_cursor.as_deref()), (Some(4), Some("5")));
-    let markdown = link.get_text(&format!("/api/runs/{id}/report.md")).await.unwrap();
+    let markdown = client.get_text(&format!("/api/runs/{id}/report.md")).await.unwrap();
     assert!(markdown.starts_with("# "), "{markdown}");
-    assert_eq!(slug(world.link("eve").get::<Value>(&format!("/api/runs/{id}")).await), "404 run_not_found");
-    assert_eq!(slug(link.post::<Value>(&format!("/api/runs/{id}/cancel"), &json!({})).await), "409 run_ended");
+    assert_eq!(slug(world.client("eve").get::<Value>(&format!("/api/runs/{id}")).await), "404 run_not_found");
+    assert_eq!(slug(client.post::<Value>(&format!("/api/runs/{id}/cancel"), &json!({})).await), "409 run_ended");
     world.drive.stop().await;
 }
 
 #[tokio::test]
 async fn a_bad_brief_is_refused_with_its_own_slug_and_makes_no_run() {
     let world = world().await;
-    let link = world.link("local");
+    let client = world.client("local");
     let refused = async |change: Value| {
         let mut new = json!({"kind": "homework", "objective": "x"});
         new.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        slug(link.post::<Value>("/api/runs", &new).await)
+        slug(client.post::<Value>("/api/runs", &new).await)
     };
     assert_eq!(refused(json!({"kind": "forest"})).await, "422 unknown_kind");
     assert_eq!(refused(json!({"objective": " "})).await, "422 empty_objective");
@@ -131,7 +134,7 @@ async fn a_bad_brief_is_refused_with_its_own_slug_and_makes_no_run() {
     assert_eq!(refused(json!({"budgets": {"max_tokens": 5}})).await, "422 budget_too_small");
     assert_eq!(refused(json!({"budgets": {"max_toknes": 5}})).await, "400 bad_request");
     assert_eq!(refused(json!({"model": "openai/gpt"})).await, "422 bad_model");
-    let runs: Page<RunRow> = link.get("/api/runs").await.unwrap();
+    let runs: Page<RunRow> = client.get("/api/runs").await.unwrap();
     assert!(runs.items.is_empty());
     world.drive.stop().await;
 }
@@ -139,37 +142,37 @@ async fn a_bad_brief_is_refused_with_its_own_slug_and_makes_no_run() {
 #[tokio::test]
 async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name() {
     let world = world().await;
-    let (link, eve) = (world.link("local"), world.link("eve"));
-    let project: Value = link.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
+    let (client, eve) = (world.client("local"), world.client("eve"));
+    let project: Value = client.post("/api/projects", &json!({"title": "Bees"})).await.unwrap();
     let id = project["id"].as_str().unwrap();
-    let seen = async |link: &Link| link.get::<Page<Value>>("/api/projects").await.unwrap().items.len();
-    assert_eq!((seen(&link).await, seen(&eve).await), (1, 0));
+    let seen = async |client: &ApiClient| client.get::<Page<Value>>("/api/projects").await.unwrap().items.len();
+    assert_eq!((seen(&client).await, seen(&eve).await), (1, 0));
     assert_eq!(
         slug(eve.post::<Value>(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await),
         "404 project_not_found"
     );
-    let _: Value = link.post(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await.unwrap();
+    let _: Value = client.post(&format!("/api/projects/{id}/members"), &json!({"actor": "eve"})).await.unwrap();
     assert_eq!(seen(&eve).await, 0, "invited is no member");
     let invitation = eve.get::<Page<Value>>("/api/invitations").await.unwrap().items.remove(0);
     let accept = format!("/api/invitations/{}/accept", invitation["id"].as_str().unwrap());
     let _: Value = eve.post(&accept, &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 1);
-    link.send(axum::http::Method::DELETE, &format!("/api/projects/{id}/members/eve"), &json!({})).await.unwrap();
+    client.send(axum::http::Method::DELETE, &format!("/api/projects/{id}/members/eve"), &json!({})).await.unwrap();
     assert_eq!(seen(&eve).await, 0);
-    assert_eq!(slug(world.link("nobody").get::<Value>("/api/runs").await), "404 actor_not_found");
+    assert_eq!(slug(world.client("nobody").get::<Value>("/api/runs").await), "404 actor_not_found");
     world.drive.stop().await;
 }
 
 #[tokio::test]
 async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
     let world = world().await;
-    let link = world.link("local");
-    let run: RunRow = link.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
-    let mut events = link.events(&format!("/api/runs/{}/stream?until=ended", run.id)).await.unwrap();
+    let client = world.client("local");
+    let run: RunRow = client.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
+    let mut events = client.events(&format!("/api/runs/{}/stream?until=ended", run.id)).await.unwrap();
     let seq = |data: &str| serde_json::from_str::<Value>(data).unwrap()["seq"].as_u64().unwrap();
     let mut seqs = vec![seq(&events.next().await.unwrap().unwrap().data)];
     let tell = async |what: &str, body: Value| {
-        link.post::<Value>(&format!("/api/runs/{}/{what}", run.id), &body).await.unwrap();
+        client.post::<Value>(&format!("/api/runs/{}/{what}", run.id), &body).await.unwrap();
     };
     // Paused, so that it takes more messages than anybody is kept.
     tell("pause", json!({})).await;

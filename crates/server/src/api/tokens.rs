@@ -1,15 +1,15 @@
 //! Tokens: made once, shown once, listed without their secret, ended at once.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
 use super::secret::Secret;
 use super::shape::{
     Shape, form, id, list, named, nullable, one_of, page, record, secret, text, time, up_to, whole, words,
 };
-use super::{Answer, House, Page, brief, runs};
+use super::{Answer, AppState, Page, brief, runs};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -160,10 +160,10 @@ pub struct Terms {
 }
 
 /// Makes a credential and keeps its digest.
-pub async fn keep(house: &House, actor: ActorId, terms: Terms) -> Answer<(Secret, Key)> {
+pub async fn keep(app: &AppState, actor: ActorId, terms: Terms) -> Answer<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
-        id: runs::mint(house),
+        id: runs::mint(app),
         actor_id: actor,
         kind: terms.kind,
         parent: terms.parent,
@@ -171,28 +171,28 @@ pub async fn keep(house: &House, actor: ActorId, terms: Terms) -> Answer<(Secret
         grant: terms.grant,
         projects: terms.projects,
         prefix: secret.prefix(),
-        created_at: house.clock.now(),
+        created_at: app.clock.now(),
         expires_at: terms.expires_at,
         used_at: None,
         revoked_at: None,
     };
-    house.keys.keep_key(key.clone(), secret.digest()).await?;
+    app.keys.keep_key(key.clone(), secret.digest()).await?;
     Ok((secret, key))
 }
 
 async fn create(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Sent(new): Sent<NewToken>,
 ) -> Answer<(StatusCode, Json<TokenMade>)> {
-    house.desk()?;
+    app.commands()?;
     persons_only(&caller)?;
     let actor = match &new.actor {
-        Some(name) => house.store.actor(name).await?.ok_or_else(|| Problem::unknown("actor", name))?,
+        Some(name) => app.store.actor(name).await?.ok_or_else(|| Problem::unknown("actor", name))?,
         None => caller.record.clone(),
     };
     let grant = granted(new.scopes)?;
-    if let Some(end) = new.expires_at.filter(|end| *end <= house.clock.now()) {
+    if let Some(end) = new.expires_at.filter(|end| *end <= app.clock.now()) {
         return Err(Problem::invalid("bad_expiry", format!("expires_at {end} is in the past; no token was made")));
     }
     let name = new.name.unwrap_or_else(|| format!("token of {}", actor.handle));
@@ -203,14 +203,14 @@ async fn create(
         let detail = "a subagent's token reaches what the subagent does; give the subagent fewer projects instead";
         return Err(Problem::invalid("bad_scope", detail));
     }
-    let projects = bounds(&house, actor.id, &new.project_ids, grant).await?;
+    let projects = bounds(&app, actor.id, &new.project_ids, grant).await?;
     let terms = Terms { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
-    let (secret, key) = keep(&house, actor.id, terms).await?;
+    let (secret, key) = keep(&app, actor.id, terms).await?;
     Ok((StatusCode::CREATED, Json(TokenMade { token: secret.reveal().to_owned(), record: key.into() })))
 }
 
 /// The projects a token is narrowed to, each of which its actor may see now.
-async fn bounds(house: &House, actor: ActorId, names: &[String], grant: Grant) -> Answer<Vec<ProjectId>> {
+async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) -> Answer<Vec<ProjectId>> {
     if names.len() > MAX_PROJECTS {
         let detail = format!("{} projects were named; a token is bound to at most {MAX_PROJECTS}", names.len());
         return Err(Problem::invalid("too_many", detail));
@@ -219,7 +219,7 @@ async fn bounds(house: &House, actor: ActorId, names: &[String], grant: Grant) -
         let detail = "a token that is bound to projects cannot have the scope admin, which is about everybody";
         return Err(Problem::invalid("bad_scope", detail));
     }
-    brief::projects(house, &Scope::Actor(actor), names).await
+    brief::projects(app, &Scope::Actor(actor), names).await
 }
 
 /// What a subagent may do is its owner's to say.
@@ -259,7 +259,7 @@ struct ListQuery {
 }
 
 async fn list_them(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<ListQuery>,
 ) -> Answer<Json<Page<TokenView>>> {
@@ -267,23 +267,23 @@ async fn list_them(
         None => Some(caller.id()),
         Some("*") if caller.is_admin() => None,
         Some(name) => {
-            let known = house.store.actor(name).await?.filter(|actor| caller.is_admin() || actor.id == caller.id());
+            let known = app.store.actor(name).await?.filter(|actor| caller.is_admin() || actor.id == caller.id());
             Some(known.ok_or_else(|| Problem::not_found("actor"))?.id)
         }
     };
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let found = house.keys.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
+    let found = app.keys.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
     let items = found.into_iter().map(TokenView::from).collect();
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
-    house.desk()?;
+async fn revoke(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
+    app.commands()?;
     persons_only(&caller)?;
-    let found = house.keys.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());
+    let found = app.keys.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());
     let mut key = found.ok_or_else(|| Problem::not_found("token"))?;
-    let now = house.clock.now();
-    if house.keys.revoke_key(id, now).await? {
+    let now = app.clock.now();
+    if app.keys.revoke_key(id, now).await? {
         key.revoked_at = Some(now);
     }
     Ok(Json(key.into()))

@@ -5,12 +5,12 @@ use super::caller::{Caller, Id, Sent};
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{flag, list as list_of, named, nullable, one_of, open, record, text};
-use super::{Answer, House, door, pages};
+use super::{Answer, AppState, auth, pages};
 use crate::catalogue::Catalogue;
 use crate::toolboxes::{State as Condition, offers};
 use axum::Json;
 use axum::extract::State;
-use effects::pages::Spot;
+use effects::pages::PageSubject;
 use effects::tools::{Registry, Toolbox};
 use engine::effect::Class;
 use engine::ids::ProjectId;
@@ -54,26 +54,26 @@ pub struct Tools {
     pub servers: Vec<Condition>,
 }
 
-async fn tools(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Tools>> {
+async fn tools(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Tools>> {
     let mut seen = Vec::new();
-    for toolbox in &house.catalogue.outside().0 {
-        if is_for(&house, &caller, toolbox.projects()).await? {
+    for toolbox in &app.catalogue.outside().0 {
+        if is_for(&app, &caller, toolbox.projects()).await? {
             seen.push(toolbox.clone());
         }
     }
-    Ok(Json(described(&house.catalogue, &seen).await))
+    Ok(Json(described(&app.catalogue, &seen).await))
 }
 
 async fn call(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
     Sent(arguments): Sent<Value>,
 ) -> Answer<Json<Value>> {
     if caller.access < Run && Registry::builtin().find(&name).is_some_and(|action| !action.is_read()) {
-        return Err(door::insufficient(Run));
+        return Err(auth::insufficient(Run));
     }
-    let page = pages::carried_out(&house, &caller, Spot::Tools, &name, &arguments).await?;
+    let page = pages::carried_out(&app, &caller, PageSubject::Tools, &name, &arguments).await?;
     let result = page.facts.iter().find(|(fact, _)| *fact == "result").map(|(_, result)| result.clone());
     match page.is_ok() {
         true => Ok(Json(result.unwrap_or_else(|| json!({})))),
@@ -82,9 +82,9 @@ async fn call(
 }
 
 /// What is for some projects only is shown to those who may use one of them.
-async fn is_for(house: &House, caller: &Caller, projects: &[ProjectId]) -> Answer<bool> {
+async fn is_for(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> Answer<bool> {
     for project in projects {
-        if house.store.project(&caller.scope(), *project).await?.is_some() {
+        if app.store.project(&caller.scope(), *project).await?.is_some() {
             return Ok(true);
         }
     }

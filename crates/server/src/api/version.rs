@@ -3,7 +3,7 @@
 
 use super::problems::Problem;
 use super::shape::Shape;
-use super::{Answer, House};
+use super::{Answer, AppState};
 use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -70,10 +70,10 @@ pub fn shape() -> Shape {
     json!({"type": "string", "pattern": "^([*]|\"[0-9]{1,9}\")$"})
 }
 
-impl FromRequestParts<Arc<House>> for Expected {
+impl FromRequestParts<Arc<AppState>> for Expected {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _house: &Arc<House>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _app: &Arc<AppState>) -> Result<Self, Problem> {
         let given = parts.headers.get(header::IF_MATCH).ok_or_else(|| {
             Problem::new(
                 StatusCode::PRECONDITION_REQUIRED,
@@ -100,9 +100,9 @@ pub fn stale() -> Problem {
 }
 
 /// Writes changes that a person makes. That something moved meanwhile is the same as an old `If-Match`.
-pub async fn write(house: &House, changes: Vec<Change>) -> Answer<()> {
-    house.desk()?;
-    house.store.change(changes).await.map_err(|error| match error {
+pub async fn write(app: &AppState, changes: Vec<Change>) -> Answer<()> {
+    app.commands()?;
+    app.store.change(changes).await.map_err(|error| match error {
         AppendError::Conflict(_) => stale(),
         error => error.into(),
     })

@@ -5,13 +5,13 @@ use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::{Shape, count, form, id, list, named, nullable, one_of, record, secret, text, time, up_to, words};
-use super::{Answer, House};
+use super::{Answer, AppState};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use effects::notify::{Secret, check_url};
 use engine::time::Timestamp;
-use runtime::post::{Delivery, DeliveryState, KINDS, Template, Webhook};
+use runtime::notifications::{Delivery, DeliveryState, KINDS, Template, Webhook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -101,8 +101,8 @@ impl From<Webhook> for WebhookView {
     }
 }
 
-async fn list_all(State(house): State<Arc<House>>, caller: Caller) -> Answer<Json<Vec<WebhookView>>> {
-    let webhooks = house.post.webhooks(caller.id()).await?;
+async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Vec<WebhookView>>> {
+    let webhooks = app.notifications.webhooks(caller.id()).await?;
     Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
 
@@ -123,7 +123,7 @@ fn standard() -> String {
 }
 
 async fn create(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Sent(new): Sent<NewWebhook>,
 ) -> Answer<(StatusCode, Json<WebhookView>)> {
@@ -135,27 +135,27 @@ async fn create(
         let all = Template::ALL.map(Template::name).join(", ");
         Problem::invalid("unknown_template", format!("there is no template {}; templates: {all}", new.template))
     })?;
-    check_url(&new.url, house.private).map_err(|why| Problem::invalid("bad_url", why))?;
-    if house.post.webhooks(caller.id()).await?.len() >= MOST {
+    check_url(&new.url, app.private).map_err(|why| Problem::invalid("bad_url", why))?;
+    if app.notifications.webhooks(caller.id()).await?.len() >= MOST {
         return Err(Problem::invalid("too_many", format!("you have {MOST} webhooks; remove one first")));
     }
     let secret = Secret::of(rand::random()).text();
     let webhook = Webhook {
-        id: super::runs::mint(&house),
+        id: super::runs::mint(&app),
         owner: caller.id(),
         url: new.url,
         template,
         kinds: new.kinds,
         secret: secret.clone(),
         disabled_reason: None,
-        created_at: house.clock.now(),
+        created_at: app.clock.now(),
     };
-    house.post.add_webhook(&webhook).await?;
+    app.notifications.add_webhook(&webhook).await?;
     Ok((StatusCode::CREATED, Json(WebhookView { secret: Some(secret), ..webhook.into() })))
 }
 
-async fn own(house: &House, caller: &Caller, id: Uuid) -> Answer<Webhook> {
-    let webhooks = house.post.webhooks(caller.id()).await?;
+async fn own(app: &AppState, caller: &Caller, id: Uuid) -> Answer<Webhook> {
+    let webhooks = app.notifications.webhooks(caller.id()).await?;
     webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
 
@@ -165,23 +165,23 @@ pub struct WithDeliveries {
     pub deliveries: Vec<Delivery>,
 }
 
-async fn show(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<WithDeliveries>> {
-    let webhook = own(&house, &caller, id).await?.into();
-    Ok(Json(WithDeliveries { webhook, deliveries: house.post.deliveries(id, SHOWN).await? }))
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<WithDeliveries>> {
+    let webhook = own(&app, &caller, id).await?.into();
+    Ok(Json(WithDeliveries { webhook, deliveries: app.notifications.deliveries(id, SHOWN).await? }))
 }
 
-async fn remove(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<StatusCode> {
-    match house.post.remove_webhook(caller.id(), id).await? {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<StatusCode> {
+    match app.notifications.remove_webhook(caller.id(), id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("webhook")),
     }
 }
 
 /// Sent at once, so that the answer says what came of it; if it failed it is tried again like any other.
-async fn test(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<Delivery>> {
-    let webhook = own(&house, &caller, id).await?;
-    let now = house.clock.now();
-    let test: Uuid = super::runs::mint(&house);
+async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<Delivery>> {
+    let webhook = own(&app, &caller, id).await?;
+    let now = app.clock.now();
+    let test: Uuid = super::runs::mint(&app);
     let said = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
     let delivery = Delivery {
         id: format!("msg_{test}"),
@@ -199,8 +199,8 @@ async fn test(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<Uuid>)
         created_at: now,
         delivered_at: None,
     };
-    house.post.add_delivery(&delivery).await?;
-    house.courier()?.deliver(&delivery, &webhook).await?;
-    let sent = house.post.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
+    app.notifications.add_delivery(&delivery).await?;
+    app.webhook_sender()?.deliver(&delivery, &webhook).await?;
+    let sent = app.notifications.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
     Ok(Json(sent.unwrap_or(delivery)))
 }

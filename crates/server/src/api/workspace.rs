@@ -1,12 +1,12 @@
 //! What runs and people made, seen across its kinds: a run's workspace, search, edges.
 
-use super::asked::Asked;
 use super::caller::{Caller, Id};
 use super::problems::Problem;
+use super::query::Asked;
 use super::route::Access::Read;
 use super::route::Route;
 use super::shape::{Shape, id, list, named, nullable, one_of, page, record, text, whole};
-use super::{Answer, House, Page, records};
+use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
@@ -63,17 +63,17 @@ pub struct Workspace {
     pub edges: Vec<Edge>,
 }
 
-async fn of_run(State(house): State<Arc<House>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Workspace>> {
-    let run = caller.run(&house, id).await?;
+async fn of_run(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Workspace>> {
+    let run = caller.run(&app, id).await?;
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
     let tasks = TaskFilter { run_id: Some(id), limit: MANY, ..TaskFilter::default() };
     let edges = EdgeFilter { run_id: Some(id), ..EdgeFilter::default() };
     Ok(Json(Workspace {
         workspace_document_id: run.workspace_document_id,
-        documents: house.store.documents(&scope, documents).await?,
-        tasks: house.store.tasks(&scope, tasks).await?,
-        edges: house.store.edges(&scope, edges, Slice::first(MANY)).await?,
+        documents: app.store.documents(&scope, documents).await?,
+        tasks: app.store.tasks(&scope, tasks).await?,
+        edges: app.store.edges(&scope, edges, Slice::first(MANY)).await?,
     }))
 }
 
@@ -108,7 +108,7 @@ impl From<Kind> for HitKind {
 }
 
 async fn search(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<SearchQuery>,
 ) -> Answer<Json<Page<Value>>> {
@@ -123,7 +123,7 @@ async fn search(
         before: query.cursor,
         limit: limit + 1,
     };
-    let hits = house.store.search(&caller.scope(), &query.q, filter).await?;
+    let hits = app.store.search(&caller.scope(), &query.q, filter).await?;
     let page = Page::cut(hits, limit, |hit| hit.id.to_string());
     Ok(Json(Page { items: page.items.into_iter().map(hit).collect(), next_cursor: page.next_cursor }))
 }
@@ -163,7 +163,7 @@ struct EdgesQuery {
 }
 
 async fn edges(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Asked(query): Asked<EdgesQuery>,
 ) -> Answer<Json<Page<Edge>>> {
@@ -173,6 +173,6 @@ async fn edges(
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     let filter = EdgeFilter { src: query.src, dst: query.dst, run_id: query.run_id };
     let slice = Slice { after: query.cursor, limit: limit + 1 };
-    let found = house.store.edges(&caller.scope(), filter, slice).await?;
+    let found = app.store.edges(&caller.scope(), filter, slice).await?;
     Ok(Json(Page::cut(found, limit, |edge| edge.id.to_string())))
 }

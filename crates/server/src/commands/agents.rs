@@ -19,7 +19,7 @@ pub async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Fai
         AgentsCommand::Create { handle, traits } => {
             let new = NewAgent { handle: Some(handle), ..asked(session, traits) };
             let attached = session.writer().await?;
-            let made = attached.link.post::<AgentView>("/api/agents", &new).await;
+            let made = attached.client.post::<AgentView>("/api/agents", &new).await;
             let agent = closing(attached, made).await?;
             let next = format!("`pleach agents run {} \"…\"` sends it on a task", agent.record.handle);
             print_agent(session, &agent, &format!("{}  {}\n{next}", agent.record.id, agent.record.handle));
@@ -27,7 +27,7 @@ pub async fn agents(session: &Session, command: AgentsCommand) -> Result<u8, Fai
         AgentsCommand::Edit { handle, traits } => {
             let attached = session.writer().await?;
             let path = format!("/api/agents/{}", encoded(&handle));
-            let edited = attached.link.send(Method::PATCH, &path, &asked(session, traits)).await;
+            let edited = attached.client.send(Method::PATCH, &path, &asked(session, traits)).await;
             let agent: AgentView = read(&closing(attached, edited).await?)?;
             print_agent(session, &agent, &format!("{} is now at version {}", handle, agent.record.version));
         }
@@ -82,7 +82,7 @@ fn print_agent(session: &Session, agent: &AgentView, sentence: &str) {
 
 async fn list(session: &Session) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };
-    let agents: Vec<AgentView> = every(&reader.link, "/api/agents?limit=200").await?;
+    let agents: Vec<AgentView> = every(&reader.client, "/api/agents?limit=200").await?;
     reader.close().await;
     for agent in &agents {
         let granted = match agent.record.actions.len() {
@@ -104,9 +104,9 @@ async fn list(session: &Session) -> Result<(), Failure> {
 
 async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };
-    let agent: AgentView = reader.link.get(&format!("/api/agents/{}", encoded(handle))).await?;
+    let agent: AgentView = reader.client.get(&format!("/api/agents/{}", encoded(handle))).await?;
     let path = format!("/api/runs?agent={}&limit={LAST_TASKS}", encoded(handle));
-    let tasks: Page<RunRow> = reader.link.get(&path).await?;
+    let tasks: Page<RunRow> = reader.client.get(&path).await?;
     reader.close().await;
     if session.json {
         session.print_json(&agent);
@@ -163,7 +163,7 @@ async fn scratchpad(session: &Session, handle: &str, what: PadOrder, version: Op
 
 async fn shown(session: &Session, path: &str) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };
-    let found: Value = reader.link.get(path).await?;
+    let found: Value = reader.client.get(path).await?;
     reader.close().await;
     let pad = if found["items"].is_array() { &found["items"][0] } else { &found };
     match (session.json, pad["content"].as_str()) {
@@ -176,7 +176,7 @@ async fn shown(session: &Session, path: &str) -> Result<(), Failure> {
 
 async fn history(session: &Session, path: &str) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };
-    let page: Page<Value> = reader.link.get(path).await?;
+    let page: Page<Value> = reader.client.get(path).await?;
     reader.close().await;
     for pad in &page.items {
         if session.json {
@@ -197,7 +197,7 @@ async fn history(session: &Session, path: &str) -> Result<(), Failure> {
 
 async fn changed(session: &Session, path: &str, body: Value, what: &str) -> Result<(), Failure> {
     let attached = session.writer().await?;
-    let written = attached.link.post::<Value>(path, &body).await;
+    let written = attached.client.post::<Value>(path, &body).await;
     let pad = closing(attached, written).await?;
     match session.json {
         true => session.print_json(&pad),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
-use store::{Anchor, Departure, SqlStore, Verdict};
+use store::{Anchor, Departure, LogCheck, SqlStore};
 
 const DIGEST: &str = "digest";
 
@@ -91,8 +91,8 @@ async fn difference(store: &SqlStore, anchor: &Anchor) -> Result<Option<String>,
         }
         Some(Departure::Rewritten) => Some(format!("event {} is not the one that was written down", anchor.seq)),
         None => match store.verify(anchor.run).await? {
-            Verdict::Broken { seq, what } => Some(format!("damaged at event {seq}: {what}")),
-            Verdict::Intact { .. } => None,
+            LogCheck::Broken { seq, what } => Some(format!("damaged at event {seq}: {what}")),
+            LogCheck::Intact { .. } => None,
         },
     })
 }

@@ -67,7 +67,7 @@ async fn tell_and_stay(
     follow: Follow,
 ) -> Result<u8, Failure> {
     let attached = if follow.detach { session.writer().await? } else { session.driver(id).await? };
-    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{what}"), body).await;
+    let told = attached.client.post::<RunRow>(&format!("/api/runs/{id}/{what}"), body).await;
     let row = match told {
         Ok(row) => row,
         Err(error) => return closing(attached, Err(error)).await,
@@ -83,7 +83,7 @@ async fn tell_and_stay(
 
 /// Who will work a run that this command only recorded something for.
 pub async fn worked_by(attached: &Attached) -> String {
-    let holder = attached.link.get::<HolderView>("/api/holder").await;
+    let holder = attached.client.get::<HolderView>("/api/holder").await;
     match holder {
         Ok(holder) if holder.drives == Drives::All => format!("process {} works it", holder.pid),
         _ => "`pleach up` will work it".into(),
@@ -99,7 +99,7 @@ pub async fn say(session: &Session, args: SayArgs) -> Result<u8, Failure> {
     let lane = if args.queue { Lane::Queue } else { Lane::Steer };
     let message = Message { text: args.text, node_id, lane };
     let attached = session.writer().await?;
-    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/messages"), &message).await;
+    let told = attached.client.post::<RunRow>(&format!("/api/runs/{id}/messages"), &message).await;
     let alone = attached.holds();
     let row = closing(attached, told).await?;
     let worked = match row.status {
@@ -122,7 +122,7 @@ pub async fn control(session: &Session, args: ControlArgs, what: &str) -> Result
     let id = session.find(&args.run).await?;
     let order = ordered(session, id, args.node.as_deref(), what).await?;
     let attached = session.writer().await?;
-    let told = attached.link.post::<RunRow>(&format!("/api/runs/{id}/{order}"), &json!({})).await;
+    let told = attached.client.post::<RunRow>(&format!("/api/runs/{id}/{order}"), &json!({})).await;
     let alone = attached.holds();
     let row = closing(attached, told).await?;
     let status = row.status.name();
@@ -143,8 +143,10 @@ pub async fn resolve(session: &Session, args: ResolveArgs) -> Result<u8, Failure
     let id = session.find(&args.run).await?;
     let body = Resolution { decision: args.decision.into(), note: args.note };
     let attached = session.writer().await?;
-    let told =
-        attached.link.post::<RunRow>(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body).await;
+    let told = attached
+        .client
+        .post::<RunRow>(&format!("/api/runs/{id}/effects/{}", super::encoded(&args.effect)), &body)
+        .await;
     let row = closing(attached, told).await?;
     session.print_run(&row, &format!("settled; run {id} is {}. `pleach watch {id}` continues it", row.status.name()));
     Ok(0)

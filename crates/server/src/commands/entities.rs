@@ -13,7 +13,7 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
         ProjectCommand::Create { title, description } => {
             let attached = session.writer().await?;
             let created = attached
-                .link
+                .client
                 .post::<Project>("/api/projects", &json!({"title": title, "description": description}))
                 .await;
             let project = closing(attached, created).await?;
@@ -28,7 +28,7 @@ pub async fn project(session: &Session, command: ProjectCommand) -> Result<u8, F
 
 async fn list_projects(session: &Session) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let projects: Vec<Project> = every(&reader.link, "/api/projects?limit=200").await?;
+    let projects: Vec<Project> = every(&reader.client, "/api/projects?limit=200").await?;
     reader.close().await;
     projects.iter().for_each(|project| print_project(session, project));
     Ok(0)
@@ -42,7 +42,7 @@ pub async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failu
     match command {
         ActorCommand::Ls => {
             let Some(reader) = session.reader().await? else { return Ok(0) };
-            let actors: Vec<ActorRecord> = every(&reader.link, "/api/actors?limit=200").await?;
+            let actors: Vec<ActorRecord> = every(&reader.client, "/api/actors?limit=200").await?;
             reader.close().await;
             actors.iter().for_each(|actor| {
                 print_actor(session, actor, &format!("{}  {:<20}  {}", actor.id, actor.handle, line(&actor.name)))
@@ -51,7 +51,7 @@ pub async fn actor(session: &Session, command: ActorCommand) -> Result<u8, Failu
         ActorCommand::Create { handle, name } => {
             let attached = session.writer().await?;
             let created =
-                attached.link.post::<ActorRecord>("/api/actors", &json!({"handle": handle, "name": name})).await;
+                attached.client.post::<ActorRecord>("/api/actors", &json!({"handle": handle, "name": name})).await;
             let actor = closing(attached, created).await?;
             print_actor(session, &actor, &format!("{}  {}", actor.id, actor.handle));
         }

@@ -3,15 +3,15 @@
 
 use super::{Session, nodes, note, print};
 use crate::api::Workspace;
+use crate::api_client::{ApiClient, ApiError, STORED};
 use crate::args::Follow;
 use crate::attach::Attached;
 use crate::failure::Failure;
-use crate::link::{Link, LinkError, STORED};
-use crate::render::grove::Grove;
 use crate::render::live::{Screen, Size, frame};
 use crate::render::scene::Scene;
 use crate::render::style::json_line;
 use crate::render::summary;
+use crate::render::tree_view::TreeView;
 use engine::batch::RunRow;
 use engine::ids::RunId;
 use engine::run::Kind;
@@ -84,7 +84,7 @@ pub async fn stay(
     loop {
         let seen = viewer.after;
         let ended = tokio::select! {
-            ended = viewer.follow(&attached.link) => ended,
+            ended = viewer.follow(&attached.client) => ended,
             code = signals.next() => Ok(Ended::Interrupted(code)),
             why = attached.unable() => Err(cannot_go_on(run, &why)),
         };
@@ -92,7 +92,7 @@ pub async fn stay(
         in_vain = if viewer.after > seen { 0 } else { in_vain + 1 };
         match ended {
             Ok(Ended::Settled(row)) => {
-                viewer.leave(&attached.link, &row).await;
+                viewer.leave(&attached.client, &row).await;
                 return settled(session, attached, *row, last).await;
             }
             Ok(Ended::HolderGone) if attached.holds() && in_vain >= IN_VAIN => {
@@ -125,7 +125,7 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last)
     let path = format!("/api/runs/{}/workspace", row.id);
     let documents = match session.json {
         true => Vec::new(),
-        false => attached.link.get::<Workspace>(&path).await.map(made).unwrap_or_default(),
+        false => attached.client.get::<Workspace>(&path).await.map(made).unwrap_or_default(),
     };
     attached.close().await;
     match (session.json, last) {
@@ -198,7 +198,7 @@ struct Viewer<'a> {
     after: u64,
     showing: Showing,
     scene: Scene,
-    grove: Grove,
+    tree_view: TreeView,
     screen: Screen,
     size: Size,
     drawn_at: Option<Instant>,
@@ -216,29 +216,29 @@ impl<'a> Viewer<'a> {
             after,
             showing,
             scene: Scene::default(),
-            grove: Grove::default(),
+            tree_view: TreeView::default(),
             screen: Screen::default(),
             size,
             drawn_at: None,
         }
     }
 
-    async fn follow(&mut self, link: &Link) -> Result<Ended, Failure> {
-        match self.events(link).await {
+    async fn follow(&mut self, client: &ApiClient) -> Result<Ended, Failure> {
+        match self.events(client).await {
             Ok(ended) => Ok(ended),
-            Err(LinkError::Gone(_)) => Ok(Ended::HolderGone),
+            Err(ApiError::Gone(_)) => Ok(Ended::HolderGone),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn events(&mut self, link: &Link) -> Result<Ended, LinkError> {
-        link.post::<Value>(&format!("/api/runs/{}/drive", self.run), &Value::Object(Default::default())).await?;
+    async fn events(&mut self, client: &ApiClient) -> Result<Ended, ApiError> {
+        client.post::<Value>(&format!("/api/runs/{}/drive", self.run), &Value::Object(Default::default())).await?;
         if self.after > 0 && matches!(self.showing, Showing::Live | Showing::Lines) {
-            nodes::refresh(link, &mut self.grove, self.run).await?;
-            self.scene.chronicle.learn(self.grove.names());
+            nodes::refresh(client, &mut self.tree_view, self.run).await?;
+            self.scene.event_lines.learn(self.tree_view.names());
         }
         let mut events =
-            link.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
+            client.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {
@@ -247,33 +247,33 @@ impl<'a> Viewer<'a> {
                         let event = event?;
                         match event.name.as_str() {
                             "settled" => return row(&event.data).map(|row| Ended::Settled(Box::new(row))),
-                            STORED => self.see(link, &event.data).await?,
+                            STORED => self.see(client, &event.data).await?,
                             // Answers as they grow, and other news that is not of the log.
                             _ => {}
                         }
                     }
                     None => return Ok(Ended::HolderGone),
                 },
-                _ = ticks.tick(), if self.showing == Showing::Live => self.draw(link).await?,
+                _ = ticks.tick(), if self.showing == Showing::Live => self.draw(client).await?,
             }
         }
     }
 
-    async fn see(&mut self, link: &Link, json: &str) -> Result<(), LinkError> {
+    async fn see(&mut self, client: &ApiClient, json: &str) -> Result<(), ApiError> {
         let event: Value = serde_json::from_str(json).unwrap_or_default();
         self.after = event["seq"].as_u64().unwrap_or(self.after).max(self.after);
         match self.showing {
             Showing::Nothing => {}
             Showing::Events => print(&json_line(json)),
             Showing::Lines => {
-                if let Some(text) = self.scene.chronicle.tell(&event) {
+                if let Some(text) = self.scene.event_lines.tell(&event) {
                     print(&text);
                 }
             }
             Showing::Live => {
                 let due = self.drawn_at.is_none_or(|at| at.elapsed() >= FRAME);
                 if self.scene.see(&event) && due {
-                    self.draw(link).await?;
+                    self.draw(client).await?;
                 }
             }
         }
@@ -281,30 +281,30 @@ impl<'a> Viewer<'a> {
     }
 
     /// What stays on the screen when the picture is taken away: the tree as it ended up.
-    async fn leave(&mut self, link: &Link, run: &RunRow) {
+    async fn leave(&mut self, client: &ApiClient, run: &RunRow) {
         if self.showing != Showing::Live || run.kind != Kind::Tree {
             return;
         }
-        let mut grove = Grove::default();
-        if nodes::refresh(link, &mut grove, self.run).await.is_ok() {
-            grove
+        let mut tree_view = TreeView::default();
+        if nodes::refresh(client, &mut tree_view, self.run).await.is_ok() {
+            tree_view
                 .lines(self.size.rows, self.size.columns.saturating_sub(1), self.session.style)
                 .iter()
                 .for_each(|line| print(line));
         }
     }
 
-    async fn draw(&mut self, link: &Link) -> Result<(), LinkError> {
-        let run: RunRow = link.get(&format!("/api/runs/{}", self.run)).await?;
+    async fn draw(&mut self, client: &ApiClient) -> Result<(), ApiError> {
+        let run: RunRow = client.get(&format!("/api/runs/{}", self.run)).await?;
         if run.kind == Kind::Tree {
-            nodes::refresh(link, &mut self.grove, self.run).await?;
+            nodes::refresh(client, &mut self.tree_view, self.run).await?;
         }
-        self.screen.draw(&frame(&run, &self.scene, &mut self.grove, self.size, self.session.style));
+        self.screen.draw(&frame(&run, &self.scene, &mut self.tree_view, self.size, self.session.style));
         self.drawn_at = Some(Instant::now());
         Ok(())
     }
 }
 
-fn row(json: &str) -> Result<RunRow, LinkError> {
-    serde_json::from_str(json).map_err(|error| LinkError::Gone(error.to_string()))
+fn row(json: &str) -> Result<RunRow, ApiError> {
+    serde_json::from_str(json).map_err(|error| ApiError::Gone(error.to_string()))
 }

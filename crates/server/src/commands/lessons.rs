@@ -11,7 +11,7 @@ use runtime::agents::Lesson;
 pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };
     let path = format!("/api/agents/{}/lessons?limit=200", encoded(handle));
-    let page: Page<Lesson> = reader.link.get(&path).await?;
+    let page: Page<Lesson> = reader.client.get(&path).await?;
     reader.close().await;
     for lesson in &page.items {
         match session.json {
@@ -37,7 +37,7 @@ pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
 pub async fn settle(session: &Session, handle: &str, lesson: LessonId, action: LessonAction) -> Result<(), Failure> {
     let attached = session.writer().await?;
     let path = format!("/api/agents/{}/lessons/{lesson}", encoded(handle));
-    let settled = attached.link.post::<Lesson>(&path, &Settlement { action }).await;
+    let settled = attached.client.post::<Lesson>(&path, &Settlement { action }).await;
     let lesson = closing(attached, settled).await?;
     match (session.json, lesson.version) {
         (true, _) => session.print_json(&lesson),

@@ -2,13 +2,13 @@
 
 use super::{Session, encoded, no_such_run, nodes, note, print};
 use crate::api::{Page, Workspace};
+use crate::api_client::{ApiClient, STORED};
 use crate::args::{DocArgs, ListArgs, LogArgs, ShowArgs};
 use crate::attach::Attached;
 use crate::failure::Failure;
-use crate::link::{Link, STORED};
-use crate::render::chronicle::Chronicle;
-use crate::render::grove::Grove;
+use crate::render::event_lines::EventLines;
 use crate::render::style::{fit, json_line, line, plain, width};
+use crate::render::tree_view::TreeView;
 use crate::render::{show, status_ink};
 use engine::batch::{RunRow, StepRow};
 use engine::ids::{DocumentId, ProjectId, RunId};
@@ -28,7 +28,8 @@ pub async fn list(session: &Session, args: ListArgs) -> Result<u8, Failure> {
     }
     let (mut left, mut cursor, mut idle) = (args.limit, String::new(), 0);
     while left > 0 {
-        let page: Page<RunRow> = reader.link.get(&format!("/api/runs?limit={}{query}{cursor}", left.min(200))).await?;
+        let page: Page<RunRow> =
+            reader.client.get(&format!("/api/runs?limit={}{query}{cursor}", left.min(200))).await?;
         left -= page.items.len().min(left);
         page.items.iter().for_each(|run| list_one(session, run));
         idle += page.items.iter().filter(|run| run.status.is_live()).count();
@@ -74,7 +75,7 @@ fn list_one(session: &Session, run: &RunRow) {
 
 /// The file is open to be read, because no process holds it. On a shared database a worker may be anywhere.
 fn nobody_works(session: &Session, reader: &Attached) -> bool {
-    !session.json && !reader.link.is_remote() && !reader.holds()
+    !session.json && !reader.client.is_remote() && !reader.holds()
 }
 
 /// The reader and the run it was asked about; without a database there is no run.
@@ -87,14 +88,14 @@ async fn reach(session: &Session, text: &str) -> Result<(Attached, RunId), Failu
 pub async fn show(session: &Session, args: ShowArgs) -> Result<u8, Failure> {
     let Some(()) = exists(session).await? else { return Ok(0) };
     let (reader, id) = reach(session, &args.run).await?;
-    let link = &reader.link;
+    let client = &reader.client;
     if let Some(node) = &args.node {
         let node = nodes::find(session, id, node).await?;
-        nodes::show(session, link, id, node).await?;
+        nodes::show(session, client, id, node).await?;
     } else if session.json {
-        print(&json_line(&link.get_text(&format!("/api/runs/{id}")).await?));
+        print(&json_line(&client.get_text(&format!("/api/runs/{id}")).await?));
     } else {
-        let mut parts = parts(link, id).await?;
+        let mut parts = parts(client, id).await?;
         show::lines(&mut parts, session.style).iter().for_each(|text| print(text));
         if parts.run.status.is_live() && nobody_works(session, &reader) {
             note(&format!("no process works it: `pleach watch {id}` goes on with it, `pleach up` with all"));
@@ -115,9 +116,9 @@ async fn exists(session: &Session) -> Result<Option<()>, Failure> {
     }
 }
 
-async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
-    let run: RunRow = link.get(&format!("/api/runs/{id}")).await?;
-    let workspace: Workspace = link.get(&format!("/api/runs/{id}/workspace")).await?;
+async fn parts(client: &ApiClient, id: RunId) -> Result<show::Parts, Failure> {
+    let run: RunRow = client.get(&format!("/api/runs/{id}")).await?;
+    let workspace: Workspace = client.get(&format!("/api/runs/{id}/workspace")).await?;
     let is_main = |document: &&Document| match run.kind {
         Kind::Homework => document.props["doc_role"] == "scratchpad_root",
         Kind::Tree => Some(document.id) == run.workspace_document_id,
@@ -126,33 +127,33 @@ async fn parts(link: &Link, id: RunId) -> Result<show::Parts, Failure> {
     let entries = match workspace.documents.iter().find(is_main) {
         Some(pad) => {
             let path = format!("/api/documents/{}/entries?limit={LAST_ENTRIES}", pad.id);
-            link.get::<Page<Entry>>(&path).await?.items
+            client.get::<Page<Entry>>(&path).await?.items
         }
         None => Vec::new(),
     };
-    let mut grove = Grove::default();
+    let mut tree_view = TreeView::default();
     if run.kind == Kind::Tree {
-        nodes::refresh(link, &mut grove, id).await?;
+        nodes::refresh(client, &mut tree_view, id).await?;
     }
-    let ledger = ledger(link, id).await?;
+    let ledger = ledger(client, id).await?;
     let steps: Vec<StepRow> = match run.kind {
-        Kind::Task => link.get(&format!("/api/runs/{id}/steps")).await?,
+        Kind::Task => client.get(&format!("/api/runs/{id}/steps")).await?,
         Kind::Homework | Kind::Tree => Vec::new(),
     };
-    Ok(show::Parts { run, grove, workspace, entries, ledger, steps })
+    Ok(show::Parts { run, tree_view, workspace, entries, ledger, steps })
 }
 
 /// Only the log knows what verified what, and which effects wait for a decision.
-async fn ledger(link: &Link, id: RunId) -> Result<show::Ledger, Failure> {
+async fn ledger(client: &ApiClient, id: RunId) -> Result<show::Ledger, Failure> {
     let mut ledger = show::Ledger::default();
-    each_event(link, id, 0, |json| ledger.see(&serde_json::from_str(json).unwrap_or_default())).await?;
+    each_event(client, id, 0, |json| ledger.see(&serde_json::from_str(json).unwrap_or_default())).await?;
     Ok(ledger)
 }
 
-async fn each_event(link: &Link, id: RunId, after: u64, mut see: impl FnMut(&str)) -> Result<u64, Failure> {
+async fn each_event(client: &ApiClient, id: RunId, after: u64, mut see: impl FnMut(&str)) -> Result<u64, Failure> {
     let mut after = after;
     loop {
-        let page: Page<Box<RawValue>> = link.get(&format!("/api/runs/{id}/events?after={after}&limit=500")).await?;
+        let page: Page<Box<RawValue>> = client.get(&format!("/api/runs/{id}/events?after={after}&limit=500")).await?;
         page.items.iter().for_each(|event| see(event.get()));
         match page.next_cursor.and_then(|next| next.parse().ok()) {
             Some(next) => after = next,
@@ -164,14 +165,14 @@ async fn each_event(link: &Link, id: RunId, after: u64, mut see: impl FnMut(&str
 pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     let Some(()) = exists(session).await? else { return Ok(0) };
     let (reader, id) = reach(session, &args.run).await?;
-    let mut chronicle = Chronicle::default();
+    let mut event_lines = EventLines::default();
     let mut show =
-        |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json, &mut chronicle)) };
+        |json: &str| if session.json { print(&json_line(json)) } else { print(&log_line(json, &mut event_lines)) };
     match args.follow {
-        false => drop(each_event(&reader.link, id, args.after, show).await?),
+        false => drop(each_event(&reader.client, id, args.after, show).await?),
         true => {
             let mut events =
-                reader.link.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
+                reader.client.events(&format!("/api/runs/{id}/stream?after={}&until=ended", args.after)).await?;
             while let Some(event) = events.next().await {
                 let event = event?;
                 match event.name.as_str() {
@@ -186,10 +187,10 @@ pub async fn log(session: &Session, args: LogArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn log_line(json: &str, chronicle: &mut Chronicle) -> String {
+fn log_line(json: &str, event_lines: &mut EventLines) -> String {
     let event: Value = serde_json::from_str(json).unwrap_or_default();
     let text = |name: &str| line(event[name].as_str().unwrap_or_default());
-    let headline = chronicle.tell(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
+    let headline = event_lines.tell(&event).unwrap_or_else(|| match event["payload"]["effect"].as_str() {
         Some(effect) => format!("{} {}", line(effect), line(event["payload"]["what"].as_str().unwrap_or_default())),
         None => line(event["payload"]["tool"].as_str().unwrap_or_default()),
     });
@@ -200,7 +201,7 @@ pub async fn report(session: &Session, run: &str) -> Result<u8, Failure> {
     let Some(()) = exists(session).await? else { return Ok(0) };
     let (reader, id) = reach(session, run).await?;
     let path = if session.json { "report" } else { "report.md" };
-    let text = reader.link.get_text(&format!("/api/runs/{id}/{path}")).await?;
+    let text = reader.client.get_text(&format!("/api/runs/{id}/{path}")).await?;
     reader.close().await;
     print(&if session.json { json_line(&text) } else { plain(text.trim_end()) });
     Ok(0)
@@ -216,12 +217,12 @@ pub async fn document(session: &Session, args: DocArgs) -> Result<u8, Failure> {
 
 async fn one_document(session: &Session, id: DocumentId) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let text = reader.link.get_text(&format!("/api/documents/{id}")).await?;
+    let text = reader.client.get_text(&format!("/api/documents/{id}")).await?;
     if session.json {
         print(&json_line(&text));
     } else {
         let document: Document = serde_json::from_str(&text).map_err(|error| Failure::failed(error.to_string()))?;
-        let entries = entries(&reader.link, id).await?;
+        let entries = entries(&reader.client, id).await?;
         print(&markdown(&document, &entries));
     }
     reader.close().await;
@@ -229,11 +230,11 @@ async fn one_document(session: &Session, id: DocumentId) -> Result<u8, Failure> 
 }
 
 /// All entries of a scratchpad, oldest first.
-async fn entries(link: &Link, id: DocumentId) -> Result<Vec<Entry>, Failure> {
+async fn entries(client: &ApiClient, id: DocumentId) -> Result<Vec<Entry>, Failure> {
     let mut all: Vec<Entry> = Vec::new();
     loop {
         let before = all.last().map(|entry| format!("&before={}", entry.position)).unwrap_or_default();
-        let page: Page<Entry> = link.get(&format!("/api/documents/{id}/entries?limit=200{before}")).await?;
+        let page: Page<Entry> = client.get(&format!("/api/documents/{id}/entries?limit=200{before}")).await?;
         all.extend(page.items);
         if page.next_cursor.is_none() {
             all.reverse();
@@ -261,7 +262,7 @@ pub async fn search(
     let kind = kind.map(|kind| format!("&kind={kind}")).unwrap_or_default();
     let project = project.map(|id| format!("&project_id={id}")).unwrap_or_default();
     let path = format!("/api/search?q={}&limit={limit}{kind}{project}", encoded(query));
-    let hits = reader.link.get::<Page<Value>>(&path).await?.items;
+    let hits = reader.client.get::<Page<Value>>(&path).await?.items;
     reader.close().await;
     for hit in &hits {
         let text = |name: &str| line(hit[name].as_str().unwrap_or_default());

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub async fn list(session: &Session, project: ProjectId) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let members = reader.link.get::<Vec<Member>>(&format!("/api/projects/{project}/members")).await;
+    let members = reader.client.get::<Vec<Member>>(&format!("/api/projects/{project}/members")).await;
     for member in closing(reader, members).await? {
         let standing = if member.invited { "  invited" } else { "" };
         let words = format!("{}  {:<20}  {:<6}{standing}", member.actor.id, member.actor.handle, member.role.name());
@@ -26,7 +26,7 @@ pub async fn grant(session: &Session, project: ProjectId, name: &str, role: Opti
         asked["role"] = role.name().into();
     }
     let attached = session.writer().await?;
-    let added = attached.link.post::<Member>(&format!("/api/projects/{project}/members"), &asked).await;
+    let added = attached.client.post::<Member>(&format!("/api/projects/{project}/members"), &asked).await;
     let member = closing(attached, added).await?;
     let (handle, role) = (&member.actor.handle, member.role.name());
     let words = match member.invited {
@@ -41,7 +41,7 @@ pub async fn grant(session: &Session, project: ProjectId, name: &str, role: Opti
 
 pub async fn revoke(session: &Session, project: ProjectId, name: &str) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let removed = attached.link.delete::<Member>(&format!("/api/projects/{project}/members/{}", encoded(name))).await;
+    let removed = attached.client.delete::<Member>(&format!("/api/projects/{project}/members/{}", encoded(name))).await;
     let member = closing(attached, removed).await?;
     let handle = &member.actor.handle;
     let words = match member.invited {
@@ -63,7 +63,7 @@ pub async fn invitations(session: &Session, command: Option<InvitationCommand>) 
         Some(InvitationCommand::Decline { invitation }) => (invitation, "decline"),
     };
     let attached = session.writer().await?;
-    let settled = attached.link.post::<Invitation>(&format!("/api/invitations/{id}/{word}"), &Value::Null).await;
+    let settled = attached.client.post::<Invitation>(&format!("/api/invitations/{id}/{word}"), &Value::Null).await;
     let invitation = closing(attached, settled).await?;
     let title = line(&invitation.project_title);
     let words = match word {
@@ -76,7 +76,7 @@ pub async fn invitations(session: &Session, command: Option<InvitationCommand>) 
 
 async fn open_invitations(session: &Session) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let invitations: Vec<Invitation> = every(&reader.link, "/api/invitations").await?;
+    let invitations: Vec<Invitation> = every(&reader.client, "/api/invitations").await?;
     reader.close().await;
     for invitation in &invitations {
         let Invitation { id, role, invited_by, project_title, .. } = invitation;

@@ -1,4 +1,4 @@
-//! What each command does: requests over a `Link`, and what people see of the answers.
+//! What each command does: requests over a `ApiClient`, and what people see of the answers.
 
 mod agents;
 mod anchors;
@@ -24,13 +24,13 @@ mod webhooks;
 pub use demo::DemoArgs;
 
 use crate::api::Page;
+use crate::api_client::{ApiClient, ApiError};
 use crate::args::{Cli, Command};
 use crate::attach::{self, Attached};
 use crate::config::origins::Origin;
 use crate::config::{Config, Environment};
 use crate::drive::Load;
 use crate::failure::Failure;
-use crate::link::{Link, LinkError};
 use crate::render::style::{Style, json_line, line};
 use engine::batch::RunRow;
 use engine::ids::RunId;
@@ -179,7 +179,7 @@ impl Session {
             return Ok(id);
         }
         match self.reader().await? {
-            Some(reader) => by_prefix(&reader.link, text).await,
+            Some(reader) => by_prefix(&reader.client, text).await,
             None => Err(no_such_run(text)),
         }
     }
@@ -202,14 +202,14 @@ fn no_such_run(text: &str) -> Failure {
     Failure::usage(format!("there is no run {text} that you may see\n`pleach ls` lists the runs you may see."))
 }
 
-async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
+async fn by_prefix(client: &ApiClient, text: &str) -> Result<RunId, Failure> {
     let prefix = text.trim().to_lowercase();
     if prefix.len() < 4 || !prefix.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
         return Err(Failure::usage(format!(
             "{text} is neither a run id nor the beginning of one (at least 4 characters)\n`pleach ls` lists the runs you may see."
         )));
     }
-    let runs: Vec<RunRow> = every(link, "/api/runs?limit=200").await?;
+    let runs: Vec<RunRow> = every(client, "/api/runs?limit=200").await?;
     let matches: Vec<RunId> = runs.iter().map(|run| run.id).filter(|id| id.to_string().starts_with(&prefix)).collect();
     match matches.as_slice() {
         [only] => Ok(*only),
@@ -226,10 +226,10 @@ async fn by_prefix(link: &Link, text: &str) -> Result<RunId, Failure> {
 }
 
 /// All parts of a list.
-async fn every<T: DeserializeOwned>(link: &Link, path: &str) -> Result<Vec<T>, LinkError> {
+async fn every<T: DeserializeOwned>(client: &ApiClient, path: &str) -> Result<Vec<T>, ApiError> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page: Page<T> = link.get(&format!("{path}{cursor}")).await?;
+        let page: Page<T> = client.get(&format!("{path}{cursor}")).await?;
         all.extend(page.items);
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -250,7 +250,7 @@ fn note(text: &str) {
 }
 
 /// Close in order, whatever came of it.
-async fn closing<T>(attached: Attached, result: Result<T, LinkError>) -> Result<T, Failure> {
+async fn closing<T>(attached: Attached, result: Result<T, ApiError>) -> Result<T, Failure> {
     attached.close().await;
     Ok(result?)
 }

@@ -2,11 +2,11 @@
 
 use super::{Session, encoded, print};
 use crate::api::{NodeView, Page};
+use crate::api_client::{ApiClient, ApiError};
 use crate::failure::Failure;
-use crate::link::{Link, LinkError};
-use crate::render::grove::Grove;
 use crate::render::node;
 use crate::render::style::json_line;
+use crate::render::tree_view::TreeView;
 use engine::batch::{NodeRow, RunRow};
 use engine::ids::{NodeId, RunId};
 use engine::run::Kind;
@@ -26,8 +26,8 @@ pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, F
     };
     let Some(reader) = session.reader().await? else { return Err(super::no_such_run(&run.to_string())) };
     let after = number.checked_sub(1).map(|before| format!("&cursor={before}")).unwrap_or_default();
-    let kind = reader.link.get::<RunRow>(&format!("/api/runs/{run}")).await?.kind;
-    let page: Page<NodeRow> = reader.link.get(&format!("/api/runs/{run}/nodes?limit=1{after}")).await?;
+    let kind = reader.client.get::<RunRow>(&format!("/api/runs/{run}")).await?.kind;
+    let page: Page<NodeRow> = reader.client.get(&format!("/api/runs/{run}/nodes?limit=1{after}")).await?;
     reader.close().await;
     match (kind, page.items.first().filter(|node| node.ordinal == number)) {
         (_, Some(node)) => Ok(node.id),
@@ -42,23 +42,23 @@ pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, F
 }
 
 /// Bring a picture of the tree up to date.
-pub async fn refresh(link: &Link, grove: &mut Grove, run: RunId) -> Result<(), LinkError> {
-    let since = grove.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
+pub async fn refresh(client: &ApiClient, tree_view: &mut TreeView, run: RunId) -> Result<(), ApiError> {
+    let since = tree_view.seen_until().map(|at| format!("&since={}", encoded(&at.to_string()))).unwrap_or_default();
     let mut cursor = String::new();
     loop {
-        let page: Page<NodeRow> = link.get(&format!("/api/runs/{run}/nodes?limit={PAGE}{since}{cursor}")).await?;
-        grove.update(page.items);
+        let page: Page<NodeRow> = client.get(&format!("/api/runs/{run}/nodes?limit={PAGE}{since}{cursor}")).await?;
+        tree_view.update(page.items);
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
     }
-    grove.plan(link.get(&format!("/api/runs/{run}/plans")).await?);
+    tree_view.plan(client.get(&format!("/api/runs/{run}/plans")).await?);
     Ok(())
 }
 
-pub async fn show(session: &Session, link: &Link, run: RunId, node: NodeId) -> Result<(), Failure> {
-    let text = link.get_text(&format!("/api/runs/{run}/nodes/{node}")).await?;
+pub async fn show(session: &Session, client: &ApiClient, run: RunId, node: NodeId) -> Result<(), Failure> {
+    let text = client.get_text(&format!("/api/runs/{run}/nodes/{node}")).await?;
     if session.json {
         print(&json_line(&text));
         return Ok(());

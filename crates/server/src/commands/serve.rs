@@ -44,12 +44,12 @@ pub async fn serve(session: &Session, role: Role) -> Result<u8, Failure> {
             return Err(failure);
         }
     };
-    let resumed: Page<RunRow> = attached.link.get("/api/runs?status=running&limit=200").await?;
-    let queued: Page<RunRow> = attached.link.get("/api/runs?status=queued&limit=200").await?;
+    let resumed: Page<RunRow> = attached.client.get("/api/runs?status=running&limit=200").await?;
+    let queued: Page<RunRow> = attached.client.get("/api/runs?status=queued&limit=200").await?;
     // Whoever starts the server owns it; links for others are made with less.
     let everything = NewCode { scope: Some(Grant::Admin.name().into()) };
     let link = match address {
-        Some(_) => attached.link.post::<CodeView>("/api/login-codes", &everything).await?.url,
+        Some(_) => attached.client.post::<CodeView>("/api/login-codes", &everything).await?.url,
         None => None,
     };
     if let Some(address) = address.filter(|address| is_exposed(config, *address)) {

@@ -34,14 +34,14 @@ pub async fn run(session: &Session, args: RunArgs) -> Result<u8, Failure> {
     };
     if args.follow.detach {
         let attached = session.writer().await?;
-        let created = attached.link.post::<RunRow>("/api/runs", &new).await;
+        let created = attached.client.post::<RunRow>("/api/runs", &new).await;
         let worked = super::drive::worked_by(&attached).await;
         let row = closing(attached, created).await?;
         session.print_run(&row, &format!("run {} is queued; {worked}\n`pleach watch {}` follows it", row.id, row.id));
         return Ok(0);
     }
     let attached = session.driver(id).await?;
-    match attached.link.post::<RunRow>("/api/runs", &new).await {
+    match attached.client.post::<RunRow>("/api/runs", &new).await {
         Ok(row) => begin(session, attached, &row, args.follow).await,
         Err(error) => closing(attached, Err(error)).await,
     }

@@ -2,10 +2,10 @@
 
 use super::{Session, closing, every, note, print};
 use crate::api::{CodeView, NewCode, NewToken, TokenMade, TokenView};
+use crate::api_client::{ApiClient, ApiError};
 use crate::args::TokenCommand;
 use crate::drive::SystemClock;
 use crate::failure::Failure;
-use crate::link::{Link, LinkError};
 use crate::render::style::line;
 use engine::ids::KeyId;
 use runtime::ports::Clock;
@@ -21,7 +21,7 @@ pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failu
         TokenCommand::Ls { all } => list(session, all).await,
         TokenCommand::Revoke { id, all: _ } => {
             let attached = session.writer().await?;
-            let ended = revoke(&attached.link, id).await;
+            let ended = revoke(&attached.client, id).await;
             for token in closing(attached, ended).await? {
                 print_token(session, &token, &format!("{} {} is not valid any more", token.kind, token.id));
             }
@@ -34,7 +34,7 @@ pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failu
 /// The secret alone goes to standard output, for `TOKEN=$(pleach token create)`.
 async fn create(session: &Session, new: NewToken) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let made = attached.link.post::<TokenMade>("/api/tokens", &new).await;
+    let made = attached.client.post::<TokenMade>("/api/tokens", &new).await;
     let made = closing(attached, made).await?;
     if session.json {
         session.print_json(&made);
@@ -61,17 +61,17 @@ fn within(token: &TokenView) -> String {
 }
 
 /// This one, or all that are valid.
-async fn revoke(link: &Link, id: Option<KeyId>) -> Result<Vec<TokenView>, LinkError> {
+async fn revoke(client: &ApiClient, id: Option<KeyId>) -> Result<Vec<TokenView>, ApiError> {
     let ids: Vec<KeyId> = match id {
         Some(id) => vec![id],
         None => {
-            let tokens: Vec<TokenView> = every(link, "/api/tokens?actor=*&limit=200").await?;
+            let tokens: Vec<TokenView> = every(client, "/api/tokens?actor=*&limit=200").await?;
             tokens.into_iter().filter(|token| token.revoked_at.is_none()).map(|token| token.id).collect()
         }
     };
     let mut ended = Vec::new();
     for id in ids {
-        ended.push(link.delete(&format!("/api/tokens/{id}")).await?);
+        ended.push(client.delete(&format!("/api/tokens/{id}")).await?);
     }
     Ok(ended)
 }
@@ -79,7 +79,7 @@ async fn revoke(link: &Link, id: Option<KeyId>) -> Result<Vec<TokenView>, LinkEr
 async fn list(session: &Session, all: bool) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
     let whose = if all { "actor=*&" } else { "" };
-    let tokens: Vec<TokenView> = every(&reader.link, &format!("/api/tokens?{whose}limit=200")).await?;
+    let tokens: Vec<TokenView> = every(&reader.client, &format!("/api/tokens?{whose}limit=200")).await?;
     reader.close().await;
     for token in &tokens {
         print_token(session, token, &sentence(token));
@@ -109,7 +109,7 @@ fn sentence(token: &TokenView) -> String {
 
 async fn link(session: &Session, new: NewCode) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let made = attached.link.post::<CodeView>("/api/login-codes", &new).await;
+    let made = attached.client.post::<CodeView>("/api/login-codes", &new).await;
     let made = closing(attached, made).await?;
     if session.json {
         session.print_json(&made);

@@ -5,8 +5,8 @@ use crate::api::{Tools, described};
 use crate::attach;
 use crate::catalogue::Catalogue;
 use crate::drive::Load;
-use crate::face::RunsFace;
 use crate::failure::Failure;
+use crate::mcp_tools::RunTools;
 use crate::render::style::line;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub async fn list(session: &Session) -> Result<u8, Failure> {
     let tools: Tools = match session.reader().await? {
         Some(reader) => {
-            let tools = reader.link.get("/api/tools").await;
+            let tools = reader.client.get("/api/tools").await;
             closing(reader, tools).await?
         }
         None => {
@@ -47,7 +47,7 @@ pub async fn converse(session: &Session) -> Result<u8, Failure> {
         Some(server) => attach::to_server(&session.config, server, Duration::ZERO).await?,
         None => attach::to_work(&session.config, &session.actor, Load::Everything).await?,
     };
-    let face = RunsFace::new(attached.link.clone(), true);
+    let face = RunTools::new(attached.client.clone(), true);
     let spoken = mcp::server::converse(Arc::new(face), tokio::io::stdin(), tokio::io::stdout()).await;
     attached.close().await;
     match spoken {

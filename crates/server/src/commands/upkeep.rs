@@ -5,7 +5,7 @@ use crate::args::Cli;
 use crate::attach;
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
-use crate::config::{Database, Line};
+use crate::config::{ConfigLine, Database};
 use crate::data_dir::{DataDir, Hold};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{SqlStore, Verdict};
+use store::{LogCheck, SqlStore};
 
 pub fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
@@ -32,7 +32,7 @@ pub fn completions(shell: clap_complete::Shell) -> u8 {
 }
 
 pub fn show_config(session: &Session) -> u8 {
-    for Line { key, value, origin } in session.config.lines() {
+    for ConfigLine { key, value, origin } in session.config.lines() {
         let origin = origin.to_string();
         match session.json {
             true => session.print_json(&json!({"key": key, "value": value, "origin": origin})),
@@ -84,12 +84,12 @@ pub async fn rebuild(session: &Session) -> Result<u8, Failure> {
 }
 
 /// The first log that is not what was written.
-fn damage(verdicts: &[(RunId, Verdict)]) -> Option<String> {
+fn damage(verdicts: &[(RunId, LogCheck)]) -> Option<String> {
     verdicts.iter().find_map(|(run, verdict)| match verdict {
-        Verdict::Broken { seq, what } => {
+        LogCheck::Broken { seq, what } => {
             Some(format!("run {run} is damaged at event {seq}: {what}. Restore a backup of the database"))
         }
-        Verdict::Intact { .. } => None,
+        LogCheck::Intact { .. } => None,
     })
 }
 
@@ -185,9 +185,9 @@ async fn database(session: &Session) -> Check {
             check(true, format!("{} does not exist yet; the first run makes it", session.config.database.value))
         }
         Ok(Some(reader)) => {
-            let holder = reader.link.get::<crate::api::HolderView>("/api/holder").await;
+            let holder = reader.client.get::<crate::api::HolderView>("/api/holder").await;
             let held = match holder {
-                Ok(holder) if reader.link.is_remote() => format!("held by process {}", holder.pid),
+                Ok(holder) if reader.client.is_remote() => format!("held by process {}", holder.pid),
                 _ => "held by nobody".into(),
             };
             reader.close().await;

@@ -6,7 +6,7 @@ use crate::args::WebhookCommand;
 use crate::failure::Failure;
 use crate::render::style::line;
 use axum::http::Method;
-use runtime::post::{Delivery, DeliveryState};
+use runtime::notifications::{Delivery, DeliveryState};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ pub async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, 
 /// The secret alone goes to standard output, for `SECRET=$(pleach webhooks add URL)`.
 async fn add(session: &Session, new: NewWebhook) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let made = attached.link.post::<WebhookView>("/api/webhooks", &new).await;
+    let made = attached.client.post::<WebhookView>("/api/webhooks", &new).await;
     let made = closing(attached, made).await?;
     if session.json {
         session.print_json(&made);
@@ -45,7 +45,7 @@ fn kinds(webhook: &WebhookView) -> String {
 
 async fn list(session: &Session) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let webhooks = reader.link.get::<Vec<WebhookView>>("/api/webhooks").await;
+    let webhooks = reader.client.get::<Vec<WebhookView>>("/api/webhooks").await;
     for webhook in closing(reader, webhooks).await? {
         let state = webhook.disabled_reason.as_deref().map_or_else(String::new, |why| format!("  disabled: {why}"));
         let said = format!(
@@ -63,7 +63,7 @@ async fn list(session: &Session) -> Result<u8, Failure> {
 
 async fn remove(session: &Session, id: Uuid) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let removed = attached.link.send(Method::DELETE, &format!("/api/webhooks/{id}"), &json!({})).await;
+    let removed = attached.client.send(Method::DELETE, &format!("/api/webhooks/{id}"), &json!({})).await;
     closing(attached, removed).await?;
     let said = format!("nothing is sent to webhook {id} any more");
     if session.json {
@@ -77,7 +77,7 @@ async fn remove(session: &Session, id: Uuid) -> Result<u8, Failure> {
 /// Fails when the test was not taken.
 async fn test(session: &Session, id: Uuid) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let sent = attached.link.post::<Delivery>(&format!("/api/webhooks/{id}/test"), &json!({})).await;
+    let sent = attached.client.post::<Delivery>(&format!("/api/webhooks/{id}/test"), &json!({})).await;
     let sent = closing(attached, sent).await?;
     if session.json {
         session.print_json(&sent)
@@ -89,7 +89,7 @@ async fn test(session: &Session, id: Uuid) -> Result<u8, Failure> {
 
 async fn deliveries(session: &Session, id: Uuid) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let found = reader.link.get::<WithDeliveries>(&format!("/api/webhooks/{id}")).await;
+    let found = reader.client.get::<WithDeliveries>(&format!("/api/webhooks/{id}")).await;
     for delivery in closing(reader, found).await?.deliveries {
         if session.json { session.print_json(&delivery) } else { print(&sentence(&delivery)) }
     }

@@ -13,9 +13,9 @@ pub mod trust;
 
 pub use models::ModelChoice;
 pub use providers::VENDORS;
-pub use show::Line;
+pub use show::ConfigLine;
 
-use crate::api::front::PublicUrl;
+use crate::api::origin::PublicUrl;
 use crate::args::Global;
 use crate::failure::Failure;
 use effects::tools::{Approval, Hosts};

@@ -3,7 +3,7 @@
 
 use super::Environment;
 use super::origins::{Origin, Setting};
-use super::show::{Line, without_secret};
+use super::show::{ConfigLine, without_secret};
 use effects::model::ProviderConfig;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ pub const VENDORS: [(&str, &str, &str); 2] =
     [("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")];
 
 /// Providers with their addresses and whether their key is there; never the key.
-pub fn lines(sections: &Sections, environment: &Environment) -> Vec<Line> {
-    let mut lines: Vec<Line> =
+pub fn lines(sections: &Sections, environment: &Environment) -> Vec<ConfigLine> {
+    let mut lines: Vec<ConfigLine> =
         sections.iter().flat_map(|(name, section)| declared(name, section, environment)).collect();
     for (name, key, url) in VENDORS {
         lines.extend(from_variable(&format!("providers.{name}.api_key"), key, environment, |_| "(set)".into()));
@@ -24,7 +24,7 @@ pub fn lines(sections: &Sections, environment: &Environment) -> Vec<Line> {
             lines.extend(from_variable(&format!("providers.{name}.base_url"), url, environment, without_secret));
         }
     }
-    lines.push(Line {
+    lines.push(ConfigLine {
         key: "providers.rehearsal.kind".into(),
         value: Some("rehearsal".into()),
         origin: Origin::Default,
@@ -32,9 +32,9 @@ pub fn lines(sections: &Sections, environment: &Environment) -> Vec<Line> {
     lines
 }
 
-pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<Line> {
+pub fn declared(name: &str, section: &Setting<ProviderConfig>, environment: &Environment) -> Vec<ConfigLine> {
     let Setting { value, origin } = section;
-    let at = |key: &str, value: String| Line {
+    let at = |key: &str, value: String| ConfigLine {
         key: format!("providers.{name}.{key}"),
         value: Some(value),
         origin: origin.clone(),
@@ -69,7 +69,12 @@ fn leaves(section: &Value) -> Vec<(String, String)> {
     found
 }
 
-fn from_variable(key: &str, variable: &str, environment: &Environment, shown: impl Fn(&str) -> String) -> Option<Line> {
+fn from_variable(
+    key: &str,
+    variable: &str,
+    environment: &Environment,
+    shown: impl Fn(&str) -> String,
+) -> Option<ConfigLine> {
     let value = environment.get(variable)?;
-    Some(Line { key: key.into(), value: Some(shown(value)), origin: Origin::Variable(variable.into()) })
+    Some(ConfigLine { key: key.into(), value: Some(shown(value)), origin: Origin::Variable(variable.into()) })
 }

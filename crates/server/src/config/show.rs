@@ -5,7 +5,7 @@ use super::{Config, Database, Ignored, providers};
 use serde_json::Value;
 
 /// One setting for people: name, value, origin.
-pub struct Line {
+pub struct ConfigLine {
     pub key: String,
     /// `None`: not set.
     pub value: Option<String>,
@@ -13,7 +13,7 @@ pub struct Line {
 }
 
 impl Config {
-    pub fn lines(&self) -> Vec<Line> {
+    pub fn lines(&self) -> Vec<ConfigLine> {
         let mut lines = vec![
             line("data_dir", self.data_dir.clone().map(|path| path.display().to_string())),
             line("database", self.database.clone().map(|database| database.to_string())),
@@ -58,9 +58,9 @@ impl Config {
 }
 
 /// Its program or address, and what bounds it; arguments, variables, headers and queries may be secret.
-fn tool_server(name: &str, server: &Setting<Value>) -> Vec<Line> {
+fn tool_server(name: &str, server: &Setting<Value>) -> Vec<ConfigLine> {
     let Setting { value: section, origin } = server;
-    let at = |key: String, value: String| Line { key, value: Some(value), origin: origin.clone() };
+    let at = |key: String, value: String| ConfigLine { key, value: Some(value), origin: origin.clone() };
     let word = |key: &str| section[key].as_str();
     let url = word("url").map(|url| without_secret(url.split(['?', '#']).next().unwrap_or_default()));
     let place = url.or_else(|| word("command").map(str::to_owned));
@@ -71,14 +71,14 @@ fn tool_server(name: &str, server: &Setting<Value>) -> Vec<Line> {
     lines
 }
 
-fn line(key: &str, setting: Setting<String>) -> Line {
-    Line { key: key.into(), value: Some(setting.value), origin: setting.origin }
+fn line(key: &str, setting: Setting<String>) -> ConfigLine {
+    ConfigLine { key: key.into(), value: Some(setting.value), origin: setting.origin }
 }
 
-fn optional(key: &str, setting: Option<Setting<String>>) -> Line {
+fn optional(key: &str, setting: Option<Setting<String>>) -> ConfigLine {
     match setting {
         Some(setting) => line(key, setting),
-        None => Line { key: key.into(), value: None, origin: Origin::Default },
+        None => ConfigLine { key: key.into(), value: None, origin: Origin::Default },
     }
 }
 

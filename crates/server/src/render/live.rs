@@ -1,9 +1,9 @@
 //! The live view: one picture of the run, redrawn in place. Plain escape codes, never more lines than
 //! the terminal has.
 
-use super::grove::Grove;
 use super::scene::{Branch, Scene};
 use super::style::{Ink, Style, fit, line};
+use super::tree_view::TreeView;
 use super::{Question, limits, status_ink, steps};
 use engine::batch::RunRow;
 use engine::run::Kind;
@@ -41,14 +41,14 @@ impl Size {
 }
 
 /// The lines of one picture, at most as many as fit.
-pub fn frame(run: &RunRow, scene: &Scene, grove: &mut Grove, size: Size, style: Style) -> Vec<String> {
+pub fn frame(run: &RunRow, scene: &Scene, tree_view: &mut TreeView, size: Size, style: Style) -> Vec<String> {
     let room = size.columns.saturating_sub(1);
     let mut lines = head(run, room, style);
     let questions = questions(run, room, style);
     let free = size.rows.saturating_sub(2 + lines.len() + questions.len());
     lines.extend(match run.kind {
         Kind::Homework => iterating(run, scene, free, room, style),
-        Kind::Tree => growing(scene, grove, free, room, style),
+        Kind::Tree => growing(scene, tree_view, free, room, style),
         Kind::Task => last(scene, free, room, style),
     });
     lines.extend(questions);
@@ -67,10 +67,10 @@ fn iterating(run: &RunRow, scene: &Scene, free: usize, room: usize, style: Style
 }
 
 /// The tree comes first; what happened last has what is left, at most a few lines.
-fn growing(scene: &Scene, grove: &mut Grove, free: usize, room: usize, style: Style) -> Vec<String> {
+fn growing(scene: &Scene, tree_view: &mut TreeView, free: usize, room: usize, style: Style) -> Vec<String> {
     const LAST: usize = 4;
     let kept_for_last = if free > 3 * LAST { LAST + 1 } else { 0 };
-    let mut lines = grove.lines(free - kept_for_last, room, style);
+    let mut lines = tree_view.lines(free - kept_for_last, room, style);
     let left = free.saturating_sub(lines.len()).min(LAST + 1);
     lines.extend(last(scene, left, room, style));
     lines
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_picture_says_what_matters_and_how_to_answer() {
         let lines =
-            frame(&run(3), &scene(), &mut Grove::default(), Size { rows: 30, columns: 120 }, Style { color: false });
+            frame(&run(3), &scene(), &mut TreeView::default(), Size { rows: 30, columns: 120 }, Style { color: false });
         let text = lines.join("\n");
         for expected in [
             "Count \\u{1b}[31m bees",
@@ -227,7 +227,7 @@ mod tests {
     fn the_picture_fits_the_terminal() {
         for (rows, columns) in [(8, 40), (24, 80), (50, 200)] {
             let lines =
-                frame(&run(60), &scene(), &mut Grove::default(), Size { rows, columns }, Style { color: false });
+                frame(&run(60), &scene(), &mut TreeView::default(), Size { rows, columns }, Style { color: false });
             assert!(lines.len() < rows, "{} lines in {rows} rows", lines.len());
             for line in &lines {
                 assert!(super::super::style::width(line) <= columns, "too wide: {line}");

@@ -1,7 +1,6 @@
 //! Runs for people's eyes. Reads the run object and events; never the store.
 
-pub mod chronicle;
-pub mod grove;
+pub mod event_lines;
 pub mod headline;
 pub mod live;
 pub mod node;
@@ -10,6 +9,7 @@ pub mod show;
 pub mod style;
 pub mod summary;
 pub mod tree;
+pub mod tree_view;
 
 use engine::batch::RunRow;
 use engine::money::Usd;

@@ -1,9 +1,9 @@
 //! `pleach show RUN --node N`: one node, its part of the plan, what it made and what happened to it.
 
-use super::chronicle::Chronicle;
+use super::event_lines::EventLines;
 use super::section;
 use super::style::{Ink, Style, duration, line, plain};
-use super::{Question, grove};
+use super::{Question, tree_view};
 use crate::api::NodeView;
 use engine::batch::ArtifactRow;
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub fn lines(view: &NodeView, style: Style) -> Vec<String> {
 
 fn head(view: &NodeView, style: Style) -> Vec<String> {
     let node = &view.node;
-    let (ink, mark) = grove::look(node);
+    let (ink, mark) = tree_view::look(node);
     let mut lines = vec![
         style.paint(Ink::Bold, &format!("n{} {}", node.ordinal, line(&node.title))),
         format!("node       {}", node.id),
@@ -128,10 +128,10 @@ fn indented(text: &str) -> Vec<String> {
 
 fn timeline(view: &NodeView) -> Vec<String> {
     let node = &view.node;
-    let mut chronicle = Chronicle::default();
-    chronicle.learn(std::iter::once((node.id.to_string(), node.ordinal as usize, node.title.clone())));
+    let mut event_lines = EventLines::default();
+    event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal as usize, node.title.clone())));
     let told = view.timeline.iter().filter_map(|event| {
-        let text = chronicle.tell(event)?;
+        let text = event_lines.tell(event)?;
         Some(format!(
             "  {:>5}  {}  {text}",
             event["seq"].to_string(),

@@ -1,7 +1,7 @@
 //! What a live view remembers of the events it saw: the branches at work and the last things that
 //! happened. The rest of the picture is the run object.
 
-use super::chronicle::Chronicle;
+use super::event_lines::EventLines;
 use super::style::line;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ const KEPT: usize = 8;
 
 #[derive(Debug, Default)]
 pub struct Scene {
-    pub chronicle: Chronicle,
+    pub event_lines: EventLines,
     pub branches: Vec<Branch>,
     pub recent: VecDeque<String>,
 }
@@ -38,7 +38,7 @@ impl Scene {
             "homework.tool_call_requested" => self.requested(payload),
             _ => {}
         }
-        let Some(text) = self.chronicle.tell(event) else {
+        let Some(text) = self.event_lines.tell(event) else {
             return ["homework.", "tree.", "task."].iter().any(|family| kind.starts_with(family));
         };
         if self.recent.len() == KEPT {

@@ -1,7 +1,7 @@
 //! `pleach show`: where a run stands, on one screen.
 
-use super::grove::Grove;
 use super::style::{Ink, Style, line, plain};
+use super::tree_view::TreeView;
 use super::{Question, limits, section, status_ink, steps, tree};
 use crate::api::Workspace;
 use engine::batch::{RunRow, StepRow};
@@ -18,7 +18,7 @@ const MOST_NODES: usize = 200;
 pub struct Parts {
     pub run: RunRow,
     /// Empty but for a tree run.
-    pub grove: Grove,
+    pub tree_view: TreeView,
     pub workspace: Workspace,
     /// Newest first.
     pub entries: Vec<Entry>,
@@ -58,7 +58,7 @@ fn verified(item: &Value) -> (Option<String>, String) {
 }
 
 pub fn lines(parts: &mut Parts, style: Style) -> Vec<String> {
-    let nodes = parts.grove.lines(MOST_NODES, WIDE_TREE, style);
+    let nodes = parts.tree_view.lines(MOST_NODES, WIDE_TREE, style);
     let run = &parts.run;
     let mut lines = head(run, style);
     section(&mut lines, "Tree", nodes.into_iter().map(|text| format!("  {text}")), style);

@@ -1,8 +1,8 @@
 //! Calls that a person is asked about first: all of the call is shown, whatever its server says of itself.
 
 use crate::home::Home;
-use crate::office::{Office, call, results, using};
 use crate::server::Server;
+use crate::tool_home::{ToolHome, call, results, using};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -14,9 +14,9 @@ fn x12_a_question_about_a_call_shows_the_whole_call_everywhere() {
     // Given a call whose address stands behind ten thousand characters
     let hidden = format!("{}mallory@example.net", "a".repeat(10_000));
     let calls = json!([call("post__send_letter", json!({"to": hidden, "slow": false}))]);
-    let office = Office::with(Home::with(using(calls)), "approve = \"always\"");
+    let tool_home = ToolHome::with(Home::with(using(calls)), "approve = \"always\"");
     // When it is asked about
-    let run = office.home.run("Write", &[]).exits(3).run();
+    let run = tool_home.home.run("Write", &[]).exits(3).run();
     let text = run["questions"][0]["text"].as_str().expect("a question").to_owned();
     // Then the question has all of it, in the order it is sent, and says where it goes
     let lines: Vec<&str> = text.lines().collect();
@@ -26,10 +26,10 @@ fn x12_a_question_about_a_call_shows_the_whole_call_everywhere() {
     assert_eq!(lines[4], format!("- \"to\" = \"{hidden}\""));
     let id = run["id"].as_str().expect("an id");
     // And so have the command line and the API
-    let shown = office.home.pleach(&["show", id]).exits(0).out;
+    let shown = tool_home.home.pleach(&["show", id]).exits(0).out;
     assert!(shown.contains(&format!("- \"to\" = \"{hidden}\"")) && shown.contains("- \"slow\" = false"), "{shown}");
-    assert!(office.letters().is_empty(), "nothing left before the answer");
-    let server = Server::start(office.home);
+    assert!(tool_home.letters().is_empty(), "nothing left before the answer");
+    let server = Server::start(tool_home.home);
     let owner = server.owner();
     let asked = server.get(&owner, "/api/questions?open=1").is(200).text;
     assert!(asked.contains("aaamallory@example.net"), "{asked}");
@@ -39,7 +39,7 @@ fn x12_a_question_about_a_call_shows_the_whole_call_everywhere() {
 fn x12_that_a_tool_only_reads_is_the_operators_word_not_its_servers() {
     // Given a tool whose server says that it only reads
     let calls = || json!([call("post__count_letters", json!({}))]);
-    let hinted = Office::with(Home::with(using(calls())), "approve = \"always\"");
+    let hinted = ToolHome::with(Home::with(using(calls())), "approve = \"always\"");
     // When calls are asked about, then so is this one
     let run = hinted.home.run("Count", &[]).exits(3).run();
     let text = run["questions"][0]["text"].as_str().unwrap_or_default().to_owned();
@@ -48,12 +48,12 @@ fn x12_that_a_tool_only_reads_is_the_operators_word_not_its_servers() {
         "{text}"
     );
     // And one that the operator vouches for is not
-    let vouched = Office::with(Home::with(using(calls())), "approve = \"always\"\nread_only = [\"count_letters\"]");
+    let vouched = ToolHome::with(Home::with(using(calls())), "approve = \"always\"\nread_only = [\"count_letters\"]");
     let run = vouched.home.run("Count", &[]).exits(0).run();
     assert_eq!(results(&vouched.home.events(run["id"].as_str().expect("an id")))[0]["summary"], "0 letters");
     // And what is asked about is not repeated by itself: a person allowed one call
-    let class = |office: &Office| {
-        let listed = office.home.pleach(&["tools", "--json"]).exits(0).lines();
+    let class = |tool_home: &ToolHome| {
+        let listed = tool_home.home.pleach(&["tools", "--json"]).exits(0).lines();
         listed.iter().find(|tool| tool["name"] == "post__count_letters").expect("it is there")["class"].clone()
     };
     assert_eq!((class(&hinted), class(&vouched)), (json!("once"), json!("read-only")));

@@ -1,18 +1,18 @@
 //! Servers of tools that do not work, and what is left of those that did.
 
 use crate::home::{Home, of_type};
-use crate::office::{Office, call, results};
+use crate::tool_home::{ToolHome, call, results};
 use serde_json::json;
 use std::process::Stdio;
 
 #[test]
 fn b4_what_is_wrong_with_a_server_is_said_where_people_look() {
-    let office = Office::with(Home::bare(), "");
-    office.configure(
+    let tool_home = ToolHome::with(Home::bare(), "");
+    tool_home.configure(
         "[mcp.gone]\ncommand = \"/nowhere/at/all\"\n[mcp.mute]\ncommand = \"false\"\n[mcp.both]\ncommand = \"x\"\nurl = \"http://h/\"\n\
          [mcp.far]\nurl = \"http://127.0.0.1:1/mcp\"",
     );
-    let doctor = office.home.pleach(&["doctor"]).exits(1).out;
+    let doctor = tool_home.home.pleach(&["doctor"]).exits(1).out;
     for (server, says) in [
         ("gone", "/nowhere/at/all cannot be started"),
         ("mute", "ended: exit status: 1"),
@@ -22,55 +22,55 @@ fn b4_what_is_wrong_with_a_server_is_said_where_people_look() {
         let line = doctor.lines().find(|line| line.contains(&format!("tools.{server}"))).expect("a line");
         assert!(line.starts_with('✗') && line.contains(says), "{line}");
     }
-    let run = office.home.run("Without them", &[]).exits(0).run();
+    let run = tool_home.home.run("Without them", &[]).exits(0).run();
     let warnings = run["warnings"].to_string();
     assert!(warnings.contains("the tools of gone are not available"), "{warnings}");
-    let named = office.home.run("With one", &["--tool", "gone__x"]).exits(2).err;
+    let named = tool_home.home.run("With one", &["--tool", "gone__x"]).exits(2).err;
     assert!(named.contains("gone__x does not exist") && named.contains("cannot be started"), "{named}");
 }
 
 #[test]
 fn b4_simple_servers_that_break_at_the_newer_protocol_are_spoken_to_in_the_older() {
-    let office = Office::calling(json!([call("agreeable__count", json!({})), call("touchy__count", json!({}))]));
+    let tool_home = ToolHome::calling(json!([call("agreeable__count", json!({})), call("touchy__count", json!({}))]));
     let section = |manner: &str| {
-        let script = crate::office::fixture("simple_office.py");
+        let script = crate::tool_home::fixture("simple_office.py");
         format!("[mcp.{manner}]\ncommand = \"python3\"\nargs = [{script:?}, {manner:?}]\n")
     };
-    office.configure(&["agreeable", "touchy"].map(section).concat());
-    let doctor = office.home.pleach(&["doctor"]).exits(0).out;
+    tool_home.configure(&["agreeable", "touchy"].map(section).concat());
+    let doctor = tool_home.home.pleach(&["doctor"]).exits(0).out;
     for manner in ["agreeable", "touchy"] {
         let line = doctor.lines().find(|line| line.contains(&format!("tools.{manner}"))).expect("a line");
         assert!(line.starts_with('✓') && line.contains("1 tools, 2025-11-25"), "{line}");
     }
-    let run = office.home.run("Count", &[]).exits(0).run();
-    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let run = tool_home.home.run("Count", &[]).exits(0).run();
+    let events = tool_home.home.events(run["id"].as_str().expect("an id"));
     let said: Vec<_> = results(&events).iter().map(|result| result["summary"].clone()).collect();
     assert_eq!(said, ["three", "three"]);
     // Where neither way works, what the first came to is said
-    office.configure(&section("hopeless"));
-    let doctor = office.home.pleach(&["doctor"]).exits(1).out;
+    tool_home.configure(&section("hopeless"));
+    let doctor = tool_home.home.pleach(&["doctor"]).exits(1).out;
     let line = doctor.lines().find(|line| line.contains("tools.hopeless")).expect("a line");
     assert!(line.contains("no patience for server/discover") && !line.contains("initialize"), "{line}");
 }
 
 #[test]
 fn b4_servers_of_other_programs_files_are_read_too() {
-    let office = Office::calling(json!([call("letters__count_letters", json!({}))]));
-    office.configure("");
+    let tool_home = ToolHome::calling(json!([call("letters__count_letters", json!({}))]));
+    tool_home.configure("");
     let file = json!({"mcpServers": {"letters": {
-        "type": "stdio", "command": "python3", "args": [crate::office::fixture("post_office.py")], "env": {"POST_FILE": office.file()}, "disabled": false,
+        "type": "stdio", "command": "python3", "args": [crate::tool_home::fixture("post_office.py")], "env": {"POST_FILE": tool_home.file()}, "disabled": false,
     }}});
-    std::fs::write(office.home.folder.path().join(".mcp.json"), file.to_string()).expect("written");
-    office.home.trust();
-    let shown = office.home.pleach(&["config", "show"]).exits(0).out;
+    std::fs::write(tool_home.home.folder.path().join(".mcp.json"), file.to_string()).expect("written");
+    tool_home.home.trust();
+    let shown = tool_home.home.pleach(&["config", "show"]).exits(0).out;
     assert!(
         shown
             .lines()
             .any(|line| line.contains("mcp.letters") && line.contains("python3") && line.contains(".mcp.json")),
         "{shown}"
     );
-    let run = office.home.run("Count", &["--tool", "letters"]).exits(0).run();
-    let events = office.home.events(run["id"].as_str().expect("an id"));
+    let run = tool_home.home.run("Count", &["--tool", "letters"]).exits(0).run();
+    let events = tool_home.home.events(run["id"].as_str().expect("an id"));
     assert_eq!(results(&events)[0]["summary"], "0 letters");
 }
 
@@ -79,33 +79,33 @@ fn b4_servers_of_other_programs_files_are_read_too() {
 fn kill_b4_between_a_once_only_call_and_its_answer_leaves_it_unknown_and_it_is_never_repeated() {
     for kind in ["homework", "tree"] {
         for decision in ["happened", "did_not"] {
-            let office = Office::calling(json!([call("post__send_letter", json!({"to": "ann", "slow": true}))]));
-            office.configure(&office.section().replace("timeout_s = 5", "timeout_s = 600"));
+            let tool_home = ToolHome::calling(json!([call("post__send_letter", json!({"to": "ann", "slow": true}))]));
+            tool_home.configure(&tool_home.section().replace("timeout_s = 5", "timeout_s = 600"));
             let run = ["run", "Write to Ann", "--kind", kind, "--wait", "--json"];
-            let mut child = office.home.command(&run).stdout(Stdio::null()).spawn().expect("it starts");
-            office.home.until("the letter is sent", || (office.letters() == ["ann"]).then_some(()));
+            let mut child = tool_home.home.command(&run).stdout(Stdio::null()).spawn().expect("it starts");
+            tool_home.home.until("the letter is sent", || (tool_home.letters() == ["ann"]).then_some(()));
             child.kill().expect("killed");
             child.wait().expect("reaped");
-            office.all_gone();
-            let id = office.home.pleach(&["ls", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
-            office.home.pleach(&["watch", &id, "--json"]).exits(3);
-            let events = office.home.events(&id);
+            tool_home.all_gone();
+            let id = tool_home.home.pleach(&["ls", "--json"]).exits(0).run()["id"].as_str().expect("an id").to_owned();
+            tool_home.home.pleach(&["watch", &id, "--json"]).exits(3);
+            let events = tool_home.home.events(&id);
             let unknown = of_type(&events, "effect.unknown");
             assert_eq!(unknown.len(), 1, "{kind}");
             let effect = unknown[0]["payload"]["effect"].as_str().expect("an effect");
-            let waiting = office.home.show(&id);
+            let waiting = tool_home.home.show(&id);
             assert_eq!(waiting["status"], "waiting_on_user", "{kind}");
             assert!(waiting["questions"][0]["text"].as_str().is_some_and(|text| text.contains("post__send_letter")));
             // However often somebody looks, nothing is sent.
-            office.home.pleach(&["watch", &id, "--json"]).exits(3);
-            assert_eq!(office.letters(), ["ann"], "{kind}: sent once");
-            office.home.pleach(&["resolve", &id, effect, decision]).exits(0);
-            office.home.pleach(&["watch", &id, "--json"]);
-            let events = office.home.events(&id);
+            tool_home.home.pleach(&["watch", &id, "--json"]).exits(3);
+            assert_eq!(tool_home.letters(), ["ann"], "{kind}: sent once");
+            tool_home.home.pleach(&["resolve", &id, effect, decision]).exits(0);
+            tool_home.home.pleach(&["watch", &id, "--json"]);
+            let events = tool_home.home.events(&id);
             let said = results(&events)[0]["summary"].as_str().unwrap_or_default().to_owned();
             let expected = if decision == "happened" { "it happened" } else { "it did not happen" };
             assert!(said.contains(expected), "{kind} {decision}: {said}");
-            assert_eq!(office.letters(), ["ann"], "{kind} {decision}: sent once");
+            assert_eq!(tool_home.letters(), ["ann"], "{kind} {decision}: sent once");
         }
     }
 }

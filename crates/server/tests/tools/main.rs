@@ -9,12 +9,12 @@ mod home;
 mod server;
 
 mod approvals;
-mod doors;
+mod entry_points;
 mod life;
 mod obedient;
-mod office;
 mod own;
 mod peers;
 mod runs;
 mod secrecy;
+mod tool_home;
 mod trust;

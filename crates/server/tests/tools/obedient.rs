@@ -2,7 +2,7 @@
 //! them from it is never the model.
 
 use crate::home::Home;
-use crate::office::{Office, results};
+use crate::tool_home::{ToolHome, results};
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Request, Script};
 use std::net::TcpListener;
@@ -70,14 +70,14 @@ fn id(value: &Value) -> String {
 
 #[test]
 fn sec_s42_s44_s49_a_model_that_obeys_everything_does_nothing_outside_its_run() {
-    let office =
-        Office { home: Home::with(obeying()).set("PLEACH_FETCH_URL", "true").set("PLEACH_FILES_DIR", "shelf") };
-    let home = &office.home;
+    let tool_home =
+        ToolHome { home: Home::with(obeying()).set("PLEACH_FETCH_URL", "true").set("PLEACH_FILES_DIR", "shelf") };
+    let home = &tool_home.home;
     home.pleach(&["actor", "create", "ann"]).exits(0);
     let mine = id(&home.pleach(&["project", "create", "Mine", "--json"]).exits(0).run());
     let other = id(&home.pleach(&["project", "create", "Other", "--json"]).exits(0).run());
     let anns = id(&home.pleach(&["project", "create", "Ann's", "--actor", "ann", "--json"]).exits(0).run());
-    office.configure(&format!("{}\nprojects = [{other:?}]", office.section()));
+    tool_home.configure(&format!("{}\nprojects = [{other:?}]", tool_home.section()));
     let (port, knocks) = door();
     let shelf = home.folder.path().join("shelf");
     std::fs::create_dir(&shelf).expect("made");
@@ -131,7 +131,7 @@ fn sec_s42_s44_s49_a_model_that_obeys_everything_does_nothing_outside_its_run() 
         "each was tried and refused: {:#?}",
         results(&events).iter().map(|result| (&result["tool"], &result["ok"], &result["summary"])).collect::<Vec<_>>()
     );
-    assert_eq!((knocks.load(Ordering::Relaxed), office.letters().len()), (0, 0), "nobody outside heard of it");
+    assert_eq!((knocks.load(Ordering::Relaxed), tool_home.letters().len()), (0, 0), "nobody outside heard of it");
     assert!(!home.folder.path().join("owned.txt").exists() && !shelf.join("owned.txt").exists());
     assert_eq!(home.pleach(&["ls", "--json"]).lines().len(), 1, "no other run");
     let projects = |actor: &str| home.pleach(&["project", "ls", "--actor", actor, "--json"]).out;

@@ -1,8 +1,8 @@
 //! Work without any server of tools: pages of the web and a directory of files, each only where it is switched on.
 
 use crate::home::{Home, user_text};
-use crate::office::{call, in_turn, results, using};
 use crate::server::Server;
+use crate::tool_home::{call, in_turn, results, using};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -2,8 +2,8 @@
 //! the official conformance suite as programs that use ours.
 
 use crate::home::{Home, of_type};
-use crate::office::{call, fixture, results, using};
 use crate::server::Server;
+use crate::tool_home::{call, fixture, results, using};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

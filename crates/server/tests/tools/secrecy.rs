@@ -1,7 +1,7 @@
 //! What programs that are started for tools can find out about whoever started them.
 
 use crate::home::{Home, user_text};
-use crate::office::{call, fixture, using};
+use crate::tool_home::{call, fixture, using};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -2,7 +2,7 @@
 //! seen what it would do and said yes.
 
 use crate::home::{Home, Said};
-use crate::office::{fixture, using};
+use crate::tool_home::{fixture, using};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;

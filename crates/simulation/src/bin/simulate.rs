@@ -1,7 +1,7 @@
 //! Runs seeds of the simulation. `--seed N --trace` replays one; `--seeds N` runs many and prints a line,
 //! with the command that replays it, for each that fails.
 
-use simulation::seeds::{Verdict, run, run_seed};
+use simulation::seeds::{SeedResult, run, run_seed};
 use simulation::world::{Kinds, Setup, StoreKind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -113,7 +113,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, verdict: &Verdict) {
+    fn add(&mut self, verdict: &SeedResult) {
         self.seeds += 1;
         self.failed += u64::from(!verdict.wrongs.is_empty());
         self.events += verdict.events;
@@ -154,7 +154,7 @@ fn many(options: &Options) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn complain(verdict: &Verdict, kinds: Kinds) {
+fn complain(verdict: &SeedResult, kinds: Kinds) {
     let kind = match kinds {
         Kinds::Homework => "homework",
         Kinds::Tree => "tree",

@@ -135,7 +135,7 @@ fn working_time(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
 
 fn nothing_lost_in_steady_worlds(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     use engine::facts::effect::FinishedAs;
-    if !lived.setup.weather.is_steady() || lived.setup.crash_at.is_some() {
+    if !lived.setup.fault_rates.is_steady() || lived.setup.crash_at.is_some() {
         return;
     }
     for event in &story.events {

@@ -4,10 +4,10 @@ use super::Story;
 use super::tree::Family;
 use crate::world::Lived;
 use crate::world::provider::Request;
-use crate::world::witness::{Act, Deed, Told};
+use crate::world::witness::{Act, Action, Reply};
 use engine::event::Event;
 use engine::facts::run::MessageQueued;
-use engine::facts::{Effect, Fact, Run as R, Task as Errand, Tree as T};
+use engine::facts::{Effect, Fact, Run as R, Task as PlannedRun, Tree as T};
 use engine::ids::MessageId;
 use engine::model::Role;
 use engine::run::{Kind, Lane, NodeOrder};
@@ -29,25 +29,26 @@ fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
     let found: Vec<u64> =
         story.events.iter().filter(|event| records(event, &act.what)).map(|event| event.seq).collect();
     let in_time = found.iter().any(|seq| lived.record.committed_at(story.id, *seq).is_some_and(|at| at <= act.at_ms));
-    let words = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Continue(_));
+    let words = matches!(act.what, Action::Say(_) | Action::Answer(_) | Action::Continue(_));
     if words && found.len() > 1 {
         wrongs.push(format!("6: {:?} to run {} is in its log {} times", act.what, story.id, found.len()));
     }
-    let promised = matches!(act.what, Deed::Say(_) | Deed::Answer(_) | Deed::Pause | Deed::Cancel | Deed::Node(..));
+    let promised =
+        matches!(act.what, Action::Say(_) | Action::Answer(_) | Action::Pause | Action::Cancel | Action::Node(..));
     match &act.told {
-        Told::Done if promised && !in_time => {
+        Reply::Done if promised && !in_time => {
             wrongs.push(format!("6: {:?} to run {} was acknowledged and is not in its log", act.what, story.id))
         }
-        Told::Refused(slug) if words && !found.is_empty() => {
+        Reply::Refused(slug) if words && !found.is_empty() => {
             wrongs.push(format!("6: {:?} to run {} was refused as {slug} and is in its log", act.what, story.id))
         }
         _ => {}
     }
 }
 
-fn records(event: &Event, deed: &Deed) -> bool {
+fn records(event: &Event, deed: &Action) -> bool {
     match (&event.fact, deed) {
-        (Fact::Tree(fact), Deed::Node(order, node)) => match (order, fact) {
+        (Fact::Tree(fact), Action::Node(order, node)) => match (order, fact) {
             (NodeOrder::Cancel, T::NodeCanceled(_))
             | (NodeOrder::Pause, T::NodePaused(_))
             | (NodeOrder::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
@@ -56,11 +57,11 @@ fn records(event: &Event, deed: &Deed) -> bool {
             (NodeOrder::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
             _ => false,
         },
-        (Fact::Run(R::MessageQueued(fact)), Deed::Say(text) | Deed::Continue(text)) => fact.text == *text,
-        (Fact::Run(R::Answered(fact)), Deed::Answer(text)) => fact.text == *text,
+        (Fact::Run(R::MessageQueued(fact)), Action::Say(text) | Action::Continue(text)) => fact.text == *text,
+        (Fact::Run(R::Answered(fact)), Action::Answer(text)) => fact.text == *text,
         // A subagent looks back before it goes.
-        (Fact::Task(Errand::Ended(fact)), Deed::Cancel) => fact.ending == Ending::Canceled,
-        (Fact::Run(R::Paused(_)), Deed::Pause) | (Fact::Run(R::Canceled(_)), Deed::Cancel) => true,
+        (Fact::Task(PlannedRun::Ended(fact)), Action::Cancel) => fact.ending == Ending::Canceled,
+        (Fact::Run(R::Paused(_)), Action::Pause) | (Fact::Run(R::Canceled(_)), Action::Cancel) => true,
         _ => false,
     }
 }

@@ -4,7 +4,7 @@
 use super::Story;
 use super::tree::Family;
 use crate::world::Lived;
-use engine::facts::{Fact, Homework as H, Run as R, Task as Errand, Tree as T};
+use engine::facts::{Fact, Homework as H, Run as R, Task as PlannedRun, Tree as T};
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
 use engine::workspace::{Mutation, Scope};
@@ -60,12 +60,12 @@ fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
     allowed.insert(brief.workspace_project_id);
     if brief.scope == ScopeKind::Global {
-        allowed.extend(lived.land.projects);
+        allowed.extend(lived.fixtures.projects);
     }
-    let slack = if lived.setup.weather.process.stall == 0 { 0 } else { 150_000 };
+    let slack = if lived.setup.fault_rates.process.stall == 0 { 0 } else { 150_000 };
     let mut homes: BTreeMap<Uuid, ProjectId> = BTreeMap::from([
-        (lived.land.foreign_page.0, lived.land.foreign_project),
-        (lived.land.shared_page.0, lived.land.projects[0]),
+        (lived.fixtures.foreign_page.0, lived.fixtures.foreign_project),
+        (lived.fixtures.shared_page.0, lived.fixtures.projects[0]),
     ]);
     for commit in &lived.record.commits {
         for change in &commit.changes {
@@ -119,7 +119,7 @@ async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 registered.extend(updated);
                 &fact.artifacts
             }
-            Fact::Task(Errand::StepResult(fact)) => &fact.artifacts,
+            Fact::Task(PlannedRun::StepResult(fact)) => &fact.artifacts,
             // What a tool did not make or change, the platform wrote for the node; a parent may take over its child's.
             Fact::Tree(T::ArtifactCreated(fact)) => {
                 documents.extend(fact.document_id.map(|id| id.0).filter(|id| registered.insert(*id)));

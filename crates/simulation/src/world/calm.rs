@@ -2,7 +2,7 @@
 //! everything must come to rest.
 
 use super::people::{Person, look, open_questions};
-use super::witness::Deed;
+use super::witness::Action;
 use super::{Due, World};
 use engine::ids::RunId;
 use engine::run::{Command, NodeOrder, Status};
@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 impl World {
     /// No faults any more, every worker at work, every question answered, every pause ended.
     pub(super) async fn calm(&mut self, deaths: &mut mpsc::UnboundedReceiver<String>) {
-        self.ground.nature.calm_down();
+        self.ground.faults.calm_down();
         self.ground.witness.note(format_args!("calm"));
         for (_, due) in std::mem::take(&mut self.agenda) {
             if matches!(due, Due::Start(_)) {
@@ -51,14 +51,14 @@ impl World {
     /// The runs that have not come to rest.
     async fn look_after_runs(&mut self) -> Vec<String> {
         let mut busy = Vec::new();
-        let person = Person { id: self.land.owner, witness: self.ground.witness.clone() };
+        let person = Person { id: self.fixtures.owner, witness: self.ground.witness.clone() };
         for errand in self.errands.clone() {
             let Ok(Some(row)) = self.ground.store.run(&Scope::Platform, errand.id).await else { continue };
             self.wishes += 1;
-            let desk = self.ground.detached_desk(format!("person-{}", self.wishes));
+            let commands = self.ground.detached_commands(format!("person-{}", self.wishes));
             match row.status {
                 Status::Paused => {
-                    person.act(&desk, row.id, Deed::Resume, Command::Resume).await;
+                    person.act(&commands, row.id, Action::Resume, Command::Resume).await;
                     self.resume_nodes(&person, row.id).await;
                 }
                 Status::WaitingOnUser => {
@@ -66,7 +66,7 @@ impl World {
                         self.wishes += 1;
                         let text = format!("words {}", self.wishes);
                         let command = Command::Answer { question: Some(question), text: text.clone() };
-                        person.act(&desk, row.id, Deed::Answer(text), command).await;
+                        person.act(&commands, row.id, Action::Answer(text), command).await;
                     }
                 }
                 _ => {}
@@ -88,9 +88,9 @@ impl World {
     async fn resume_nodes(&mut self, person: &Person, run: RunId) {
         for node in look(self.ground.store.as_ref(), run).await.into_iter().filter(|node| node.paused) {
             self.wishes += 1;
-            let desk = self.ground.detached_desk(format!("person-{}", self.wishes));
+            let commands = self.ground.detached_commands(format!("person-{}", self.wishes));
             let (node, order) = (node.id, NodeOrder::Resume);
-            person.act(&desk, run, Deed::Node(order, node), Command::Node { node, order }).await;
+            person.act(&commands, run, Action::Node(order, node), Command::Node { node, order }).await;
         }
     }
 }

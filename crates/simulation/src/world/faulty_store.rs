@@ -1,7 +1,7 @@
 //! The real store as one process sees it: late, forgetful, sometimes silent. Everything is delegated; the
 //! faults lie before and after.
 
-use super::nature::{Fate, Nature, Turn};
+use super::faults::{CommitFault, Faults, Turn};
 use super::process::Process;
 use super::witness::Witness;
 use async_trait::async_trait;
@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct FaultyStore {
     pub inner: Arc<dyn Store>,
     pub process: Arc<Process>,
-    pub nature: Arc<Nature>,
+    pub faults: Arc<Faults>,
     pub witness: Arc<Witness>,
 }
 
@@ -37,18 +37,18 @@ impl FaultyStore {
     async fn readable(&self) -> Result<(), StoreError> {
         self.process.pass().await;
         self.reached()?;
-        if self.nature.is_unreadable() { Err(away()) } else { Ok(()) }
+        if self.faults.is_unreadable() { Err(away()) } else { Ok(()) }
     }
 
     fn reached(&self) -> Result<(), StoreError> {
-        if self.nature.is_store_away(self.witness.now_ms()) { Err(away()) } else { Ok(()) }
+        if self.faults.is_store_away(self.witness.now_ms()) { Err(away()) } else { Ok(()) }
     }
 
     /// What befalls a request about leases; it never gets further when the database is away.
     async fn lease_turn(&self) -> Result<Turn, StoreError> {
         self.process.pass().await;
         self.reached()?;
-        match self.nature.fate_of_lease() {
+        match self.faults.fate_of_lease() {
             Turn::Refused => Err(away()),
             turn => Ok(turn),
         }
@@ -83,7 +83,7 @@ impl Log for FaultyStore {
     async fn append(&self, append: Append) -> Result<(), AppendError> {
         self.process.pass().await;
         let asked_ms = self.witness.now_ms();
-        let Fate { stall, delay, turn } = self.nature.fate_of_append();
+        let CommitFault { stall, delay, turn } = self.faults.fate_of_append();
         if let Some(time) = stall {
             self.witness.record().stalls += 1;
             self.process.stand_still(time);
@@ -179,7 +179,7 @@ impl Log for FaultyStore {
 
     async fn wakeup(&self, at_most: Duration) {
         self.process.pass().await;
-        match self.nature.is_hint_lost() {
+        match self.faults.is_hint_lost() {
             true => tokio::time::sleep(at_most).await,
             false => self.inner.wakeup(at_most).await,
         }

@@ -2,9 +2,9 @@
 //! that jumps. It lives through a storm of faults and a calm in which everything must come to rest.
 
 mod calm;
+pub mod faults;
 mod faulty_store;
-mod land;
-pub mod nature;
+mod fixtures;
 mod people;
 mod process;
 pub mod provider;
@@ -13,12 +13,12 @@ mod workforce;
 
 use crate::clock::VirtualClock;
 use crate::dice::Dice;
-use crate::weather::Weather;
+use crate::fault_rates::FaultRates;
 use engine::actor::Actor;
 use engine::run::Kind;
 use engine::workspace::{Change, Mutation, Scope};
-pub use land::{Errand, Land};
-use nature::{CrashAt, Nature};
+use faults::{CrashAt, Faults};
+pub use fixtures::{Fixtures, PlannedRun};
 use people::{Person, Wish};
 use provider::{Provider, Request};
 use runtime::memory::Memory;
@@ -29,7 +29,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use witness::{Record, Witness};
-use workforce::{Ground, Workforce};
+use workforce::{SharedWorld, Workforce};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
@@ -67,7 +67,7 @@ pub struct Setup {
     pub seed: u64,
     pub store: StoreKind,
     pub kinds: Kinds,
-    pub weather: Weather,
+    pub fault_rates: FaultRates,
     pub workers: usize,
     pub errands: u64,
     pub crash_at: Option<CrashAt>,
@@ -78,16 +78,25 @@ impl Setup {
     pub fn of(seed: u64, store: StoreKind, kinds: Kinds) -> Setup {
         let mut dice = Dice::about(seed, "setup");
         let (workers, errands) = (dice.between(1, 3) as usize, dice.between(1, 4));
-        Setup { seed, store, kinds, weather: Weather::of(seed), workers, errands, crash_at: None, keep_lines: false }
+        Setup {
+            seed,
+            store,
+            kinds,
+            fault_rates: FaultRates::of(seed),
+            workers,
+            errands,
+            crash_at: None,
+            keep_lines: false,
+        }
     }
 }
 
 /// What is left when a world has ended.
 pub struct Lived {
     pub setup: Setup,
-    pub land: Land,
+    pub fixtures: Fixtures,
     pub store: Arc<dyn Store>,
-    pub errands: Vec<Errand>,
+    pub errands: Vec<PlannedRun>,
     pub record: Record,
     pub bill: Vec<Request>,
     pub appends: u64,
@@ -110,9 +119,9 @@ enum Due {
 
 struct World {
     setup: Setup,
-    ground: Ground,
-    land: Land,
-    errands: Vec<Errand>,
+    ground: SharedWorld,
+    fixtures: Fixtures,
+    errands: Vec<PlannedRun>,
     workforce: Workforce,
     agenda: BTreeMap<(u64, u64), Due>,
     planned: u64,
@@ -128,23 +137,23 @@ pub async fn live(setup: Setup) -> Lived {
         StoreKind::Memory => Arc::new(Memory::new(clock.clone())),
         StoreKind::Sqlite => store::open_inline(None, clock.clone()).await.expect("a database in memory opens"),
     };
-    let land = Land::settle(store.as_ref(), clock.now()).await;
-    let errand = |nth| land.errand(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.weather.storm_ms);
-    let errands: Vec<Errand> = (0..setup.errands).map(errand).collect();
-    let nature = Arc::new(Nature::new(setup.seed, setup.weather.clone(), setup.crash_at));
+    let fixtures = Fixtures::settle(store.as_ref(), clock.now()).await;
+    let errand = |nth| fixtures.errand(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.fault_rates.storm_ms);
+    let errands: Vec<PlannedRun> = (0..setup.errands).map(errand).collect();
+    let faults = Arc::new(Faults::new(setup.seed, setup.fault_rates.clone(), setup.crash_at));
     let witness = Arc::new(Witness::new(clock.clone(), setup.keep_lines));
-    witness.changed(&land.first_changes());
-    let minds = errands.iter().map(|errand| (errand.id, errand.mind.clone())).collect();
-    let provider = Arc::new(Provider::new(setup.seed, nature.clone(), witness.clone(), minds));
+    witness.changed(&fixtures.first_changes());
+    let minds = errands.iter().map(|errand| (errand.id, errand.fake_model.clone())).collect();
+    let provider = Arc::new(Provider::new(setup.seed, faults.clone(), witness.clone(), minds));
     let (obituaries, mut deaths) = mpsc::unbounded_channel();
-    let kind_store = setup.weather.is_kind_to_stores();
-    let ground = Ground { clock, store, nature, witness, obituaries, kind_store };
+    let kind_store = setup.fault_rates.is_kind_to_stores();
+    let ground = SharedWorld { clock, store, faults, witness, obituaries, kind_store };
     let workforce = Workforce::new(ground.clone(), provider.clone(), setup.workers);
     let dice = Dice::about(setup.seed, "world");
     let mut world = World {
         setup,
         ground,
-        land,
+        fixtures,
         errands,
         workforce,
         agenda: BTreeMap::new(),
@@ -166,13 +175,13 @@ impl World {
     }
 
     fn plan_storm(&mut self) {
-        let weather = self.setup.weather.clone();
-        let storm = weather.storm_ms;
+        let fault_rates = self.setup.fault_rates.clone();
+        let storm = fault_rates.storm_ms;
         for nth in 0..self.errands.len() {
             let (at, kind) = (self.errands[nth].at_ms, self.errands[nth].brief.kind);
             self.plan(at, Due::Start(nth));
             // A tree has more places to lay hands on.
-            let most = if kind == Kind::Tree { weather.commands * 3 } else { weather.commands };
+            let most = if kind == Kind::Tree { fault_rates.commands * 3 } else { fault_rates.commands };
             for _ in 0..self.dice.below(most + 1) {
                 let (wish, later) = (Wish::any(kind, &mut self.dice), self.dice.below(storm + 1));
                 self.plan(at + later, Due::Wish(nth, wish));
@@ -182,15 +191,15 @@ impl World {
             self.plan(0, Due::Hire(seat));
             for minute in 0..storm / 60_000 + 1 {
                 let at = minute * 60_000 + self.dice.below(60_000);
-                if self.dice.happens(weather.process.crash_any_time) {
+                if self.dice.happens(fault_rates.process.crash_any_time) {
                     self.plan(at, Due::Kill(seat));
                 }
-                if self.dice.happens(weather.process.terminate) {
+                if self.dice.happens(fault_rates.process.terminate) {
                     self.plan(at, Due::Terminate(seat));
                 }
             }
         }
-        if self.dice.happens(150) && weather.commands > 0 {
+        if self.dice.happens(150) && fault_rates.commands > 0 {
             let at = self.dice.below(storm + 1);
             self.plan(at, Due::Revoke);
         }
@@ -230,7 +239,7 @@ impl World {
             Due::Start(nth) => self.start(nth),
             Due::Wish(nth, wish) => self.wish(nth, wish),
             Due::Kill(seat) => self.workforce.kill(seat),
-            Due::Hire(seat) => self.workforce.hire(seat),
+            Due::Hire(seat) => self.workforce.start_worker(seat),
             Due::Terminate(seat) => {
                 if let Some(leaving) = self.workforce.terminate(seat) {
                     self.people.spawn(async move { drop(leaving.await) });
@@ -246,11 +255,11 @@ impl World {
 
     /// Whoever asks may die before the run exists; then there is none.
     fn start(&mut self, nth: usize) {
-        let Errand { id, brief, .. } = self.errands[nth].clone();
-        let desk = self.ground.detached_desk(format!("starter-{nth}"));
-        let (owner, witness) = (Actor::Person(self.land.owner), self.ground.witness.clone());
+        let PlannedRun { id, brief, .. } = self.errands[nth].clone();
+        let commands = self.ground.detached_commands(format!("starter-{nth}"));
+        let (owner, witness) = (Actor::Person(self.fixtures.owner), self.ground.witness.clone());
         self.people.spawn(async move {
-            let created = tokio::time::timeout(Duration::from_secs(30), desk.create(id, brief, owner)).await;
+            let created = tokio::time::timeout(Duration::from_secs(30), commands.create(id, brief, owner)).await;
             witness.note(format_args!(
                 "run {id} was asked for: {:?}",
                 created.map(|created| created.map(|row| row.status))
@@ -262,16 +271,17 @@ impl World {
         self.wishes += 1;
         let number = self.wishes;
         let seat = self.dice.below(self.workforce.seats() as u64 + 1) as usize;
-        let desk = self.workforce.desk(seat).unwrap_or_else(|| self.ground.detached_desk(format!("person-{number}")));
-        let person = Person { id: self.land.owner, witness: self.ground.witness.clone() };
+        let commands =
+            self.workforce.commands(seat).unwrap_or_else(|| self.ground.detached_commands(format!("person-{number}")));
+        let person = Person { id: self.fixtures.owner, witness: self.ground.witness.clone() };
         let run = self.errands[nth].id;
         // Whoever asks a process that dies hears nothing, and gives up.
-        let wished = async move { person.wish(desk, run, wish, number).await };
+        let wished = async move { person.wish(commands, run, wish, number).await };
         self.people.spawn(async move { drop(tokio::time::timeout(Duration::from_secs(60), wished).await) });
     }
 
     async fn revoke(&mut self) {
-        let (project, owner) = (self.land.projects[1], self.land.owner);
+        let (project, owner) = (self.fixtures.projects[1], self.fixtures.owner);
         if self.ground.store.revoke(project, owner).await.is_ok() {
             let now = self.ground.witness.now_ms();
             self.ground.witness.note(format_args!("the owner leaves the second project"));
@@ -281,12 +291,12 @@ impl World {
 
     /// Somebody else writes on the page that runs append to.
     async fn edit_page(&mut self) {
-        let id = self.land.shared_page;
+        let id = self.fixtures.shared_page;
         let Ok(Some(page)) = self.ground.store.document(&Scope::Platform, id).await else { return };
         let content = Some(format!("{}\nedited by hand", page.content));
         let mutation =
             Mutation::UpdateDocument { id, expected_version: Some(page.version), title: None, content, props: None };
-        let changes = vec![Change { mutation, actor: Actor::Person(self.land.owner), seq: 0 }];
+        let changes = vec![Change { mutation, actor: Actor::Person(self.fixtures.owner), seq: 0 }];
         if self.ground.store.change(changes.clone()).await.is_ok() {
             self.ground.witness.changed(&changes);
         }
@@ -296,12 +306,12 @@ impl World {
         let trace_hash = self.ground.witness.trace_hash();
         Lived {
             setup: self.setup,
-            land: self.land,
+            fixtures: self.fixtures,
             store: self.ground.store.clone(),
             errands: self.errands,
             record: std::mem::take(&mut *self.ground.witness.record()),
             bill: provider.bill(),
-            appends: self.ground.nature.appends(),
+            appends: self.ground.faults.appends(),
             trace_hash,
             virtual_ms: self.ground.witness.now_ms(),
         }

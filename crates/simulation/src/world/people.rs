@@ -1,6 +1,6 @@
 //! People: they answer, interrupt, change their minds, and do it twice, through whichever process is at hand.
 
-use super::witness::{Deed, Told, Witness};
+use super::witness::{Action, Reply, Witness};
 use crate::dice::Dice;
 use engine::actor::Actor;
 use engine::batch::RunRow;
@@ -12,7 +12,7 @@ use engine::money::Usd;
 use engine::run::{Command, Kind, Lane, NodeOrder};
 use engine::workspace::Scope;
 use runtime::ports::Store;
-use runtime::{CommandError, Desk};
+use runtime::{CommandError, RunCommands};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,63 +76,64 @@ impl Wish {
 }
 
 impl Person {
-    pub async fn wish(&self, desk: Desk, run: RunId, wish: Wish, nth: u64) {
+    pub async fn wish(&self, commands: RunCommands, run: RunId, wish: Wish, nth: u64) {
         let text = format!("words {nth}");
-        let act = |what, command| self.act(&desk, run, what, command);
+        let act = |what, command| self.act(&commands, run, what, command);
         match wish {
-            Wish::Say => act(Deed::Say(text.clone()), Command::Say { text, node: None, lane: Lane::Steer }).await,
-            Wish::Answer => self.answer(&desk, run, &text).await,
+            Wish::Say => act(Action::Say(text.clone()), Command::Say { text, node: None, lane: Lane::Steer }).await,
+            Wish::Answer => self.answer(&commands, run, &text).await,
             Wish::AnswerTwice => {
                 let again = format!("words {nth} again");
-                futures::future::join(self.answer(&desk, run, &text), self.answer(&desk, run, &again)).await;
+                futures::future::join(self.answer(&commands, run, &text), self.answer(&commands, run, &again)).await;
             }
-            Wish::Pause => act(Deed::Pause, Command::Pause).await,
-            Wish::Resume => act(Deed::Resume, Command::Resume).await,
-            Wish::Cancel => act(Deed::Cancel, Command::Cancel).await,
+            Wish::Pause => act(Action::Pause, Command::Pause).await,
+            Wish::Resume => act(Action::Resume, Command::Resume).await,
+            Wish::Cancel => act(Action::Cancel, Command::Cancel).await,
             Wish::Continue => {
                 let message = Some(text.clone());
-                act(Deed::Continue(text), Command::Continue { budgets: more(), message }).await;
+                act(Action::Continue(text), Command::Continue { budgets: more(), message }).await;
             }
             Wish::Lower => {
                 let patch =
                     BudgetPatch { max_tokens: Some(Some(60_000)), max_iterations: Some(3), ..BudgetPatch::default() };
-                act(Deed::SetBudgets, Command::SetBudgets(patch)).await;
+                act(Action::SetBudgets, Command::SetBudgets(patch)).await;
             }
             Wish::Node(order) => {
-                let nodes = look(desk.store().as_ref(), run).await;
+                let nodes = look(commands.store().as_ref(), run).await;
                 let fitting: Vec<NodeId> = nodes.iter().filter(|node| node.fits(order)).map(|node| node.id).collect();
                 let any: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
                 let mut dice = Dice::about(nth, "node");
                 // Now and then at the wrong one.
                 let list = if fitting.is_empty() || dice.happens(100) { &any } else { &fitting };
                 if let Some(node) = dice.pick(list).copied() {
-                    act(Deed::Node(order, node), Command::Node { node, order }).await;
+                    act(Action::Node(order, node), Command::Node { node, order }).await;
                 }
             }
             Wish::SayToNode => {
-                let nodes = look(desk.store().as_ref(), run).await;
+                let nodes = look(commands.store().as_ref(), run).await;
                 let mut dice = Dice::about(nth, "node");
                 let lane = if dice.happens(300) { Lane::Queue } else { Lane::Steer };
                 if let Some(node) = dice.pick(&nodes).map(|node| node.id) {
-                    act(Deed::Say(text.clone()), Command::Say { text, node: Some(node), lane }).await;
+                    act(Action::Say(text.clone()), Command::Say { text, node: Some(node), lane }).await;
                 }
             }
         }
     }
 
     /// One of the open questions of the run as it is stored, or none at all.
-    async fn answer(&self, desk: &Desk, run: RunId, text: &str) {
-        let row = desk.store().run(&Scope::Platform, run).await.ok().flatten();
+    async fn answer(&self, commands: &RunCommands, run: RunId, text: &str) {
+        let row = commands.store().run(&Scope::Platform, run).await.ok().flatten();
         let open = row.as_ref().map(open_questions).unwrap_or_default();
         let question = Dice::about(open.len() as u64, text).pick(&open).copied();
-        self.act(desk, run, Deed::Answer(text.to_owned()), Command::Answer { question, text: text.to_owned() }).await;
+        self.act(commands, run, Action::Answer(text.to_owned()), Command::Answer { question, text: text.to_owned() })
+            .await;
     }
 
-    pub async fn act(&self, desk: &Desk, run: RunId, what: Deed, command: Command) {
-        let told = match tokio::time::timeout(PATIENCE, desk.command(run, command, Actor::Person(self.id))).await {
-            Ok(Ok(_)) => Told::Done,
-            Ok(Err(CommandError::Refused(refusal))) => Told::Refused(refusal.slug.to_owned()),
-            Ok(Err(_)) | Err(_) => Told::Nothing,
+    pub async fn act(&self, commands: &RunCommands, run: RunId, what: Action, command: Command) {
+        let told = match tokio::time::timeout(PATIENCE, commands.command(run, command, Actor::Person(self.id))).await {
+            Ok(Ok(_)) => Reply::Done,
+            Ok(Err(CommandError::Refused(refusal))) => Reply::Refused(refusal.slug.to_owned()),
+            Ok(Err(_)) | Err(_) => Reply::Nothing,
         };
         self.witness.acted(run, what, told);
     }

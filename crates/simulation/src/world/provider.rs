@@ -1,11 +1,11 @@
 //! A provider of models that keeps its own bill: every request, what it charged for it, and whether the
 //! answer left the house. What it charges does not depend on what the product believes.
 
-use super::nature::Nature;
+use super::faults::Faults;
 use super::process::Process;
 use super::witness::Witness;
 use crate::dice::Dice;
-use crate::minds::{self, Mind, Sections};
+use crate::fake_models::{self, FakeModel, Sections};
 use async_trait::async_trait;
 use effects::performer::ModelPort;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply, Usage};
@@ -69,9 +69,9 @@ const MOST_REQUESTS: usize = 3_000;
 
 pub struct Provider {
     seed: u64,
-    nature: Arc<Nature>,
+    faults: Arc<Faults>,
     witness: Arc<Witness>,
-    minds: BTreeMap<RunId, Mind>,
+    minds: BTreeMap<RunId, FakeModel>,
     outages: Vec<(u64, u64)>,
     bill: Mutex<Vec<Request>>,
     /// The nodes of a tree that were given one title, in the order they first asked.
@@ -79,15 +79,15 @@ pub struct Provider {
 }
 
 impl Provider {
-    pub fn new(seed: u64, nature: Arc<Nature>, witness: Arc<Witness>, minds: BTreeMap<RunId, Mind>) -> Provider {
-        let weather = nature.weather();
+    pub fn new(seed: u64, faults: Arc<Faults>, witness: Arc<Witness>, minds: BTreeMap<RunId, FakeModel>) -> Provider {
+        let fault_rates = faults.fault_rates();
         let mut dice = Dice::about(seed, "outages");
-        let outages = (0..weather.model.outages).map(|_| {
-            let from = dice.below(weather.storm_ms.max(1));
+        let outages = (0..fault_rates.model.outages).map(|_| {
+            let from = dice.below(fault_rates.storm_ms.max(1));
             (from, from + dice.between(5_000, 120_000))
         });
         let outages = outages.collect();
-        Provider { seed, nature, witness, minds, outages, bill: Mutex::default(), namesakes: Mutex::default() }
+        Provider { seed, faults, witness, minds, outages, bill: Mutex::default(), namesakes: Mutex::default() }
     }
 
     pub fn bill(&self) -> Vec<Request> {
@@ -125,8 +125,8 @@ impl Provider {
             end_ms: None,
             charged: Charge::default(),
             ended: Ended::Open,
-            heard: minds::heard(sections),
-            shown: minds::shown(sections),
+            heard: fake_models::heard(sections),
+            shown: fake_models::shown(sections),
         };
         let mut lines = self.lines();
         lines.push(request);
@@ -141,7 +141,7 @@ impl Provider {
     }
 
     fn trouble(&self, run: RunId, key: &str) -> Trouble {
-        let weather = self.nature.weather().model;
+        let fault_rates = self.faults.fault_rates().model;
         let mut dice = Dice::about(self.seed, &format!("trouble {run} {key}"));
         let now = self.witness.now_ms();
         let fails = |failure, retry_after_ms, maybe_paid, after_ms| Trouble::Fails {
@@ -150,29 +150,29 @@ impl Provider {
             maybe_paid,
             after: Duration::from_millis(after_ms),
         };
-        let storm = self.nature.weather().storm_ms > 0;
+        let storm = self.faults.fault_rates().storm_ms > 0;
         if storm && self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
-            || dice.happens(weather.unreachable)
+            || dice.happens(fault_rates.unreachable)
         {
             return fails(CallFailure::Unreachable, None, false, dice.below(2_000));
         }
-        if dice.happens(weather.rate_limited) {
+        if dice.happens(fault_rates.rate_limited) {
             let wait = dice.happens(500).then(|| dice.between(500, 45_000) as i64);
             return fails(CallFailure::RateLimited, wait, false, dice.below(500));
         }
-        if dice.happens(weather.interrupted) {
+        if dice.happens(fault_rates.interrupted) {
             return fails(CallFailure::Interrupted, None, true, dice.between(100, 20_000));
         }
-        if dice.happens(weather.never_answers) {
+        if dice.happens(fault_rates.never_answers) {
             return fails(CallFailure::Interrupted, None, true, TIMEOUT.as_millis() as u64);
         }
-        if dice.happens(weather.auth) {
+        if dice.happens(fault_rates.auth) {
             return fails(CallFailure::Auth, None, false, 50);
         }
-        if dice.happens(weather.quota) {
+        if dice.happens(fault_rates.quota) {
             return fails(CallFailure::Quota, None, false, 50);
         }
-        if dice.happens(weather.rejected) {
+        if dice.happens(fault_rates.rejected) {
             return fails(CallFailure::Rejected, None, false, 50);
         }
         Trouble::None
@@ -180,7 +180,7 @@ impl Provider {
 
     /// Most answers come within seconds, some take minutes.
     fn latency(&self, dice: &mut Dice) -> Duration {
-        let slow = dice.happens(self.nature.weather().model.slow);
+        let slow = dice.happens(self.faults.fault_rates().model.slow);
         Duration::from_millis(if slow { dice.between(5_000, 180_000) } else { dice.between(1, 2_500) })
     }
 
@@ -193,7 +193,7 @@ impl Provider {
 }
 
 /// The telephone of one process to the provider.
-pub struct Line {
+pub struct ProviderConnection {
     pub provider: Arc<Provider>,
     pub process: Arc<Process>,
 }
@@ -222,7 +222,7 @@ impl Drop for Receiver<'_> {
 }
 
 #[async_trait]
-impl ModelPort for Line {
+impl ModelPort for ProviderConnection {
     async fn call(
         &self,
         call: &ModelCall,
@@ -272,7 +272,7 @@ fn unknown_model() -> CallError {
 struct Exchange<'a> {
     provider: &'a Provider,
     call: &'a ModelCall,
-    said: minds::Said,
+    said: fake_models::Said,
     input: u64,
 }
 
@@ -288,10 +288,10 @@ impl<'a> Exchange<'a> {
         let effect = key.rsplit_once(':').map_or(key, |(effect, _)| effect);
         let matter = provider.matter(run, effect, sections);
         let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {matter}"));
-        let mind = provider.minds.get(&run).cloned().unwrap_or_default();
-        let said = minds::say(&mind, call.role, sections, &mut thoughts);
-        let garbled = dice.happens(provider.nature.weather().model.garbled);
-        let said = if garbled { minds::garble(said, dice) } else { said };
+        let fake_model = provider.minds.get(&run).cloned().unwrap_or_default();
+        let said = fake_models::say(&fake_model, call.role, sections, &mut thoughts);
+        let garbled = dice.happens(provider.faults.fault_rates().model.garbled);
+        let said = if garbled { fake_models::garble(said, dice) } else { said };
         let input = messages.iter().map(|(_, text)| text.len() as u64).sum::<u64>() / 4;
         Exchange { provider, call, said, input }
     }
@@ -311,16 +311,16 @@ impl<'a> Exchange<'a> {
     }
 
     fn reply(&mut self, dice: &mut Dice) -> (ModelReply, Charge, bool) {
-        let weather = self.provider.nature.weather().model;
+        let fault_rates = self.provider.faults.fault_rates().model;
         let mut usage =
             Usage { input: self.input, cached: dice.below(self.input + 1), output: self.output(), estimated: false };
-        if dice.happens(weather.lying_usage) {
+        if dice.happens(fault_rates.lying_usage) {
             let lies = [(0, 0), (1_000_000_000, 1_000_000_000), (self.input, u64::from(self.call.max_tokens) * 3)];
             (usage.input, usage.output) = *dice.pick(&lies).unwrap_or(&(0, 0));
             usage.cached = 0;
         }
         let charged = self.charge(usage.input, usage.cached, usage.output);
-        if dice.happens(weather.no_usage) {
+        if dice.happens(fault_rates.no_usage) {
             usage = Usage { input: self.input, cached: 0, output: self.output(), estimated: true };
         }
         let said = &self.said;

@@ -31,12 +31,12 @@ pub struct Commit {
 pub struct Act {
     pub at_ms: u64,
     pub run: RunId,
-    pub what: Deed,
-    pub told: Told,
+    pub what: Action,
+    pub told: Reply,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deed {
+pub enum Action {
     Say(String),
     Answer(String),
     Pause,
@@ -48,7 +48,7 @@ pub enum Deed {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum Reply {
     Done,
     Refused(String),
     /// The process died or the store failed: it may have happened or not.
@@ -274,7 +274,7 @@ impl Witness {
         }
     }
 
-    pub fn acted(&self, run: RunId, what: Deed, told: Told) {
+    pub fn acted(&self, run: RunId, what: Action, told: Reply) {
         let at_ms = self.now_ms();
         self.note(format_args!("person: {what:?} to {run}: {told:?}"));
         self.record().acts.push(Act { at_ms, run, what, told });

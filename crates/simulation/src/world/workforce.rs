@@ -1,15 +1,15 @@
 //! Workers of the product, each in a process of its own: hired, killed, asked to leave, hired again.
 
+use super::faults::Faults;
 use super::faulty_store::FaultyStore;
-use super::nature::Nature;
 use super::process::Process;
-use super::provider::{Line, Provider};
+use super::provider::{Provider, ProviderConnection};
 use super::witness::Witness;
 use crate::clock::VirtualClock;
 use effects::performer::EffectsPerformer;
 use effects::tools::{Outsiders, Registry};
 use runtime::ports::Store;
-use runtime::{Desk, Duty, Worker, WorkerConfig};
+use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -22,17 +22,17 @@ const PATIENCE: Duration = Duration::from_millis(10_500);
 
 /// What every process of one world shares.
 #[derive(Clone)]
-pub struct Ground {
+pub struct SharedWorld {
     pub clock: Arc<VirtualClock>,
     pub store: Arc<dyn Store>,
-    pub nature: Arc<Nature>,
+    pub faults: Arc<Faults>,
     pub witness: Arc<Witness>,
     pub obituaries: mpsc::UnboundedSender<String>,
     /// Nothing in this world's weather holds a store up.
     pub kind_store: bool,
 }
 
-impl Ground {
+impl SharedWorld {
     pub fn process(&self, name: String) -> Arc<Process> {
         Arc::new(Process::new(name, self.obituaries.clone()))
     }
@@ -41,33 +41,33 @@ impl Ground {
         Arc::new(FaultyStore {
             inner: self.store.clone(),
             process: process.clone(),
-            nature: self.nature.clone(),
+            faults: self.faults.clone(),
             witness: self.witness.clone(),
         })
     }
 
     /// A desk in a process that drives nothing.
-    pub fn detached_desk(&self, name: String) -> Desk {
-        Desk::new(self.store_of(&self.process(name)), self.clock.clone())
+    pub fn detached_commands(&self, name: String) -> RunCommands {
+        RunCommands::new(self.store_of(&self.process(name)), self.clock.clone())
     }
 }
 
-pub struct Seat {
+pub struct WorkerProcess {
     pub process: Arc<Process>,
-    pub desk: Desk,
+    pub commands: RunCommands,
     cancel: CancellationToken,
     task: JoinHandle<()>,
 }
 
 pub struct Workforce {
-    ground: Ground,
+    ground: SharedWorld,
     provider: Arc<Provider>,
-    seats: Vec<Option<Seat>>,
+    seats: Vec<Option<WorkerProcess>>,
     hired: u32,
 }
 
 impl Workforce {
-    pub fn new(ground: Ground, provider: Arc<Provider>, seats: usize) -> Workforce {
+    pub fn new(ground: SharedWorld, provider: Arc<Provider>, seats: usize) -> Workforce {
         Workforce { ground, provider, seats: (0..seats).map(|_| None).collect(), hired: 0 }
     }
 
@@ -75,11 +75,11 @@ impl Workforce {
         self.seats.len()
     }
 
-    pub fn desk(&self, seat: usize) -> Option<Desk> {
-        self.seats.get(seat)?.as_ref().map(|seat| seat.desk.clone())
+    pub fn commands(&self, seat: usize) -> Option<RunCommands> {
+        self.seats.get(seat)?.as_ref().map(|seat| seat.commands.clone())
     }
 
-    pub fn hire(&mut self, seat: usize) {
+    pub fn start_worker(&mut self, seat: usize) {
         if self.seats.get(seat).is_none_or(|taken| taken.is_some()) {
             return;
         }
@@ -87,7 +87,7 @@ impl Workforce {
         let ground = &self.ground;
         let process = ground.process(format!("w{seat}.{}", self.hired));
         let store = ground.store_of(&process);
-        let line = Line { provider: self.provider.clone(), process: process.clone() };
+        let line = ProviderConnection { provider: self.provider.clone(), process: process.clone() };
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
@@ -97,14 +97,14 @@ impl Workforce {
         };
         let config = WorkerConfig { id: process.name.clone(), slots: 8, lease: LEASE, duty: Duty::All, shared: true };
         let worker = Worker::new(store, Arc::new(performer), ground.clock.clone(), config);
-        let (desk, cancel) = (worker.desk(), CancellationToken::new());
+        let (commands, cancel) = (worker.commands(), CancellationToken::new());
         ground.witness.note(format_args!("{} starts", process.name));
         let task = tokio::spawn(worker.serve(cancel.clone()));
-        self.seats[seat] = Some(Seat { process, desk, cancel, task });
+        self.seats[seat] = Some(WorkerProcess { process, commands, cancel, task });
     }
 
     pub fn hire_all(&mut self) {
-        (0..self.seats.len()).for_each(|seat| self.hire(seat));
+        (0..self.seats.len()).for_each(|seat| self.start_worker(seat));
     }
 
     pub fn kill(&mut self, seat: usize) {
@@ -131,7 +131,7 @@ impl Workforce {
         witness.note(format_args!("{} is asked to stop", leaving.process.name));
         leaving.cancel.cancel();
         Some(tokio::spawn(async move {
-            let Seat { process, task, .. } = leaving;
+            let WorkerProcess { process, task, .. } = leaving;
             let abort = task.abort_handle();
             if tokio::time::timeout(PATIENCE, task).await.is_err() {
                 if !held_up && !process.is_dead() {

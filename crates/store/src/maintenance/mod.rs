@@ -14,7 +14,7 @@ pub(crate) use copy::is_unfinished;
 pub use copy::{Copied, copy};
 pub use examine::{Damage, Depth, Examination};
 pub use prune::Pruned;
-pub use verify::Verdict;
+pub use verify::LogCheck;
 
 use crate::sql::{Statement, Value, id};
 use crate::tables::EVENTS_AFTER;

@@ -8,7 +8,7 @@ use engine::workspace::Scope;
 use runtime::ports::Library;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LogCheck {
     Intact {
         events: u64,
     },
@@ -44,8 +44,8 @@ impl Chain {
 }
 
 impl SqlStore {
-    pub async fn verify(&self, run: RunId) -> Result<Verdict, StoreError> {
-        let broken = |seq, what: &str| Ok(Verdict::Broken { seq, what: what.into() });
+    pub async fn verify(&self, run: RunId) -> Result<LogCheck, StoreError> {
+        let broken = |seq, what: &str| Ok(LogCheck::Broken { seq, what: what.into() });
         // Before the log, which may grow while it is read: what the row says must be in it.
         let row = self.run(&Scope::Platform, run).await?;
         let mut chain = Chain::of(run);
@@ -63,19 +63,19 @@ impl SqlStore {
             }
         }
         match row {
-            None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(Verdict::Intact { events: 0 }),
+            None if chain.last == 0 && self.last_seq(run).await?.is_none() => Ok(LogCheck::Intact { events: 0 }),
             None => broken(chain.last, "the run has no row; run `pleach rebuild`"),
             Some(_) if !on_row => broken(chain.last, "the run's row and its log end differently; run `pleach rebuild`"),
-            Some(_) => Ok(Verdict::Intact { events: chain.last }),
+            Some(_) => Ok(LogCheck::Intact { events: chain.last }),
         }
     }
 
     /// Every run that is not intact.
-    pub async fn verify_all(&self) -> Result<Vec<(RunId, Verdict)>, StoreError> {
+    pub async fn verify_all(&self) -> Result<Vec<(RunId, LogCheck)>, StoreError> {
         let mut found = Vec::new();
         for run in self.every_run().await? {
             let verdict = self.verify(run).await?;
-            if !matches!(verdict, Verdict::Intact { .. }) {
+            if !matches!(verdict, LogCheck::Intact { .. }) {
                 found.push((run, verdict));
             }
         }

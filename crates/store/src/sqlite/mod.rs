@@ -164,9 +164,9 @@ impl Backend for Sqlite {
         }
     }
 
-    async fn glance(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
+    async fn read_inline(&self, query: Statement) -> Result<Vec<Row>, StoreError> {
         match self {
-            Sqlite::Threaded { readers, .. } | Sqlite::ReadOnly(readers) => readers.glance(&query).await,
+            Sqlite::Threaded { readers, .. } | Sqlite::ReadOnly(readers) => readers.read_inline(&query).await,
             Sqlite::Inline(_) => self.read(query).await,
         }
     }

@@ -36,7 +36,7 @@ impl Readers {
     }
 
     /// On the caller's thread.
-    pub async fn glance(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
+    pub async fn read_inline(&self, query: &Statement) -> Result<Vec<Row>, StoreError> {
         let _slot = self.slot().await?;
         self.shared.read(query)
     }

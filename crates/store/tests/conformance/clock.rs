@@ -62,9 +62,9 @@ async fn worked(world: World, by_ms: i64, retry_after_ms: Option<i64>) -> (engin
     let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
     let performer = Jolted { world: world.clone(), by_ms, retry_after_ms, calls: AtomicU32::new(0) };
     let worker = Worker::new(world.store.clone(), Arc::new(performer), world.wall(), config);
-    let (desk, stop, began) = (worker.desk(), CancellationToken::new(), Instant::now());
+    let (commands, stop, began) = (worker.commands(), CancellationToken::new(), Instant::now());
     let serving = tokio::spawn(worker.serve(stop.clone()));
-    let row = tokio::time::timeout(Duration::from_secs(30), desk.settled(run_id(&run))).await;
+    let row = tokio::time::timeout(Duration::from_secs(30), commands.settled(run_id(&run))).await;
     let took = began.elapsed();
     stop.cancel();
     serving.await.unwrap();

@@ -341,11 +341,11 @@ async fn b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_wo
     let run = due_in(&world, 0).await;
     let config = WorkerConfig { id: "w".into(), slots: 2, lease: LONG, duty: Duty::All, shared: false };
     let worker = Worker::new(world.store.clone(), Arc::new(Answers), world.wall(), config);
-    let (desk, stop) = (worker.desk(), CancellationToken::new());
+    let (commands, stop) = (worker.commands(), CancellationToken::new());
     let serving = tokio::spawn(worker.serve(stop.clone()));
     let ended = tokio::time::timeout(Duration::from_secs(20), async {
         loop {
-            let row = desk.store().run(&world.mine(), run_id(&run)).await.unwrap().unwrap();
+            let row = commands.store().run(&world.mine(), run_id(&run)).await.unwrap().unwrap();
             if row.status.is_terminal() {
                 return row;
             }

@@ -10,7 +10,7 @@ use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
 use runtime::ports::DocumentFilter;
 use serde_json::{Value, json};
-use store::Verdict;
+use store::LogCheck;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_whole_log_is_intact,
@@ -61,7 +61,7 @@ fn answer() -> Value {
 async fn a_whole_log_is_intact(world: World) {
     let run = completed(&world).await;
     assert_eq!(run.shared.status(), Status::Completed);
-    assert_eq!(sql(&world).verify(run_id(&run)).await.unwrap(), Verdict::Intact { events: run.shared.last_seq });
+    assert_eq!(sql(&world).verify(run_id(&run)).await.unwrap(), LogCheck::Intact { events: run.shared.last_seq });
     assert!(sql(&world).verify_all().await.unwrap().is_empty());
 }
 
@@ -69,14 +69,14 @@ async fn a_changed_event_is_found(world: World) {
     let run = completed(&world).await;
     raw(&world, "UPDATE homework_run_events SET payload = replace(payload, '{', '{ ') WHERE seq = 3").await;
     let verdict = sql(&world).verify(run_id(&run)).await.unwrap();
-    assert!(matches!(verdict, Verdict::Broken { seq: 3, .. }), "{verdict:?}");
+    assert!(matches!(verdict, LogCheck::Broken { seq: 3, .. }), "{verdict:?}");
 }
 
 async fn a_missing_event_is_found(world: World) {
     let run = completed(&world).await;
     raw(&world, "DELETE FROM homework_run_events WHERE seq = 4").await;
     let verdict = sql(&world).verify(run_id(&run)).await.unwrap();
-    assert!(matches!(verdict, Verdict::Broken { seq: 4, .. }), "{verdict:?}");
+    assert!(matches!(verdict, LogCheck::Broken { seq: 4, .. }), "{verdict:?}");
 }
 
 async fn invariant_4_rebuilding_gives_the_same_rows(world: World) {
@@ -155,5 +155,5 @@ async fn invariant_28_pruning_leaves_young_and_unfinished_runs_alone(world: Worl
     assert_eq!(sql(&world).prune(LATER).await.unwrap().runs, 1);
     assert!(world.store.run(&Scope::Platform, run_id(&ended)).await.unwrap().is_none());
     assert!(world.store.run(&Scope::Platform, run_id(&waiting)).await.unwrap().is_some());
-    assert!(matches!(sql(&world).verify(run_id(&waiting)).await.unwrap(), Verdict::Intact { events: 1 }));
+    assert!(matches!(sql(&world).verify(run_id(&waiting)).await.unwrap(), LogCheck::Intact { events: 1 }));
 }

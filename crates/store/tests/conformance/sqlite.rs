@@ -78,7 +78,7 @@ async fn many_producers_share_commits_and_each_is_answered_for_itself() {
     for run in futures::future::join_all(producers).await {
         let run = run.unwrap();
         assert_eq!(store.events(run, 0, 100).await.unwrap().len(), 11);
-        assert!(matches!(store.verify(run).await.unwrap(), store::Verdict::Intact { events: 11 }));
+        assert!(matches!(store.verify(run).await.unwrap(), store::LogCheck::Intact { events: 11 }));
     }
 }
 

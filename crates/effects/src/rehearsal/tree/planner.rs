@@ -8,7 +8,7 @@ use super::{pad, title};
 use serde_json::{Value, json};
 
 /// What a plan may use.
-struct Room {
+struct PlanLimits {
     bands: usize,
     steps: usize,
     nodes: usize,
@@ -18,11 +18,12 @@ pub fn answer(sections: &Sections) -> Value {
     let theme = Theme::of(sections.text("objective"));
     let allowances = sections.value("allowances");
     let number = |name: &str| allowances[name].as_u64().unwrap_or(0) as usize;
-    let room = Room { bands: number("max_bands"), steps: number("max_steps_per_band"), nodes: number("nodes_left") };
-    let may_grow = number("depth_left") > 0 && room.bands > 0 && room.steps > 1 && room.nodes >= 3;
+    let limits =
+        PlanLimits { bands: number("max_bands"), steps: number("max_steps_per_band"), nodes: number("nodes_left") };
+    let may_grow = number("depth_left") > 0 && limits.bands > 0 && limits.steps > 1 && limits.nodes >= 3;
     match sections.value("task")["depth"].as_u64() {
         Some(0) if may_grow && sections.value("replan_reason").is_string() => anew(&theme),
-        Some(0) if may_grow && sections.value("plan").is_null() => given(plan(&theme, &room), sections),
+        Some(0) if may_grow && sections.value("plan").is_null() => given(plan(&theme, &limits), sections),
         Some(1) if may_grow && divides(&theme, title(sections)) => halves(title(sections)),
         _ => leaf(sections),
     }
@@ -42,10 +43,10 @@ fn divides(theme: &Theme, title: &str) -> bool {
     studies.len() > 2 && studies.last().is_some_and(|last| last.title == title)
 }
 
-fn plan(theme: &Theme, room: &Room) -> Value {
-    let mut left = room.nodes;
+fn plan(theme: &Theme, limits: &PlanLimits) -> Value {
+    let mut left = limits.nodes;
     let mut take = |wanted: usize| {
-        let taken = wanted.min(left).min(room.steps);
+        let taken = wanted.min(left).min(limits.steps);
         left -= taken;
         taken
     };
@@ -53,7 +54,7 @@ fn plan(theme: &Theme, room: &Room) -> Value {
     let kept = take(studies.len());
     let mut first: Vec<Value> =
         studies.iter().take(kept).enumerate().map(|(nth, study)| study_step(theme, nth, study)).collect();
-    if room.steps > first.len() && take(1) == 1 {
+    if limits.steps > first.len() && take(1) == 1 {
         first.push(step(
             "register",
             &outline::register_title(theme),
@@ -63,11 +64,11 @@ fn plan(theme: &Theme, room: &Room) -> Value {
         ));
     }
     let mut bands = vec![band(0, &format!("Know {}", theme.phrase(0)), first)];
-    if room.bands > 1 && take(1) == 1 {
+    if limits.bands > 1 && take(1) == 1 {
         let weigh = step("weigh", &outline::weighing_title(theme), "The synthesis rests on it", "document", true);
         bands.push(band(1, "Weigh what was found", vec![weigh]));
     }
-    if let Some(title) = outline::proposal_title(theme).filter(|_| room.bands > 2 && bands.len() == 2)
+    if let Some(title) = outline::proposal_title(theme).filter(|_| limits.bands > 2 && bands.len() == 2)
         && take(1) == 1
     {
         let propose = step("propose", &title, "A result that somebody can act on", "document", true);

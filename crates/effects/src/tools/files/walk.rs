@@ -24,7 +24,7 @@ pub struct Workspace {
 }
 
 /// Where a file is or would be.
-pub struct Place {
+pub struct Location {
     pub directory: OwnedFd,
     pub name: String,
 }
@@ -58,16 +58,16 @@ impl Workspace {
         self.walk(asked, &names(asked)?, Missing::Refused)
     }
 
-    pub fn find(&self, asked: &str) -> Result<Place, String> {
+    pub fn find(&self, asked: &str) -> Result<Location, String> {
         self.place(asked, Missing::Refused)
     }
 
     /// The directories above it are made where they are missing.
-    pub fn find_or_make(&self, asked: &str) -> Result<Place, String> {
+    pub fn find_or_make(&self, asked: &str) -> Result<Location, String> {
         self.place(asked, Missing::Made)
     }
 
-    fn place(&self, asked: &str, missing: Missing) -> Result<Place, String> {
+    fn place(&self, asked: &str, missing: Missing) -> Result<Location, String> {
         let names = names(asked)?;
         let Some((name, above)) = names.split_last() else {
             return Err(refused(asked, "it is a directory, not a file"));
@@ -76,7 +76,7 @@ impl Workspace {
         by_name(name).map_err(|why| refused(asked, why))?;
         let directory = self.walk(asked, above, missing)?;
         self.judge(&directory, name).map_err(|why| refused(asked, why))?;
-        Ok(Place { directory, name: (*name).to_owned() })
+        Ok(Location { directory, name: (*name).to_owned() })
     }
 
     fn walk(&self, asked: &str, names: &[&str], missing: Missing) -> Result<OwnedFd, String> {

@@ -1,12 +1,12 @@
 //! Links with a one-time code: followed once, by whoever is not logged in as somebody else, or who says so.
 
-use super::super::asked::Asked;
+use super::super::auth::{logged_in, recognize_as};
 use super::super::caller::Caller;
-use super::super::door::{logged_in, recognize_as};
-use super::super::front::{from_elsewhere, from_own_page};
+use super::super::origin::{from_elsewhere, from_own_page};
 use super::super::problems::Problem;
+use super::super::query::Asked;
 use super::super::secret::Secret;
-use super::super::{Answer, House};
+use super::super::{Answer, AppState};
 use super::{Peer, ask, end, guessed, open};
 use crate::ui;
 use axum::extract::State;
@@ -18,29 +18,29 @@ use std::sync::Arc;
 
 /// Why a link lets nobody in. The page at `/login?problem=…` says it in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum LinkProblem {
     Used,
     Expired,
     /// Never a code of ours, or one of long ago; a token is none either.
     Unknown,
 }
 
-impl Trouble {
-    pub const ALL: [Trouble; 3] = [Trouble::Used, Trouble::Expired, Trouble::Unknown];
+impl LinkProblem {
+    pub const ALL: [LinkProblem; 3] = [LinkProblem::Used, LinkProblem::Expired, LinkProblem::Unknown];
 
     pub fn name(self) -> &'static str {
         match self {
-            Trouble::Used => "used",
-            Trouble::Expired => "expired",
-            Trouble::Unknown => "unknown",
+            LinkProblem::Used => "used",
+            LinkProblem::Expired => "expired",
+            LinkProblem::Unknown => "unknown",
         }
     }
 
-    fn of(key: Option<&Key>) -> Trouble {
+    fn of(key: Option<&Key>) -> LinkProblem {
         match key.filter(|key| key.kind == KeyKind::Code) {
-            None => Trouble::Unknown,
-            Some(key) if key.revoked_at.is_some() => Trouble::Used,
-            Some(_) => Trouble::Expired,
+            None => LinkProblem::Unknown,
+            Some(key) if key.revoked_at.is_some() => LinkProblem::Used,
+            Some(_) => LinkProblem::Expired,
         }
     }
 }
@@ -54,7 +54,7 @@ pub struct FollowQuery {
 /// A link from the terminal logs in at once, unless somebody else is logged in or another site led here: then the
 /// person is asked. The page tells those whom the link did not let in.
 pub async fn follow(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     method: Method,
     peer: Peer,
     headers: HeaderMap,
@@ -65,21 +65,21 @@ pub async fn follow(
     }
     // Whoever only looks at a link, as scanners and previews do, must not use it up.
     let Some(code) = query.code.filter(|_| method == Method::GET) else { return Ok(to("/")) };
-    let present = logged_in(&house, &headers).await?;
-    let newcomer = match recognize_as(&house, code.trim(), &[KeyKind::Code]).await {
+    let present = logged_in(&app, &headers).await?;
+    let newcomer = match recognize_as(&app, code.trim(), &[KeyKind::Code]).await {
         Ok(newcomer) => newcomer,
-        Err(problem) => return not_followed(&house, &peer, &code, present, problem).await,
+        Err(problem) => return not_followed(&app, &peer, &code, present, problem).await,
     };
     match present {
-        None if !from_elsewhere(&headers) => enter(&house, &peer, &code, None, newcomer).await,
-        Some(present) if present.id() == newcomer.id() => enter(&house, &peer, &code, Some(present), newcomer).await,
+        None if !from_elsewhere(&headers) => enter(&app, &peer, &code, None, newcomer).await,
+        Some(present) if present.id() == newcomer.id() => enter(&app, &peer, &code, Some(present), newcomer).await,
         present => Ok(ask::page(present.as_ref().map(|caller| &caller.record), &newcomer, &code)),
     }
 }
 
 /// The person was asked, and wants to be logged in by this link instead.
 pub async fn confirm(
-    State(house): State<Arc<House>>,
+    State(app): State<Arc<AppState>>,
     peer: Peer,
     headers: HeaderMap,
     Asked(query): Asked<FollowQuery>,
@@ -89,38 +89,38 @@ pub async fn confirm(
         return Err(Problem::new(StatusCode::FORBIDDEN, "foreign_origin", detail));
     }
     let code = query.code.unwrap_or_default();
-    let present = logged_in(&house, &headers).await?;
-    match recognize_as(&house, code.trim(), &[KeyKind::Code]).await {
-        Ok(newcomer) => enter(&house, &peer, &code, present, newcomer).await,
-        Err(problem) => not_followed(&house, &peer, &code, present, problem).await,
+    let present = logged_in(&app, &headers).await?;
+    match recognize_as(&app, code.trim(), &[KeyKind::Code]).await {
+        Ok(newcomer) => enter(&app, &peer, &code, present, newcomer).await,
+        Err(problem) => not_followed(&app, &peer, &code, present, problem).await,
     }
 }
 
 /// Uses the code. Whoever was here before is logged out, unless it is the same person who may do as much already.
-async fn enter(house: &House, peer: &Peer, code: &str, present: Option<Caller>, newcomer: Caller) -> Answer<Response> {
-    house.desk()?;
+async fn enter(app: &AppState, peer: &Peer, code: &str, present: Option<Caller>, newcomer: Caller) -> Answer<Response> {
+    app.commands()?;
     if let (Some(present), Some(key)) = (&present, newcomer.key())
         && present.id() == newcomer.id()
         && present.access >= newcomer.access
     {
-        house.keys.revoke_key(key.id, house.clock.now()).await?;
+        app.keys.revoke_key(key.id, app.clock.now()).await?;
         return Ok(to("/"));
     }
-    match open(house, &newcomer).await {
+    match open(app, &newcomer).await {
         Ok((cookie, _)) => {
             if let Some(present) = &present {
-                end(house, present).await?;
+                end(app, present).await?;
             }
             Ok(([(header::SET_COOKIE, cookie)], to("/")).into_response())
         }
         // Somebody else was faster.
-        Err(problem) => not_followed(house, peer, code, present, problem).await,
+        Err(problem) => not_followed(app, peer, code, present, problem).await,
     }
 }
 
 /// A code that is no longer one, or never was, counts as a wrong credential. Its own person, logged in already, goes on.
 async fn not_followed(
-    house: &House,
+    app: &AppState,
     peer: &Peer,
     code: &str,
     present: Option<Caller>,
@@ -130,15 +130,16 @@ async fn not_followed(
         return Err(problem);
     }
     let known = match Secret::parse(code.trim()) {
-        Some(secret) => house.keys.key(secret.digest()).await?,
+        Some(secret) => app.keys.key(secret.digest()).await?,
         None => None,
     };
     let key = known.as_ref().map(|(key, _)| key);
-    let why = Trouble::of(key);
-    if why != Trouble::Unknown && present.is_some_and(|present| key.is_some_and(|key| key.actor_id == present.id())) {
+    let why = LinkProblem::of(key);
+    if why != LinkProblem::Unknown && present.is_some_and(|present| key.is_some_and(|key| key.actor_id == present.id()))
+    {
         return Ok(to("/"));
     }
-    match guessed(house, peer, problem) {
+    match guessed(app, peer, problem) {
         slowed if slowed.status == StatusCode::TOO_MANY_REQUESTS => Err(slowed),
         _ => Ok(to(&format!("/login?problem={}", why.name()))),
     }
@@ -174,7 +175,7 @@ mod tests {
         };
         let used = Key { revoked_at: Some(now), ..code.clone() };
         let token = Key { kind: KeyKind::Token, ..code.clone() };
-        let told = [Some(&used), Some(&code), Some(&token), None].map(|key| Trouble::of(key).name());
+        let told = [Some(&used), Some(&code), Some(&token), None].map(|key| LinkProblem::of(key).name());
         assert_eq!(told, ["used", "expired", "unknown", "unknown"]);
     }
 }

@@ -1,10 +1,10 @@
 //! One topic that a client has joined: whose events it hears, and for how long it may.
 
 use super::super::caller::Caller;
+use super::super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::super::problems::Problem;
-use super::super::pulse::{Beat, Pulse};
 use super::super::tail::{Heard, Tail};
-use super::super::{Answer, House};
+use super::super::{Answer, AppState};
 use super::wire::Incoming;
 use engine::ids::{NodeId, RunId};
 use engine::run::Kind;
@@ -49,10 +49,10 @@ pub struct Channel {
     pub join_ref: Value,
     about: Topic,
     tail: Tail,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
 }
 
-pub enum Happened {
+pub enum ChannelInput {
     /// Payloads, as JSON.
     Broadcasts(Vec<String>),
     /// The topic may no longer be read, or cannot be.
@@ -61,16 +61,16 @@ pub enum Happened {
 
 impl Channel {
     /// From now on: what was before is in the log.
-    pub async fn open(house: &House, caller: Caller, join: &Incoming) -> Answer<Channel> {
+    pub async fn open(app: &AppState, caller: Caller, join: &Incoming) -> Answer<Channel> {
         let unknown = || Problem::not_found("topic");
         let name = join.topic.strip_prefix(PREFIX).ok_or_else(unknown)?;
         let about = Topic::parse(name).ok_or_else(unknown)?;
         let (run, kind) = match about {
             Topic::Run(kind, run) => (run, kind),
             Topic::Documents(run) => (run, Kind::Tree),
-            Topic::Node(node) => (house.store.run_of_node(node).await?.ok_or_else(unknown)?, Kind::Tree),
+            Topic::Node(node) => (app.store.run_of_node(node).await?.ok_or_else(unknown)?, Kind::Tree),
         };
-        let row = caller.run(house, run).await?;
+        let row = caller.run(app, run).await?;
         if row.kind != kind {
             return Err(unknown());
         }
@@ -78,8 +78,8 @@ impl Channel {
             topic: join.topic.clone(),
             join_ref: join.join_ref.clone(),
             about,
-            tail: Tail::new(house, &caller, run, row.last_seq),
-            pulse: Pulse::of(&house.alarm, &caller),
+            tail: Tail::new(app, &caller, run, row.last_seq),
+            heartbeat: Heartbeat::of(&app.revoked, &caller),
         })
     }
 
@@ -87,22 +87,22 @@ impl Channel {
         self.topic.strip_prefix(PREFIX).unwrap_or(&self.topic)
     }
 
-    pub async fn renew(&mut self, house: &House, caller: Caller) -> Answer<()> {
-        caller.run(house, self.tail.run).await?;
-        self.pulse = Pulse::of(&house.alarm, &caller);
-        self.tail.turn_to(house, &caller);
+    pub async fn renew(&mut self, app: &AppState, caller: Caller) -> Answer<()> {
+        caller.run(app, self.tail.run).await?;
+        self.heartbeat = Heartbeat::of(&app.revoked, &caller);
+        self.tail.turn_to(app, &caller);
         Ok(())
     }
 
     /// Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Happened {
+    pub async fn next(&mut self) -> ChannelInput {
         loop {
             let heard = tokio::select! {
                 biased;
-                beat = self.pulse.next() => match beat {
-                    Beat::Revoked => return Happened::Over,
+                beat = self.heartbeat.next() => match beat {
+                    HeartbeatEvent::Revoked => return ChannelInput::Over,
                     // Whether the run may still be seen is looked at anew.
-                    Beat::Quiet | Beat::Loud => continue,
+                    HeartbeatEvent::Quiet | HeartbeatEvent::Loud => continue,
                 },
                 heard = self.tail.next() => heard,
             };
@@ -110,11 +110,11 @@ impl Channel {
                 Ok(Heard::Events(commit, after)) => {
                     let payloads = broadcasts(self.about, &commit, after);
                     if !payloads.is_empty() {
-                        return Happened::Broadcasts(payloads);
+                        return ChannelInput::Broadcasts(payloads);
                     }
                 }
                 Ok(Heard::Delta(_) | Heard::CaughtUp | Heard::Behind) => {}
-                Ok(Heard::Gone) | Err(_) => return Happened::Over,
+                Ok(Heard::Gone) | Err(_) => return ChannelInput::Over,
             }
         }
     }

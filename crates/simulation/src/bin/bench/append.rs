@@ -1,13 +1,13 @@
 //! Nothing but appends: writers with a run each, as fast as the store takes their batches. With push, a second process's
 //! view of the same database listens to every one of those runs, and must have heard each event once at the end.
 
-use crate::house::{Wall, brief};
+use crate::bench_server::{Wall, brief};
 use crate::meter::Meter;
 use engine::actor::Actor;
 use engine::ids::{self, ActorId, RunId};
 use engine::projection;
 use engine::run::{Command, Lane, Run};
-use runtime::live::{Listener, Live, Word};
+use runtime::live::{Listener, Live, Message};
 use runtime::ports::{Append, Clock, LOCAL_HANDLE, Library, Log, Store};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -145,9 +145,9 @@ impl Audience {
 /// As a stream does it: what was told is taken as it comes, and what was missed is read from the log.
 async fn follow(mut listener: Listener, store: Arc<dyn Store>, run: RunId, heard: Arc<AtomicU64>) {
     loop {
-        let commit = match listener.news.recv().await {
-            Ok(Word::Commit(commit)) => commit,
-            Ok(Word::Delta(_)) | Err(RecvError::Lagged(_)) => continue,
+        let commit = match listener.messages.recv().await {
+            Ok(Message::Commit(commit)) => commit,
+            Ok(Message::Delta(_)) | Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
         let mut last = heard.load(Relaxed);

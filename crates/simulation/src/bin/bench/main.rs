@@ -8,12 +8,12 @@
 #![allow(clippy::disallowed_methods)]
 
 mod append;
-mod house;
+mod bench_server;
 mod meter;
 mod model;
 mod tree;
 
-use house::House;
+use bench_server::BenchServer;
 use meter::{Meter, Spent};
 use model::{Play, Shape};
 use serde_json::{Value, json};
@@ -104,22 +104,22 @@ async fn measure(options: &Options) -> Result<Value, String> {
         return append::measure(&options.database, &options.append, options.postmaster).await;
     }
     let play = options.play();
-    let house = Arc::new(House::open(&options.database, play.clone(), options.at_once).await?);
+    let server = Arc::new(BenchServer::open(&options.database, play.clone(), options.at_once).await?);
     // One run to fill the statement caches, as the peers have one; a tree of thousands fills them by itself.
     if play.nodes() <= WARM_UP {
-        house.play(1, 1).await?;
+        server.play(1, 1).await?;
     }
-    let first_call = house.models.first_call();
-    house.models.calls.store(0, Ordering::Relaxed);
+    let first_call = server.models.first_call();
+    server.models.calls.store(0, Ordering::Relaxed);
     let meter = Meter::start(options.postmaster);
-    let events = house.play(options.runs, options.at_once).await?;
+    let events = server.play(options.runs, options.at_once).await?;
     let spent = meter.stop();
-    let calls = house.models.calls.load(Ordering::Relaxed);
+    let calls = server.models.calls.load(Ordering::Relaxed);
     let mut line = report(options, &play, &spent, calls, events);
     line["cpu_to_first_call_s"] = json!(first_call);
     // Last of all: it holds a whole log in memory, which no run does.
-    line["fold_us_event"] = json!(house.fold_us_event().await?);
-    house.close().await;
+    line["fold_us_event"] = json!(server.fold_us_event().await?);
+    server.close().await;
     Ok(line)
 }
 

@@ -93,7 +93,7 @@ impl Growth {
 
 /// Where no process dies or stands still, nobody but the run itself opens calls.
 fn at_once(lived: &Lived, story: &Story, budgets: &Budgets, wrongs: &mut Vec<String>) {
-    if !lived.setup.weather.is_steady() || lived.setup.crash_at.is_some() {
+    if !lived.setup.fault_rates.is_steady() || lived.setup.crash_at.is_some() {
         return;
     }
     let bill: Vec<&Request> = lived.bill.iter().filter(|request| request.run == story.id).collect();

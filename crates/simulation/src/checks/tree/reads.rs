@@ -101,7 +101,8 @@ async fn documents_exist(lived: &Lived, story: &Story, wrongs: &mut Vec<String>)
     for id in named {
         let document = lived.store.document(&Scope::Platform, id).await.ok().flatten();
         let fits = document.is_some_and(|document| {
-            allowed.contains(&document.project_id) || (anywhere && document.project_id != lived.land.foreign_project)
+            allowed.contains(&document.project_id)
+                || (anywhere && document.project_id != lived.fixtures.foreign_project)
         });
         if !fits {
             wrongs.push(format!("16: run {} hands on the document {id}, which is not its own", story.id));

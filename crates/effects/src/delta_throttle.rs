@@ -1,0 +1,40 @@
+//! An answer while it grows, passed on to whoever looks, a few times a second at most.
+
+use engine::effect::{EffectId, Job};
+use engine::ids::RunId;
+use engine::model::Role;
+use runtime::live::{Delta, Live};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const BETWEEN: Duration = Duration::from_millis(50);
+
+pub struct DeltaThrottle<'a> {
+    live: &'a Live,
+    run_id: RunId,
+    effect: &'a EffectId,
+    attempt: u32,
+    role: Role,
+    /// What was not passed on yet, and when something last was.
+    held: Mutex<(String, Option<Instant>)>,
+}
+
+impl<'a> DeltaThrottle<'a> {
+    pub fn new(live: &'a Live, job: &'a Job, role: Role) -> DeltaThrottle<'a> {
+        let Job { run, effect, attempt, .. } = job;
+        DeltaThrottle { live, run_id: run.run_id, effect, attempt: *attempt, role, held: Mutex::default() }
+    }
+
+    pub fn grow(&self, fresh: &str) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let (text, last) = &mut *held;
+        text.push_str(fresh);
+        if text.is_empty() || last.is_some_and(|last| last.elapsed() < BETWEEN) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let DeltaThrottle { live, run_id, effect, attempt, role, .. } = self;
+        live.send_delta(&Delta { run_id: *run_id, effect, attempt: *attempt, role: *role, text });
+        text.clear();
+    }
+}

@@ -1,0 +1,149 @@
+//! The tools a subagent's errand is made of: opening a page, acting on one, reading and keeping its scratchpad.
+
+use super::{Address, Cause, Page, Pages, Reader};
+use crate::tools::Registry;
+use engine::effect::{EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput};
+use engine::task::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
+use engine::workspace::{Mutation, Scope};
+use runtime::agents::AgentRecord;
+use runtime::ports::{Store, StoreError};
+use serde_json::{Value, json};
+
+/// Characters of a page that a step is shown.
+const SHOWN: usize = 24_000;
+
+/// One of them, given to this caller: only errands are.
+pub fn is_task_tool(call: &ToolCall) -> bool {
+    let ours = [OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD].contains(&call.tool.as_str());
+    ours && call.granted.contains(&call.tool)
+}
+
+/// Carry out one step. What the agent is and may do is looked up now, not remembered from when it was sent.
+pub async fn perform(
+    store: &dyn Store,
+    registry: &Registry,
+    run: &RunContext,
+    call: &ToolCall,
+    effect: &EffectId,
+) -> Result<ToolOutcome, StoreError> {
+    let (agent, owner) = match (&run.scope, &call.agent) {
+        (Scope::OnBehalf { agent, owner }, _) | (Scope::Within(owner, _), Some(agent)) => (*agent, *owner),
+        _ => return Ok(refused("only a subagent's errand goes through pages".into())),
+    };
+    let Some(agent) = store.agent(&agent.to_string()).await?.filter(|known| known.owner == owner) else {
+        return Ok(refused("this subagent is no longer kept".into()));
+    };
+    match call.tool.as_str() {
+        READ_SCRATCHPAD => read(store, &agent).await,
+        WRITE_SCRATCHPAD => write(store, &agent, &call.arguments).await,
+        _ => {
+            let reader = Reader::agent(agent);
+            step(&Pages { store, registry, reader: &reader }, run, call, effect).await
+        }
+    }
+}
+
+async fn step(
+    pages: &Pages<'_>,
+    run: &RunContext,
+    call: &ToolCall,
+    effect: &EffectId,
+) -> Result<ToolOutcome, StoreError> {
+    let path = call.arguments["path"].as_str().unwrap_or_default();
+    if call.tool == OPEN_PAGE {
+        let page = pages.open(path).await?;
+        let summary = page.title.clone();
+        return Ok(shown(&page, summary, true, Vec::new()));
+    }
+    let name = call.arguments["action"].as_str().unwrap_or_default();
+    let Some(address) = Address::parse(path) else {
+        let nowhere = pages.open(path).await?;
+        return Ok(shown(&nowhere, String::new(), false, Vec::new()));
+    };
+    let (subject, name) = match address {
+        Address::Action(subject, named) if name.is_empty() || name == named => (subject, named),
+        address => (address.subject(), name.to_owned()),
+    };
+    let cause = Cause { run_id: run.run_id, effect, props: call.props.clone(), now: run.now };
+    let carried = pages.execute(subject, &name, &call.arguments["params"], &cause).await?;
+    let summary = format!("{name} at {subject}");
+    Ok(shown(&carried.page, summary, carried.mutations.is_empty(), carried.mutations))
+}
+
+/// What went wrong stands first: it is all that people are shown of it.
+fn shown(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -> ToolOutcome {
+    match page.is_ok() {
+        true => {
+            let content = cut(&page.markdown()).into();
+            ToolOutcome { result: Ok(ToolOutput { content, summary, read }), mutations }
+        }
+        false => {
+            let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
+            refused(cut(&format!(
+                "{} {}: {}\n\n{}",
+                page.status,
+                page.title,
+                error.unwrap_or_default(),
+                page.markdown()
+            )))
+        }
+    }
+}
+
+fn refused(why: String) -> ToolOutcome {
+    ToolOutcome { result: Err(why), mutations: Vec::new() }
+}
+
+/// What is left out is said.
+fn cut(text: &str) -> String {
+    let characters = text.chars().count();
+    if characters <= SHOWN {
+        return text.to_owned();
+    }
+    let marker = format!("\n\n[cut here: {SHOWN} of {characters} characters are shown]");
+    let kept = SHOWN - marker.chars().count();
+    text.chars().take(kept).chain(marker.chars()).collect()
+}
+
+async fn read(store: &dyn Store, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {
+    let pad = store.scratchpad(agent.id).await?;
+    let (version, content) = pad.map_or((0, String::new()), |pad| (pad.version, pad.content));
+    let output = ToolOutput {
+        content: json!({"version": version, "content": content}),
+        summary: format!("scratchpad, version {version}"),
+        read: true,
+    };
+    Ok(ToolOutcome { result: Ok(output), mutations: Vec::new() })
+}
+
+/// What a reflection wants to keep, if the scratchpad is still the one it saw.
+async fn write(store: &dyn Store, agent: &AgentRecord, arguments: &Value) -> Result<ToolOutcome, StoreError> {
+    let based_on = arguments["version"].as_i64().unwrap_or_default();
+    let content = arguments["content"].as_str().unwrap_or_default().to_owned();
+    let current = store.scratchpad(agent.id).await?.map_or(0, |pad| pad.version);
+    if current != based_on {
+        return Ok(refused(format!(
+            "the scratchpad was changed meanwhile: the reflection saw version {based_on}, and {current} is the newest; it was left as it is"
+        )));
+    }
+    let output = ToolOutput {
+        content: json!({"version": based_on + 1}),
+        summary: format!("scratchpad kept: {} characters", content.chars().count()),
+        read: false,
+    };
+    let kept = Mutation::WriteScratchpad { agent: agent.id, content, based_on, step: None };
+    Ok(ToolOutcome { result: Ok(output), mutations: vec![kept] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_cut_says_how_much_of_it_is_shown() {
+        assert_eq!(cut("short"), "short");
+        let long = cut(&"ä".repeat(30_000));
+        assert_eq!(long.chars().count(), SHOWN);
+        assert!(long.ends_with("[cut here: 24000 of 30000 characters are shown]"), "{}", &long[long.len() - 80..]);
+    }
+}

@@ -1,0 +1,370 @@
+//! A run's log as spans. What has begun is remembered until its end is in the log; then, and only then, it is a span. The
+//! same log gives the same spans, so whoever has to begin again knows which were told by where they end.
+
+use super::span::{Kind, Span, SpanId};
+use engine::effect::EffectId;
+use engine::event::Event;
+use engine::facts::effect::{Finished, FinishedAs, Started};
+use engine::facts::{Effect, Fact, Homework, Run, Tree};
+use engine::ids::{NodeId, RunId};
+use engine::time::Timestamp;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+pub struct SpanBuilder {
+    run: RunId,
+    /// Folded up to here.
+    pub seq: u64,
+    kind: &'static str,
+    /// When the present stretch of the run began, and how many there were before.
+    began: Option<Timestamp>,
+    stretch: u32,
+    attempts: HashMap<(EffectId, u32), Call>,
+    /// When planning began: its first attempt.
+    plans: HashMap<EffectId, Timestamp>,
+    tools: HashMap<EffectId, Timestamp>,
+    nodes: HashMap<NodeId, Node>,
+    /// By iteration and index.
+    executors: HashMap<(u32, u32), Timestamp>,
+}
+
+struct Call {
+    began: Timestamp,
+    what: String,
+    model: Option<String>,
+}
+
+#[derive(Clone)]
+struct Node {
+    /// Absent between two generations.
+    began: Option<Timestamp>,
+    generation: u32,
+    parent: Option<NodeId>,
+    role: &'static str,
+}
+
+impl SpanBuilder {
+    pub fn new(run: RunId) -> SpanBuilder {
+        SpanBuilder {
+            run,
+            seq: 0,
+            kind: "run",
+            began: None,
+            stretch: 0,
+            attempts: HashMap::new(),
+            plans: HashMap::new(),
+            tools: HashMap::new(),
+            nodes: HashMap::new(),
+            executors: HashMap::new(),
+        }
+    }
+
+    /// Nothing is open: there is nothing to remember.
+    pub fn is_over(&self) -> bool {
+        self.began.is_none()
+    }
+
+    /// The spans that end with this event.
+    pub fn take(&mut self, event: &Event) -> Vec<Span> {
+        self.seq = event.seq;
+        match &event.fact {
+            Fact::Run(fact) => self.of_run(event, fact),
+            Fact::Effect(fact) => self.of_effect(event, fact),
+            Fact::Tree(fact) => self.of_tree(event, fact),
+            Fact::Homework(fact) => self.of_homework(event, fact),
+            _ => Vec::new(),
+        }
+    }
+
+    fn of_run(&mut self, event: &Event, fact: &Run) -> Vec<Span> {
+        match fact {
+            Run::Queued(queued) => {
+                self.kind = queued.kind.name();
+                self.began = Some(event.at);
+                Vec::new()
+            }
+            Run::Resumed(_) => {
+                self.began.get_or_insert(event.at);
+                Vec::new()
+            }
+            Run::Completed(_) => self.run_ended(event.at, json!("completed"), false),
+            Run::Canceled(_) => self.run_ended(event.at, json!("canceled"), false),
+            Run::Stopped(stopped) => self.run_ended(event.at, json!(stopped.stop_reason), false),
+            Run::Failed(failed) => self.run_ended(event.at, json!(failed.stop_reason), true),
+            _ => Vec::new(),
+        }
+    }
+
+    fn run_ended(&mut self, at: Timestamp, reason: Value, failed: bool) -> Vec<Span> {
+        let Some(began) = self.began.take() else { return Vec::new() };
+        let error = failed.then(|| reason.as_str().unwrap_or("error").to_owned());
+        let attributes = vec![
+            ("gen_ai.operation.name", json!("invoke_workflow")),
+            ("gen_ai.workflow.name", json!(self.kind)),
+            ("gen_ai.conversation.id", json!(self.run)),
+            ("pleach.stop_reason", reason),
+        ];
+        let span = Span {
+            run: self.run,
+            id: self.run_span(),
+            parent: None,
+            name: format!("invoke_workflow {}", self.kind),
+            kind: Kind::Internal,
+            began,
+            ended: at,
+            attributes,
+            error,
+        };
+        self.stretch += 1;
+        vec![span]
+    }
+
+    fn run_span(&self) -> SpanId {
+        SpanId::of(self.run, &format!("run {}", self.stretch))
+    }
+
+    fn of_effect(&mut self, event: &Event, fact: &Effect) -> Vec<Span> {
+        match fact {
+            Effect::Started(started) => {
+                self.began.get_or_insert(event.at);
+                self.started(event.at, started);
+                Vec::new()
+            }
+            Effect::Finished(finished) => self.finished(event, finished),
+            Effect::Unknown(unknown) => {
+                let call = self.attempts.remove(&(unknown.effect.clone(), unknown.attempt));
+                let span = |call| self.tool(event, &unknown.effect, &unknown.what, call, Some("unknown".into()));
+                call.map(|call| span(call.began)).into_iter().collect()
+            }
+            Effect::Resolved(_) => Vec::new(),
+        }
+    }
+
+    fn started(&mut self, at: Timestamp, started: &Started) {
+        let call = Call { began: at, what: started.what.clone(), model: started.model.clone() };
+        if is_planner(&call.what) {
+            self.plans.entry(started.effect.clone()).or_insert(at);
+        }
+        self.attempts.insert((started.effect.clone(), started.attempt), call);
+    }
+
+    fn finished(&mut self, event: &Event, finished: &Finished) -> Vec<Span> {
+        let Some(call) = self.attempts.remove(&(finished.effect.clone(), finished.attempt)) else { return Vec::new() };
+        let error = match finished.outcome {
+            FinishedAs::Ok => None,
+            other => serde_json::to_value(other).ok().and_then(|word| word.as_str().map(str::to_owned)),
+        };
+        let Some(model) = &call.model else {
+            return vec![self.tool(event, &finished.effect, &call.what, call.began, error)];
+        };
+        let mut spans = vec![self.chat(event, finished, &call, model, error.clone())];
+        let is_tried_again = matches!(finished.outcome, FinishedAs::Transient | FinishedAs::Lost);
+        if is_planner(&call.what) && !is_tried_again {
+            spans.extend(self.plans.remove(&finished.effect).map(|began| self.plan(event, finished, began, error)));
+        }
+        spans
+    }
+
+    fn chat(&self, event: &Event, finished: &Finished, call: &Call, model: &str, error: Option<String>) -> Span {
+        let (provider, model) = model.split_once('/').unwrap_or(("", model));
+        let settled = &finished.settled;
+        let mut attributes = vec![
+            ("gen_ai.operation.name", json!("chat")),
+            ("gen_ai.provider.name", json!(provider)),
+            ("gen_ai.request.model", json!(model)),
+            ("gen_ai.conversation.id", json!(self.run)),
+            ("gen_ai.usage.input_tokens", json!(settled.tokens_in)),
+            ("gen_ai.usage.output_tokens", json!(settled.tokens_out)),
+            ("gen_ai.usage.cache_read.input_tokens", json!(settled.tokens_cached)),
+            ("pleach.role", json!(call.what)),
+            ("pleach.effect", json!(finished.effect)),
+            ("pleach.attempt", json!(finished.attempt)),
+            ("pleach.cost_usd", json!(settled.cost_usd)),
+        ];
+        attributes.extend(finished.provider_request_id.as_ref().map(|id| ("gen_ai.response.id", json!(id))));
+        let parent = match is_planner(&call.what) {
+            true => plan_span(self.run, &finished.effect),
+            false => self.around(event, &finished.effect),
+        };
+        Span {
+            run: self.run,
+            id: SpanId::of(self.run, &format!("call {} {}", finished.effect, finished.attempt)),
+            parent: Some(parent),
+            name: format!("chat {model}"),
+            kind: Kind::Client,
+            began: call.began,
+            ended: event.at,
+            attributes,
+            error,
+        }
+    }
+
+    /// All attempts at one plan.
+    fn plan(&self, event: &Event, finished: &Finished, began: Timestamp, error: Option<String>) -> Span {
+        let agent = self.agent(event);
+        Span {
+            run: self.run,
+            id: plan_span(self.run, &finished.effect),
+            parent: Some(self.around(event, &finished.effect)),
+            name: format!("plan {agent}"),
+            kind: Kind::Internal,
+            began,
+            ended: event.at,
+            attributes: vec![("gen_ai.operation.name", json!("plan")), ("gen_ai.agent.name", json!(agent))],
+            error,
+        }
+    }
+
+    fn tool(&self, event: &Event, call: &EffectId, tool: &str, began: Timestamp, error: Option<String>) -> Span {
+        Span {
+            run: self.run,
+            id: SpanId::of(self.run, &format!("tool {call} {}", event.seq)),
+            parent: Some(self.around(event, call)),
+            name: format!("execute_tool {tool}"),
+            kind: Kind::Internal,
+            began,
+            ended: event.at,
+            attributes: vec![
+                ("gen_ai.operation.name", json!("execute_tool")),
+                ("gen_ai.tool.name", json!(tool)),
+                ("gen_ai.tool.type", json!("function")),
+                ("gen_ai.tool.call.id", json!(call)),
+            ],
+            error,
+        }
+    }
+
+    fn of_tree(&mut self, event: &Event, fact: &Tree) -> Vec<Span> {
+        let Some(node) = event.node_id else { return Vec::new() };
+        match fact {
+            Tree::NodeCreated(_) => {
+                let parent = event.parent_node_id;
+                self.nodes.insert(node, Node { began: Some(event.at), generation: 1, parent, role: "node" });
+                Vec::new()
+            }
+            Tree::NodeStatusChanged(changed) => {
+                if let Some(node) = self.nodes.get_mut(&node) {
+                    node.role = changed.role.name();
+                }
+                Vec::new()
+            }
+            Tree::NodeReopened(reopened) => {
+                if let Some(node) = self.nodes.get_mut(&node) {
+                    (node.began, node.generation) = (Some(event.at), reopened.generation);
+                }
+                Vec::new()
+            }
+            Tree::NodeCompleted(_) => self.node_ended(event, node, None),
+            Tree::NodeFailed(_) => self.node_ended(event, node, Some("failed")),
+            Tree::NodeCanceled(_) => self.node_ended(event, node, Some("canceled")),
+            Tree::ToolCallRequested(asked) => self.tool_asked(event, &asked.call_id),
+            Tree::ToolCallResult(result) => self.tool_answered(event, &result.call_id, &result.tool, result.ok),
+            _ => Vec::new(),
+        }
+    }
+
+    fn node_ended(&mut self, event: &Event, id: NodeId, error: Option<&str>) -> Vec<Span> {
+        let Some(began) = self.nodes.get_mut(&id).and_then(|node| node.began.take()) else { return Vec::new() };
+        let parent = self.nodes.get(&id).and_then(|node| node.parent).and_then(|parent| self.node_span(parent));
+        let span = Span {
+            run: self.run,
+            id: self.node_span(id).unwrap_or_else(|| self.run_span()),
+            parent: Some(parent.unwrap_or_else(|| self.run_span())),
+            name: format!("invoke_agent {}", self.agent(event)),
+            kind: Kind::Internal,
+            began,
+            ended: event.at,
+            attributes: vec![
+                ("gen_ai.operation.name", json!("invoke_agent")),
+                ("gen_ai.agent.name", json!(self.agent(event))),
+                ("gen_ai.agent.id", json!(id)),
+                ("gen_ai.conversation.id", json!(self.run)),
+            ],
+            error: error.map(str::to_owned),
+        };
+        vec![span]
+    }
+
+    fn node_span(&self, id: NodeId) -> Option<SpanId> {
+        let generation = self.nodes.get(&id)?.generation;
+        Some(SpanId::of(self.run, &format!("node {id} {generation}")))
+    }
+
+    /// What the one who works here is called: one of a few words, never a title.
+    fn agent(&self, event: &Event) -> &'static str {
+        match event.node_id.and_then(|id| self.nodes.get(&id)) {
+            Some(node) => node.role,
+            None => self.kind,
+        }
+    }
+
+    fn of_homework(&mut self, event: &Event, fact: &Homework) -> Vec<Span> {
+        match fact {
+            Homework::ToolCallRequested(asked) => self.tool_asked(event, &asked.call_id),
+            Homework::ToolCallResult(result) => self.tool_answered(event, &result.call_id, &result.tool, result.ok),
+            Homework::ExecutorStarted(started) => {
+                self.executors.insert((started.iteration, started.index), event.at);
+                Vec::new()
+            }
+            Homework::ExecutorFinished(finished) => {
+                let place = (finished.iteration, finished.index);
+                let Some(began) = self.executors.remove(&place) else { return Vec::new() };
+                let span = Span {
+                    run: self.run,
+                    id: executor_span(self.run, place),
+                    parent: Some(self.run_span()),
+                    name: "invoke_agent executor".into(),
+                    kind: Kind::Internal,
+                    began,
+                    ended: event.at,
+                    attributes: vec![
+                        ("gen_ai.operation.name", json!("invoke_agent")),
+                        ("gen_ai.agent.name", json!("executor")),
+                        ("gen_ai.agent.id", json!(finished.branch_id)),
+                        ("gen_ai.conversation.id", json!(self.run)),
+                    ],
+                    error: (!finished.ok).then(|| "failed".into()),
+                };
+                vec![span]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn tool_asked(&mut self, event: &Event, call: &EffectId) -> Vec<Span> {
+        self.tools.insert(call.clone(), event.at);
+        Vec::new()
+    }
+
+    fn tool_answered(&mut self, event: &Event, call: &EffectId, tool: &str, ok: bool) -> Vec<Span> {
+        let began = self.tools.remove(call);
+        let error = (!ok).then(|| "tool_error".to_owned());
+        began.map(|began| self.tool(event, call, tool, began, error)).into_iter().collect()
+    }
+
+    /// What a call is made within: its node, its executor, or the run.
+    fn around(&self, event: &Event, effect: &EffectId) -> SpanId {
+        let node = event.node_id.and_then(|id| self.node_span(id));
+        let executor = || executor_of(effect).map(|place| executor_span(self.run, place));
+        node.or_else(executor).unwrap_or_else(|| self.run_span())
+    }
+}
+
+fn is_planner(role: &str) -> bool {
+    role.ends_with("_planner")
+}
+
+fn plan_span(run: RunId, effect: &EffectId) -> SpanId {
+    SpanId::of(run, &format!("plan {effect}"))
+}
+
+fn executor_span(run: RunId, (iteration, index): (u32, u32)) -> SpanId {
+    SpanId::of(run, &format!("executor {iteration} {index}"))
+}
+
+/// Iteration and executor of `….i2.x0.r1`.
+fn executor_of(effect: &EffectId) -> Option<(u32, u32)> {
+    let number = |part: Option<&str>, prefix: char| part?.strip_prefix(prefix)?.parse().ok();
+    let mut parts = effect.0.split('.').skip(1);
+    Some((number(parts.next(), 'i')?, number(parts.next(), 'x')?))
+}

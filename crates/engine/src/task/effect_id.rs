@@ -1,0 +1,87 @@
+//! Where an effect stands in its errand; the id is the place, written down.
+
+use crate::effect::EffectId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffectPosition {
+    /// A continued errand asks for its next step anew: that is another call.
+    Choose {
+        step: u32,
+        generation: u32,
+        fix: bool,
+    },
+    Act {
+        step: u32,
+    },
+    Recall {
+        generation: u32,
+    },
+    Reflect {
+        generation: u32,
+    },
+    Keep {
+        generation: u32,
+    },
+}
+
+impl EffectPosition {
+    /// `tag` tells runs apart: a provider sees the calls of all of them.
+    pub fn id(self, tag: &str) -> EffectId {
+        EffectId(match self {
+            EffectPosition::Choose { step, generation: 0, fix: false } => format!("{tag}.s{step}"),
+            EffectPosition::Choose { step, generation: 0, fix: true } => format!("{tag}.s{step}.fix"),
+            EffectPosition::Choose { step, generation, fix: false } => format!("{tag}.s{step}.g{generation}"),
+            EffectPosition::Choose { step, generation, fix: true } => format!("{tag}.s{step}.g{generation}.fix"),
+            EffectPosition::Act { step } => format!("{tag}.s{step}.act"),
+            EffectPosition::Recall { generation } => format!("{tag}.g{generation}.recall"),
+            EffectPosition::Reflect { generation } => format!("{tag}.g{generation}.reflect"),
+            EffectPosition::Keep { generation } => format!("{tag}.g{generation}.keep"),
+        })
+    }
+
+    pub fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
+        let rest = effect.0.strip_prefix(tag)?.strip_prefix('.')?;
+        let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
+        match *rest.split('.').collect::<Vec<_>>().as_slice() {
+            [step] => Some(EffectPosition::Choose { step: number(step, "s")?, generation: 0, fix: false }),
+            [step, "fix"] => Some(EffectPosition::Choose { step: number(step, "s")?, generation: 0, fix: true }),
+            [step, "act"] => Some(EffectPosition::Act { step: number(step, "s")? }),
+            [generation, "recall"] => Some(EffectPosition::Recall { generation: number(generation, "g")? }),
+            [generation, "reflect"] => Some(EffectPosition::Reflect { generation: number(generation, "g")? }),
+            [generation, "keep"] => Some(EffectPosition::Keep { generation: number(generation, "g")? }),
+            [step, generation] => Some(EffectPosition::Choose {
+                step: number(step, "s")?,
+                generation: number(generation, "g")?,
+                fix: false,
+            }),
+            [step, generation, "fix"] => Some(EffectPosition::Choose {
+                step: number(step, "s")?,
+                generation: number(generation, "g")?,
+                fix: true,
+            }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_and_its_place_are_the_same_thing() {
+        for position in [
+            EffectPosition::Choose { step: 3, generation: 0, fix: false },
+            EffectPosition::Choose { step: 3, generation: 0, fix: true },
+            EffectPosition::Choose { step: 3, generation: 2, fix: false },
+            EffectPosition::Choose { step: 3, generation: 2, fix: true },
+            EffectPosition::Act { step: 0 },
+            EffectPosition::Recall { generation: 1 },
+            EffectPosition::Reflect { generation: 0 },
+            EffectPosition::Keep { generation: 2 },
+        ] {
+            assert_eq!(EffectPosition::of(&position.id("a1"), "a1"), Some(position));
+            assert_eq!(EffectPosition::of(&position.id("a1"), "b2"), None);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The nodes of a tree as they are drawn: one column per property, one index per node, in order of creation.
+
+use crate::budget::Settled;
+use crate::event::Event;
+use crate::facts::effect::{Finished, FinishedAs};
+use crate::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, Tree as T};
+use crate::facts::{Effect as E, Fact};
+use crate::ids::{DocumentId, NodeId};
+use crate::money::Usd;
+use crate::projection::KindFields;
+use crate::run::{EffectState, Shared};
+use crate::tree::status::{NodeRole, NodeStatus, StepStatus};
+use crate::tree::{self, CANCELED};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TreeColumns {
+    pub nodes: Columns,
+    /// By the node whose plan it is: the steps of its newest plan, and finished ones of earlier plans.
+    pub plans: BTreeMap<u32, Vec<Planned>>,
+    counts: [u32; NodeStatus::ALL.len()],
+    root_pad: Option<DocumentId>,
+    #[serde(skip)]
+    numbers: HashMap<NodeId, u32>,
+}
+
+/// Parallel arrays. Times are milliseconds after the run was created; the five sums are of the whole subtree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Columns {
+    pub id: Vec<NodeId>,
+    pub parent: Vec<Option<u32>>,
+    pub title: Vec<String>,
+    pub status: Vec<NodeStatus>,
+    pub role: Vec<NodeRole>,
+    pub paused: Vec<bool>,
+    pub depth: Vec<u32>,
+    pub band: Vec<u32>,
+    pub step: Vec<u32>,
+    pub step_id: Vec<Option<String>>,
+    pub generation: Vec<u32>,
+    pub retry_of: Vec<Option<u32>>,
+    pub message: Vec<Option<String>>,
+    pub outcome: Vec<Option<NodeOutcome>>,
+    pub error: Vec<Option<String>>,
+    pub artifacts: Vec<u32>,
+    pub cost_usd: Vec<Usd>,
+    pub tokens_in: Vec<u64>,
+    pub tokens_out: Vec<u64>,
+    pub llm_calls: Vec<u64>,
+    pub tool_calls: Vec<u64>,
+    pub created_ms: Vec<i64>,
+    pub started_ms: Vec<Option<i64>>,
+    pub ended_ms: Vec<Option<i64>>,
+}
+
+/// A step of a plan. One that a node works on has lost its title to that node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    pub id: String,
+    pub title: String,
+    pub band: u32,
+    pub step: u32,
+    pub status: StepStatus,
+    pub child: Option<u32>,
+}
+
+impl TreeColumns {
+    /// `shared` is the state before the event.
+    pub(super) fn apply(&mut self, shared: &Shared, event: &Event) {
+        match &event.fact {
+            Fact::Tree(T::NodeCreated(fact)) => self.created(shared, fact, event),
+            Fact::Tree(fact) => {
+                if let Some(number) = self.number(event.node_id) {
+                    self.told(number, shared, fact, event);
+                }
+            }
+            Fact::Effect(fact) => self.called(shared, fact, event),
+            Fact::Run(_) | Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+        }
+    }
+
+    fn number(&mut self, id: Option<NodeId>) -> Option<usize> {
+        // The index is not kept with a checkpoint: it is made again when it is first asked for.
+        if self.numbers.len() != self.nodes.id.len() {
+            self.numbers = self.nodes.id.iter().zip(0..).map(|(id, number)| (*id, number)).collect();
+        }
+        self.numbers.get(&id?).map(|number| *number as usize)
+    }
+
+    fn created(&mut self, shared: &Shared, fact: &NodeCreated, event: &Event) {
+        let Some(id) = event.node_id else { return };
+        let parent = self.number(event.parent_node_id).map(|number| number as u32);
+        let retry_of = self.number(fact.retry_of).map(|number| number as u32);
+        if self.nodes.id.is_empty() {
+            self.root_pad = Some(DocumentId(uuid::Uuid::nil()));
+        }
+        self.numbers.insert(id, self.nodes.id.len() as u32);
+        self.counts[NodeStatus::Planning as usize] += 1;
+        let nodes = &mut self.nodes;
+        nodes.id.push(id);
+        nodes.parent.push(parent);
+        nodes.title.push(fact.title.clone());
+        nodes.status.push(NodeStatus::Planning);
+        nodes.role.push(NodeRole::Planner);
+        nodes.paused.push(false);
+        nodes.depth.push(fact.depth);
+        nodes.band.push(fact.band_index);
+        nodes.step.push(fact.step_index);
+        nodes.step_id.push(fact.step_id.clone());
+        nodes.generation.push(1);
+        nodes.retry_of.push(retry_of);
+        nodes.message.push(None);
+        nodes.outcome.push(None);
+        nodes.error.push(None);
+        nodes.artifacts.push(0);
+        nodes.cost_usd.push(Usd(0));
+        nodes.tokens_in.push(0);
+        nodes.tokens_out.push(0);
+        nodes.llm_calls.push(0);
+        nodes.tool_calls.push(0);
+        nodes.created_ms.push(event.at.0 - shared.created_at.0);
+        nodes.started_ms.push(None);
+        nodes.ended_ms.push(None);
+    }
+
+    fn told(&mut self, at: usize, shared: &Shared, fact: &T, event: &Event) {
+        match fact {
+            T::ScratchpadLinked(fact) if at == 0 => self.root_pad = Some(fact.scratchpad_doc_id),
+            T::NodeStatusChanged(fact) => {
+                self.stand(at, fact.status);
+                self.nodes.role[at] = fact.role;
+                self.nodes.message[at].clone_from(&fact.message);
+            }
+            T::PlanCreated(fact) => self.planned(at, fact),
+            T::StepStatusChanged(fact) => {
+                self.step(at, &fact.step_id).into_iter().for_each(|step| step.status = fact.status)
+            }
+            T::NodeDelegated(fact) => {
+                let child = self.number(Some(fact.child_node_id)).map(|number| number as u32);
+                if let Some(step) = self.step(at, &fact.step_id) {
+                    (step.child, step.title) = (child, String::new());
+                }
+            }
+            T::ToolCallResult(_) => self.up_from(at, |nodes, number| nodes.tool_calls[number] += 1),
+            T::ArtifactCreated(_) => self.nodes.artifacts[at] += 1,
+            T::ReplanRequested(_) => self.begin_again(at, self.nodes.generation[at] + 1),
+            T::NodeCompleted(fact) => {
+                self.end(at, NodeStatus::Completed, shared, event);
+                self.nodes.outcome[at] = Some(fact.outcome);
+            }
+            T::NodeFailed(fact) => {
+                self.end(at, NodeStatus::Failed, shared, event);
+                self.nodes.error[at] = Some(fact.error.clone());
+            }
+            T::NodeCanceled(_) => {
+                self.end(at, NodeStatus::Canceled, shared, event);
+                self.nodes.error[at] = Some(CANCELED.into());
+            }
+            T::NodeReopened(fact) => {
+                self.begin_again(at, fact.generation);
+                if fact.caused_by != self.nodes.id[at] {
+                    self.stand(at, NodeStatus::Waiting);
+                }
+            }
+            T::NodePaused(_) => self.nodes.paused[at] = true,
+            T::NodeResumed(_) => self.nodes.paused[at] = false,
+            _ => {}
+        }
+    }
+
+    fn called(&mut self, shared: &Shared, fact: &E, event: &Event) {
+        let Some(at) = self.number(event.node_id) else { return };
+        match fact {
+            E::Started(_) => {
+                self.nodes.started_ms[at].get_or_insert(event.at.0 - shared.created_at.0);
+            }
+            E::Finished(finished) => self.settled(at, shared, finished),
+            E::Unknown(_) | E::Resolved(_) => {}
+        }
+    }
+
+    fn settled(&mut self, at: usize, shared: &Shared, finished: &Finished) {
+        let Some(EffectState::InFlight(flight)) = shared.effects.get(&finished.effect) else { return };
+        if flight.attempt != finished.attempt || flight.model.is_none() {
+            return;
+        }
+        let Settled { tokens_in, tokens_out, cost_usd, presumed, .. } = finished.settled;
+        let counted = if presumed { (0, 0) } else { (tokens_in, tokens_out) };
+        let answered = u64::from(finished.outcome == FinishedAs::Ok);
+        self.up_from(at, |nodes, number| {
+            nodes.cost_usd[number] += cost_usd;
+            nodes.tokens_in[number] += counted.0;
+            nodes.tokens_out[number] += counted.1;
+            nodes.llm_calls[number] += answered;
+        });
+    }
+
+    fn up_from(&mut self, at: usize, charge: impl Fn(&mut Columns, usize)) {
+        let mut next = Some(at);
+        while let Some(number) = next {
+            charge(&mut self.nodes, number);
+            next = self.nodes.parent[number].map(|parent| parent as usize);
+        }
+    }
+
+    fn stand(&mut self, at: usize, status: NodeStatus) {
+        let was = std::mem::replace(&mut self.nodes.status[at], status);
+        self.counts[was as usize] -= 1;
+        self.counts[status as usize] += 1;
+    }
+
+    fn end(&mut self, at: usize, status: NodeStatus, shared: &Shared, event: &Event) {
+        self.stand(at, status);
+        self.nodes.ended_ms[at] = Some(event.at.0 - shared.created_at.0);
+        (self.nodes.error[at], self.nodes.outcome[at]) = (None, None);
+    }
+
+    fn begin_again(&mut self, at: usize, generation: u32) {
+        let nodes = &mut self.nodes;
+        nodes.generation[at] = generation;
+        (nodes.outcome[at], nodes.error[at], nodes.message[at], nodes.ended_ms[at]) = (None, None, None, None);
+    }
+
+    /// What earlier versions finished is kept, as in the plan itself.
+    fn planned(&mut self, at: usize, fact: &PlanCreated) {
+        let earlier = self.plans.remove(&(at as u32)).unwrap_or_default();
+        let (mut kept, mut finished) = (Vec::new(), HashMap::new());
+        let named = |id: &str| fact.bands.iter().flat_map(|band| &band.steps).any(|step| step.id == id);
+        for step in earlier.into_iter().filter(|step| step.status == StepStatus::Completed) {
+            if named(&step.id) {
+                finished.insert(step.id.clone(), step);
+            } else {
+                kept.push(step);
+            }
+        }
+        for band in &fact.bands {
+            for (of, index) in band.steps.iter().zip(0..) {
+                let fresh = Planned {
+                    id: of.id.clone(),
+                    title: of.title.clone(),
+                    band: band.index,
+                    step: index,
+                    status: StepStatus::Pending,
+                    child: None,
+                };
+                let done = finished.remove(&of.id).map(|step| Planned { band: band.index, step: index, ..step });
+                kept.push(done.unwrap_or(fresh));
+            }
+        }
+        self.plans.insert(at as u32, kept);
+    }
+
+    fn step(&mut self, at: usize, id: &str) -> Option<&mut Planned> {
+        self.plans.get_mut(&(at as u32))?.iter_mut().find(|step| step.id == id)
+    }
+
+    pub(super) fn describe(&self, shared: &Shared) -> String {
+        tree::state::describe(&self.counts, shared)
+    }
+
+    pub(super) fn face(&self) -> KindFields {
+        KindFields::tree(self.nodes.id.first().copied(), self.root_pad)
+    }
+}

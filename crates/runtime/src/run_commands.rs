@@ -1,0 +1,261 @@
+//! Where people's commands arrive. A run driven in this process decides them itself, between two
+//! commits; any other run is folded here and the command appended by its expected seq, which its
+//! driver elsewhere notices.
+
+use crate::live::Live;
+use crate::load::{is_stored, load};
+use crate::ports::{Append, AppendError, Claimed, Clock, Store, StoreError};
+use engine::actor::Actor;
+use engine::batch::RunRow;
+use engine::event::Event;
+use engine::facts::run::Queued;
+use engine::ids::RunId;
+use engine::projection;
+use engine::run::{Command, Refusal, Run, check_brief};
+use engine::workspace::Scope;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+
+/// A command to a driver, with who waits for the answer.
+pub(crate) struct PendingCommand {
+    pub command: Command,
+    pub actor: Actor,
+    pub reply: oneshot::Sender<Result<RunRow, CommandError>>,
+}
+
+pub(crate) enum DriverMessage {
+    PendingCommand(PendingCommand),
+    /// The log ends here now, perhaps by someone else's hand.
+    Grown {
+        last_seq: u64,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    #[error("there is no run {0}")]
+    NotFound(RunId),
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Clone)]
+pub struct RunCommands {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub live: Live,
+    pub drivers: Mutex<HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>>,
+    pub wanted: Mutex<HashSet<RunId>>,
+    /// Rung when there may be something to claim.
+    pub work_available: Notify,
+    /// Why this process cannot go on driving with its store, once it cannot.
+    pub unable: watch::Sender<Option<String>>,
+}
+
+/// Appends of one command that may meet a moving log before we give up.
+const TRIES: usize = 50;
+/// From a claim to the mailbox of whoever made it.
+const TAKING_UP: Duration = Duration::from_millis(5);
+/// For how long a command may keep drivers away from a run that nobody drove.
+const ABSENCE: Duration = Duration::from_secs(5);
+/// How often a waiting client looks for a run that another process drives.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+impl Inner {
+    pub fn drivers(&self) -> MutexGuard<'_, HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>> {
+        self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn wanted(&self) -> MutexGuard<'_, HashSet<RunId>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunCommands {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> RunCommands {
+        RunCommands::with_live(store, clock, Live::default())
+    }
+
+    /// What is decided here is told there.
+    pub fn with_live(store: Arc<dyn Store>, clock: Arc<dyn Clock>, live: Live) -> RunCommands {
+        let inner = Inner {
+            store,
+            clock,
+            live,
+            drivers: Mutex::default(),
+            wanted: Mutex::default(),
+            work_available: Notify::new(),
+            unable: watch::Sender::default(),
+        };
+        RunCommands { inner: Arc::new(inner) }
+    }
+
+    pub fn live(&self) -> &Live {
+        &self.inner.live
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    pub async fn create(&self, id: RunId, brief: Queued, actor: Actor) -> Result<RunRow, CommandError> {
+        check_brief(&brief).map_err(CommandError::Refused)?;
+        let now = self.inner.clock.now();
+        let Some(run) = Run::create(id, brief, actor, now) else {
+            let refusal = Refusal { slug: "invalid_brief", message: "the run's brief cannot be written down".into() };
+            return Err(CommandError::Refused(refusal));
+        };
+        match self.append(run).await {
+            Ok(row) => Ok(row),
+            Err(AppendError::Store(error)) => Err(error.into()),
+            // Whose run that is and how far it got is nobody else's business.
+            Err(_) => {
+                let message = format!("the id {id} cannot be used for a run; leave it out and one is chosen");
+                Err(CommandError::Refused(Refusal { slug: "id_taken", message }))
+            }
+        }
+    }
+
+    pub async fn command(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
+        match self.ask_driver(id, &command, actor).await {
+            Some(answer) => answer,
+            None => self.record(id, command, actor).await,
+        }
+    }
+
+    /// What the driver in this process says to it. `None`: there is none, or it left with the order unread, and the command
+    /// is still ours to record.
+    async fn ask_driver(&self, id: RunId, command: &Command, actor: Actor) -> Option<Result<RunRow, CommandError>> {
+        let driver = self.inner.drivers().get(&id).cloned()?;
+        let (reply, answer) = oneshot::channel();
+        let order = PendingCommand { command: command.clone(), actor, reply };
+        driver.send(DriverMessage::PendingCommand(order)).ok()?;
+        answer.await.ok()
+    }
+
+    async fn record(&self, id: RunId, command: Command, actor: Actor) -> Result<RunRow, CommandError> {
+        // These settle how long it has worked, so it matters whether anybody was at work until now.
+        if !matches!(command, Command::Pause | Command::Cancel) {
+            return self.record_as(id, command, actor, None).await;
+        }
+        let store = &self.inner.store;
+        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
+        if absence.is_none() {
+            // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
+            tokio::time::sleep(TAKING_UP).await;
+            if let Some(answer) = self.ask_driver(id, &command, actor).await {
+                return answer;
+            }
+        }
+        let recorded = self.record_as(id, command, actor, absence.as_ref()).await;
+        if let Some(claimed) = absence {
+            // What was recorded stays recorded; a lease that is not given back lapses.
+            let _ = store.release(&[claimed.lease]).await;
+        }
+        recorded
+    }
+
+    /// `absence`: nobody drives the run, and this is when somebody last did.
+    async fn record_as(
+        &self,
+        id: RunId,
+        command: Command,
+        actor: Actor,
+        absence: Option<&Claimed>,
+    ) -> Result<RunRow, CommandError> {
+        // By the clock that all processes share: the run's driver may be elsewhere.
+        let time = self.inner.store.time().await?;
+        for _ in 0..TRIES {
+            let mut run = load(self.inner.store.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
+            let now = time.max(run.shared.updated_at);
+            if let Some(claimed) = absence {
+                run.find_abandoned(claimed.last_seen, now);
+            }
+            run.command(command.clone(), actor, now).map_err(CommandError::Refused)?;
+            if !run.has_draft() {
+                return Ok(projection::run_row(&run));
+            }
+            match self.append(run).await {
+                Ok(row) => return Ok(row),
+                Err(AppendError::Store(error)) => return Err(error.into()),
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+        Err(StoreError::Busy(format!("run {id} is changing too fast to take the command; try again")).into())
+    }
+
+    async fn append(&self, mut run: Run) -> Result<RunRow, AppendError> {
+        let batch = run.take_batch();
+        let events = batch.events.clone();
+        let rows = projection::rows(&run, &events);
+        let row = rows.run.clone();
+        let store = self.inner.store.as_ref();
+        if let Err(error) = store.append(Append { batch, rows, fence: None, claim_for: None }).await {
+            // Not knowing is an error of its own: trying again could write it twice.
+            let stored = is_stored(store, &events).await?;
+            if !stored {
+                return Err(error);
+            }
+        }
+        self.inner.live.publish(&events);
+        if let Some(driver) = self.inner.drivers().get(&row.id) {
+            let _ = driver.send(DriverMessage::Grown { last_seq: row.last_seq });
+        }
+        self.inner.work_available.notify_one();
+        Ok(row)
+    }
+
+    /// Returns when a run can neither be driven nor marked as failed here, with the reason: waiting for its end is in
+    /// vain. Other runs may go on.
+    pub async fn unable(&self) -> String {
+        let mut told = self.inner.unable.subscribe();
+        loop {
+            if let Some(why) = told.borrow_and_update().clone() {
+                return why;
+            }
+            if told.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Ask this process to drive the run too, though it is not on general duty.
+    pub fn drive(&self, id: RunId) {
+        self.inner.wanted().insert(id);
+        self.inner.work_available.notify_one();
+    }
+
+    /// The run once it is no longer queued or running, whoever drives it.
+    pub async fn settled(&self, id: RunId) -> Result<RunRow, CommandError> {
+        let mut lifecycle = self.inner.live.lifecycle();
+        loop {
+            let row = self.inner.store.run(&Scope::Platform, id).await?.ok_or(CommandError::NotFound(id))?;
+            if !row.status.is_live() {
+                return Ok(row);
+            }
+            tokio::select! {
+                biased;
+                () = lifecycle_changed(&mut lifecycle, id) => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+}
+
+/// Until this run's life takes a turn, or something was missed.
+async fn lifecycle_changed(lifecycle: &mut broadcast::Receiver<Arc<Event>>, run: RunId) {
+    loop {
+        match lifecycle.recv().await {
+            Ok(event) if event.run_id != run => {}
+            _ => return,
+        }
+    }
+}

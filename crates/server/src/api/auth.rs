@@ -1,0 +1,249 @@
+//! The doors a request comes in by, and who it comes from. The socket belongs to the owner of the data, so its
+//! requests say who acts and are believed; over the network nobody is believed without credentials.
+
+use super::caller::Caller;
+use super::origin::{from_own_page, is_of_this_machine};
+use super::problems::Problem;
+use super::rate_limit::{RateLimit, RateLimited};
+use super::route::Access;
+use super::secret::Secret;
+use super::{AppState, idempotency};
+use crate::api_client::ACTOR_HEADER;
+use crate::connections::Connection;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use runtime::keys::{Key, KeyKind};
+use runtime::ports::LOCAL_HANDLE;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// When a credential was last used is known to the minute.
+const USE_NOTED_MS: i64 = 60_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestSource {
+    /// This process itself, or the unix socket that only its owner can open.
+    Private,
+    /// TCP.
+    Open,
+}
+
+/// Stands before one route.
+#[derive(Clone)]
+pub struct RouteAuth {
+    pub app: Arc<AppState>,
+    pub source: RequestSource,
+    pub access: Access,
+    /// Costs more than an answer, so nobody may do it as fast as they can ask.
+    pub paced: bool,
+    /// About the person, not about any project of theirs.
+    pub personal: bool,
+    /// Changes that subagents may ask for: what they were granted is judged behind it.
+    pub for_agents: bool,
+    /// Its answer shows a secret this once.
+    pub gives_secret: bool,
+}
+
+pub async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    if guard.is_open_to(&parts) {
+        return next.run(Request::from_parts(parts, body)).await;
+    }
+    let caller = match guard.allow(&parts).await {
+        Ok(caller) => caller,
+        Err(problem) => return problem.into_response(),
+    };
+    if let Some(connection) = parts.extensions.get::<Connection>() {
+        connection.authenticate();
+    }
+    let by = caller.credential();
+    parts.extensions.insert(caller);
+    parts.extensions.insert(guard.source);
+    let request = Request::from_parts(parts, body);
+    match request.method() == Method::POST && request.headers().contains_key(idempotency::HEADER) {
+        true => idempotency::answer(&guard.app, by, guard.gives_secret, request, next).await,
+        false => next.run(request).await,
+    }
+}
+
+impl RouteAuth {
+    /// Whoever this is.
+    fn is_open_to(&self, request: &Parts) -> bool {
+        match self.access {
+            Access::Public => true,
+            Access::Local => {
+                self.source == RequestSource::Private || is_of_this_machine(&request.headers, peer(request))
+            }
+            Access::Read | Access::Run | Access::Admin => false,
+        }
+    }
+
+    async fn allow(&self, request: &Parts) -> Result<Caller, Problem> {
+        let caller = match self.source {
+            RequestSource::Private => self.believed(&request.headers).await?,
+            RequestSource::Open => self.recognized(request).await?,
+        };
+        if caller.access < self.access {
+            return Err(insufficient(self.access));
+        }
+        if self.personal && !caller.bounds().is_empty() {
+            return Err(bound());
+        }
+        if caller.agent.is_some() && !self.for_agents && !request.method.is_safe() {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "agents_act_on_pages",
+                "a subagent acts through the actions of pages, which say what it may do: begin at GET /whoami; nothing was changed",
+            ));
+        }
+        if self.paced && self.source == RequestSource::Open {
+            slow(&self.app.origin.starts, &caller.id().to_string())?;
+        }
+        Ok(caller)
+    }
+
+    async fn believed(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let handle = headers.get(ACTOR_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(LOCAL_HANDLE);
+        let record = self.app.store.actor(handle).await?.ok_or_else(|| Problem::unknown("actor", handle))?;
+        Caller::of_owner(&self.app, record).await
+    }
+
+    async fn recognized(&self, request: &Parts) -> Result<Caller, Problem> {
+        let origin = &self.app.origin;
+        let shown = shown(&request.headers, origin.cookie());
+        if shown.is_ok_and(|shown| shown.is_none()) {
+            return Err(unauthorized());
+        }
+        let recognized = self.recognized_by(request, shown.ok().flatten()).await;
+        recognized.map_err(|problem| origin.refused(&origin.guesses, peer(request), problem))
+    }
+
+    async fn recognized_by(&self, request: &Parts, shown: Option<(&str, KeyKind)>) -> Result<Caller, Problem> {
+        let (text, kind) = shown.ok_or_else(unauthorized)?;
+        if kind == KeyKind::Session && !request.method.is_safe() && !from_own_page(&request.headers) {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "foreign_origin",
+                "a browser's session changes things only from this server's own pages; programs send a token instead",
+            ));
+        }
+        recognize_as(&self.app, text, &[kind]).await
+    }
+}
+
+/// Whose token this is, while it is valid.
+pub async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
+    recognize_as(app, text, &[KeyKind::Token]).await
+}
+
+/// The same for credentials of these kinds.
+pub async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
+    let secret = Secret::parse(text).ok_or_else(unauthorized)?;
+    let (key, actor) = app.keys.key(secret.digest()).await?.ok_or_else(unauthorized)?;
+    let now = app.clock.now();
+    if !kinds.contains(&key.kind) || !key.is_valid(now) {
+        return Err(unauthorized());
+    }
+    if app.commands.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_NOTED_MS) {
+        app.keys.key_used(key.id, now).await?;
+    }
+    Caller::with_key(app, actor, key).await
+}
+
+/// A credential that cannot be read.
+#[derive(Clone, Copy)]
+struct Unreadable;
+
+/// What a request shows: a token, or else a session; `None` when it shows nothing at all.
+fn shown<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, Unreadable> {
+    let token = bearer(headers)?.map(|token| (token, KeyKind::Token));
+    Ok(token.or_else(|| session(headers, cookie).map(|session| (session, KeyKind::Session))))
+}
+
+/// A token in the `Authorization` header; one that is there but unreadable is no token at all.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Unreadable> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(first) = given.next() else { return Ok(None) };
+    let (scheme, token) = first.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(Unreadable)?;
+    match given.next().is_none() && scheme.eq_ignore_ascii_case("bearer") {
+        true => Ok(Some(token.trim())),
+        false => Err(Unreadable),
+    }
+}
+
+/// The value of the cookie of this name.
+fn session<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == cookie).then_some(value)
+    })
+}
+
+/// Who is logged in with this browser, on a route that is open to everybody.
+pub async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+    let Some(session) = session(headers, app.origin.cookie()) else { return Ok(None) };
+    match recognize_as(app, session, &[KeyKind::Session]).await {
+        Ok(caller) => Ok(Some(caller)),
+        Err(problem) if problem.status == StatusCode::UNAUTHORIZED => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The address a request came from; requests of this process itself have none.
+fn peer(request: &Parts) -> Option<IpAddr> {
+    let info = request.extensions.get::<ConnectInfo<SocketAddr>>();
+    info.map(|ConnectInfo(address)| address.ip())
+}
+
+pub fn slow(pace: &RateLimit, who: &str) -> Result<(), Problem> {
+    pace.take(who).map_err(|RateLimited(seconds)| {
+        let detail = format!("too many at once; the next is welcome in {seconds} s. Nothing was changed");
+        Problem {
+            retry_after: Some(seconds),
+            ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail)
+        }
+    })
+}
+
+pub fn unauthorized() -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "unauthorized",
+        "this needs a token that is valid: send it as `Authorization: Bearer TOKEN`, or log in",
+    )
+}
+
+/// A token for some projects is no token for their owner.
+pub fn bound() -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "bound_token",
+        "this token is for some projects only, and this is about more than those; nothing was changed",
+    )
+}
+
+pub fn insufficient(needed: Access) -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "insufficient_scope",
+        format!("this needs a token with the scope {}; nothing was changed", needed.name()),
+    )
+}
+
+impl From<&Key> for Access {
+    fn from(key: &Key) -> Access {
+        use runtime::keys::Grant;
+        match key.grant {
+            Grant::Read => Access::Read,
+            Grant::Run => Access::Run,
+            Grant::Admin => Access::Admin,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

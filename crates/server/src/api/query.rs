@@ -1,0 +1,131 @@
+//! The query string of a request. What cannot be used is said by parameter, value and what would do, from the shapes
+//! that the route publishes.
+
+use super::AppState;
+use super::problems::Problem;
+use super::shape::{Shape, one_of};
+use axum::extract::{FromRequestParts, Query};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use engine::time::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// Longer values are not repeated in full.
+const REPEATED: usize = 60;
+
+/// What may be asked at a route.
+#[derive(Clone)]
+pub struct QueryParameters(pub Arc<[(&'static str, Shape)]>);
+
+/// The query string, or a problem that says what is wrong with it.
+pub struct Asked<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<AppState>> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &Arc<AppState>) -> Result<Self, Problem> {
+        let Ok(Query(asked)) = Query::try_from_uri(&parts.uri) else {
+            let askable = parts.extensions.get::<QueryParameters>().map_or(&[][..], |askable| &askable.0);
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_request", wrong(&parts.uri, askable)));
+        };
+        Ok(Asked(asked))
+    }
+}
+
+/// Yes or no, in any of the ways people write it into an address.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+pub enum Switch {
+    #[serde(rename = "1", alias = "true")]
+    On,
+    #[default]
+    #[serde(rename = "0", alias = "false")]
+    Off,
+}
+
+impl Switch {
+    pub fn is_on(self) -> bool {
+        self == Switch::On
+    }
+
+    pub fn shape() -> Shape {
+        one_of(["1", "0", "true", "false"])
+    }
+}
+
+fn wrong(uri: &axum::http::Uri, askable: &[(&str, Shape)]) -> String {
+    let Ok(Query(pairs)) = Query::<Vec<(String, String)>>::try_from_uri(uri) else {
+        return "the query string cannot be read: expected name=value pairs joined by &".into();
+    };
+    for (at, (name, value)) in pairs.iter().enumerate() {
+        let Some((name, shape)) = askable.iter().find(|(known, _)| known == name) else { continue };
+        if pairs[..at].iter().any(|(before, _)| before == name) {
+            return format!("`{name}` is given more than once; give it once");
+        }
+        if !fits(shape, value) {
+            let value: String = value.chars().take(REPEATED).collect();
+            return format!("`{name}` is {value:?}; expected {}", expected(shape));
+        }
+    }
+    let known: Vec<&str> = askable.iter().map(|(name, _)| *name).collect();
+    format!("the query string cannot be used; parameters: {}", known.join(", "))
+}
+
+fn fits(shape: &Shape, value: &str) -> bool {
+    if let Some(words) = shape["enum"].as_array() {
+        return words.iter().any(|word| word == value);
+    }
+    match (shape["type"].as_str(), shape["format"].as_str()) {
+        (Some("integer"), _) => {
+            let least = shape["minimum"].as_i64().unwrap_or(i64::MIN);
+            value.parse::<i64>().is_ok_and(|number| number >= least)
+        }
+        (Some("string"), Some("uuid")) => value.parse::<uuid::Uuid>().is_ok(),
+        (Some("string"), Some("date-time")) => Timestamp::parse(value).is_some(),
+        _ => true,
+    }
+}
+
+fn expected(shape: &Shape) -> String {
+    if let Some(words) = shape["enum"].as_array() {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();
+        return format!("one of: {}", words.join(", "));
+    }
+    match (shape["format"].as_str(), shape["minimum"].as_i64(), shape["maximum"].as_i64()) {
+        (Some("uuid"), ..) => "a full id, exactly as an answer gave it".into(),
+        (Some("date-time"), ..) => "a time, such as 2026-05-01T12:00:00Z".into(),
+        (_, Some(least), Some(most)) => format!("a whole number from {least} to {most}"),
+        (_, Some(least), None) => format!("a whole number, {least} or more"),
+        _ => "a text".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::shape::{count, id, time, whole};
+
+    #[test]
+    fn what_is_wrong_is_said_by_parameter_value_and_what_would_do() {
+        let askable = [
+            ("limit", whole(1, 200)),
+            ("cursor", id()),
+            ("since", time()),
+            ("open", Switch::shape()),
+            ("after", count()),
+        ];
+        for (query, said) in [
+            ("limit=abc", "`limit` is \"abc\"; expected a whole number from 1 to 200"),
+            ("limit=5&cursor=zzz", "`cursor` is \"zzz\"; expected a full id, exactly as an answer gave it"),
+            ("since=now", "`since` is \"now\"; expected a time, such as 2026-05-01T12:00:00Z"),
+            ("open=yes", "`open` is \"yes\"; expected one of: 1, 0, true, false"),
+            ("after=-1", "`after` is \"-1\"; expected a whole number, 0 or more"),
+            ("limit=5&limit=6", "`limit` is given more than once; give it once"),
+            ("more=1", "the query string cannot be used; parameters: limit, cursor, since, open, after"),
+        ] {
+            let uri = format!("/x?{query}").parse().expect("an address");
+            assert_eq!(wrong(&uri, &askable), said, "{query}");
+        }
+    }
+}

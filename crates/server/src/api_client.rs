@@ -1,0 +1,316 @@
+//! One way to speak to whoever holds the database: requests of the HTTP API, to the router of this process, over the
+//! holder's socket, or over the network. Commands are written once and do not know which.
+
+use crate::api::problems::Problem;
+use crate::data_dir::ShortPath;
+use crate::failure::Failure;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use effects::model::sse;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use runtime::ports::LOCAL_HANDLE;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tower_service::Service;
+
+/// The header that says who acts; the socket is private to its owner, so it is believed.
+pub const ACTOR_HEADER: &str = "x-pleach-actor";
+
+/// A server that takes longer to pick up is as good as none.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Streams beat every ten seconds and requests end sooner: one that says nothing for this long is stopped or gone.
+const SILENT: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub struct ApiClient {
+    transport: Transport,
+    actor: String,
+}
+
+#[derive(Clone)]
+enum Transport {
+    InProcess(Router),
+    /// The same, for somebody whose request brought credentials along.
+    OnBehalf {
+        router: Router,
+        headers: Box<HeaderMap>,
+        peer: Option<ConnectInfo<SocketAddr>>,
+    },
+    Socket {
+        client: reqwest::Client,
+        _path: Arc<ShortPath>,
+    },
+    /// Another machine's server; who acts is whoever the token belongs to.
+    Network {
+        client: reqwest::Client,
+        server: String,
+    },
+}
+
+#[derive(Debug)]
+pub enum ApiError {
+    /// It answered, and refused.
+    Refused(Box<Problem>),
+    /// It stopped answering: someone else may hold the database now.
+    Gone(String),
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Failure {
+        match error {
+            ApiError::Refused(problem) => problem.into_failure(),
+            ApiError::Gone(why) => Failure::unreachable(format!("{why}\nRun the command again.")),
+        }
+    }
+}
+
+type Chunks = BoxStream<'static, Result<Bytes, String>>;
+pub type Events = BoxStream<'static, Result<sse::Event, ApiError>>;
+
+impl ApiClient {
+    pub fn to_router(router: Router, actor: &str) -> ApiClient {
+        ApiClient { transport: Transport::InProcess(router), actor: actor.to_owned() }
+    }
+
+    /// Through the door that the caller came in by, with what the caller showed there.
+    pub fn on_behalf(router: Router, shown: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> ApiClient {
+        let actor = shown.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
+        let mut headers = HeaderMap::new();
+        let site = HeaderName::from_static("sec-fetch-site");
+        for name in [header::AUTHORIZATION, header::COOKIE, header::HOST, header::ORIGIN, site] {
+            if let Some(value) = shown.get(&name) {
+                headers.insert(name, value.clone());
+            }
+        }
+        ApiClient { transport: Transport::OnBehalf { router, headers: Box::new(headers), peer }, actor }
+    }
+
+    pub fn to_socket(socket: &Path, actor: &str) -> Result<ApiClient, Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::unreachable(format!("{} cannot be used: {error}", socket.display()))
+        };
+        let path = ShortPath::new(socket).map_err(|error| failed(&error))?;
+        let client = reqwest::Client::builder()
+            .unix_socket(path.path())
+            .no_proxy()
+            .read_timeout(SILENT)
+            .build()
+            .map_err(|error| failed(&error))?;
+        Ok(ApiClient { transport: Transport::Socket { client, _path: Arc::new(path) }, actor: actor.to_owned() })
+    }
+
+    pub fn to_server(server: &str, token: Option<&str>) -> Result<ApiClient, Failure> {
+        let unusable = |what: &str| Failure::usage(format!("{what} cannot be used for {server}; nothing was sent"));
+        let mut headers = HeaderMap::new();
+        if let Some(token) = token {
+            let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
+                .map_err(|_| unusable("the token in PLEACH_TOKEN"))?;
+            bearer.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, bearer);
+        }
+        let client = reqwest::Client::builder().default_headers(headers).connect_timeout(CONNECT).read_timeout(SILENT);
+        let client = client.build().map_err(|error| unusable(&error.to_string()))?;
+        let server = server.trim_end_matches('/').to_owned();
+        Ok(ApiClient { transport: Transport::Network { client, server }, actor: String::new() })
+    }
+
+    /// The process on the other side may do more than this command asked for.
+    pub fn is_remote(&self) -> bool {
+        !matches!(self.transport, Transport::InProcess(_) | Transport::OnBehalf { .. })
+    }
+
+    fn gone(&self, error: &reqwest::Error) -> ApiError {
+        let own: &(dyn std::error::Error + 'static) = error;
+        let why = std::iter::successors(Some(own), |error| error.source()).last().unwrap_or(own);
+        ApiError::Gone(match &self.transport {
+            Transport::Socket { .. } if error.is_timeout() => {
+                format!(
+                    "the process that holds the database did not answer for {} s; it may be stopped",
+                    SILENT.as_secs()
+                )
+            }
+            Transport::Network { server, .. } => format!("the server {server} does not answer: {why}"),
+            _ => format!("the process that holds the database went away: {why}"),
+        })
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        parse(&self.text(Method::GET, path, None).await?)
+    }
+
+    /// The answer as it was sent.
+    pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
+        self.text(Method::GET, path, None).await
+    }
+
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
+        parse(&self.send(Method::POST, path, body).await?)
+    }
+
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        parse(&self.text(Method::DELETE, path, None).await?)
+    }
+
+    pub async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<String, ApiError> {
+        let body = serde_json::to_string(body).map_err(|error| ApiError::Gone(error.to_string()))?;
+        self.text(method, path, Some(body)).await
+    }
+
+    /// Server-sent events, until the other side ends them.
+    pub async fn events(&self, path: &str) -> Result<Events, ApiError> {
+        let (status, chunks) = self.call(Method::GET, path, None).await?;
+        if !status.is_success() {
+            return Err(refused(status, &collect(chunks).await?, path));
+        }
+        Ok(parsed(chunks))
+    }
+
+    async fn text(&self, method: Method, path: &str, body: Option<String>) -> Result<String, ApiError> {
+        let (status, chunks) = self.call(method, path, body).await?;
+        let text = collect(chunks).await?;
+        if status.is_success() { Ok(text) } else { Err(refused(status, &text, path)) }
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<String>) -> Result<(StatusCode, Chunks), ApiError> {
+        match &self.transport {
+            Transport::InProcess(router) => self.call_here(router, method, path, body, |_| {}).await,
+            Transport::OnBehalf { router, headers, peer } => {
+                let showing = |request: &mut Request<Body>| {
+                    request.headers_mut().extend(headers.as_ref().clone());
+                    if let Some(peer) = peer {
+                        request.extensions_mut().insert(*peer);
+                    }
+                };
+                self.call_here(router, method, path, body, showing).await
+            }
+            Transport::Socket { client, .. } => {
+                let request = client.request(method, format!("http://pleach{path}"));
+                self.send_over(request.header(ACTOR_HEADER, &self.actor), body).await
+            }
+            Transport::Network { client, server } => {
+                self.send_over(client.request(method, format!("{server}{path}")), body).await
+            }
+        }
+    }
+
+    async fn call_here(
+        &self,
+        router: &Router,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+        adorned: impl FnOnce(&mut Request<Body>),
+    ) -> Result<(StatusCode, Chunks), ApiError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(ACTOR_HEADER, &self.actor)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.map_or_else(Body::empty, Body::from))
+            .map_err(|error| ApiError::Gone(error.to_string()))?;
+        adorned(&mut request);
+        let Ok(response) = router.clone().call(request).await;
+        let status = response.status();
+        Ok((status, response.into_body().into_data_stream().map_err(|error| error.to_string()).boxed()))
+    }
+
+    async fn send_over(
+        &self,
+        request: reqwest::RequestBuilder,
+        body: Option<String>,
+    ) -> Result<(StatusCode, Chunks), ApiError> {
+        let request = match body {
+            Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| self.gone(&error))?;
+        let status = response.status();
+        Ok((status, response.bytes_stream().map_err(|error| error.to_string()).boxed()))
+    }
+}
+
+/// Each byte is looked at once, however large the chunks are: a commit may be tens of thousands of events.
+fn parsed(chunks: Chunks) -> Events {
+    let mut parser = sse::Parser::default();
+    let events = chunks.map(move |chunk| {
+        let mut events = Vec::new();
+        match chunk {
+            Ok(bytes) => {
+                if parser.push(&bytes, |event| events.push(Ok(event))).is_err() {
+                    events.push(Err(ApiError::Gone("the server sent an event that does not end".into())));
+                }
+            }
+            Err(why) => events.push(Err(ApiError::Gone(why))),
+        }
+        stream::iter(events)
+    });
+    events.flatten().boxed()
+}
+
+async fn collect(mut chunks: Chunks) -> Result<String, ApiError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        bytes.extend_from_slice(&chunk.map_err(|why| ApiError::Gone(format!("the answer broke off: {why}")))?);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+    serde_json::from_str(text).map_err(|error| {
+        ApiError::Gone(format!("the answer makes no sense ({error}); is that a pleach server of this version?"))
+    })
+}
+
+/// The server does not repeat what it does not show; whoever asked knows what for.
+fn refused(status: StatusCode, text: &str, path: &str) -> ApiError {
+    let mut problem = Problem::parse(status, text);
+    if let Some(kind) = problem.slug.strip_suffix("_not_found") {
+        let mut words = path.split(['/', '?']).skip_while(|word| *word != format!("{kind}s"));
+        if let Some(asked) = words.nth(1) {
+            problem.detail = problem.detail.replace("with that id ", &format!("{asked} "));
+        }
+    }
+    ApiError::Refused(Box::new(problem))
+}
+
+/// What a stream calls an event of the log: nothing.
+pub const STORED: &str = "";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// A log of so many events, sent as one piece.
+    async fn read(events: usize) -> (usize, Duration) {
+        let log: String =
+            (1..=events).map(|seq| format!("id: {seq}\ndata: {{\"seq\":{seq},\"type\":\"t\"}}\n\n")).collect();
+        let chunks = stream::iter([Ok(Bytes::from(log))]).boxed();
+        let began = Instant::now();
+        (parsed(chunks).count().await, began.elapsed())
+    }
+
+    #[tokio::test]
+    async fn r6_following_twice_the_events_of_a_commit_takes_at_most_twice_the_time() {
+        // Given commits of many events, each read several times so that the machine's moods do not count
+        let mut fastest = [Duration::MAX; 2];
+        for _ in 0..5 {
+            for (fastest, size) in fastest.iter_mut().zip([40_000, 80_000]) {
+                // When they are read
+                let (read, took) = read(size).await;
+                assert_eq!(read, size);
+                *fastest = took.min(*fastest);
+            }
+        }
+        // Then the cost grows with their number, not with its square
+        let [once, twice] = fastest;
+        assert!(twice < once.mul_f64(2.5) + Duration::from_millis(5), "{once:?}, then {twice:?}");
+    }
+}

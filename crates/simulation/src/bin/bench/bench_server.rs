@@ -1,0 +1,193 @@
+//! One process as the server puts it together, with any number of runs at once.
+
+use crate::meter::own_cpu;
+use crate::model::{Instant, Play};
+use effects::performer::EffectsPerformer;
+use effects::tools::{Outsiders, Registry};
+use engine::actor::Actor;
+use engine::budget::Budgets;
+use engine::event::{Event, StoredEvent};
+use engine::facts::run::Queued;
+use engine::ids::{self, ActorId, RunId};
+use engine::model::{ModelSpec, Models, Price};
+use engine::run::{Kind, ScopeKind, Status};
+use engine::time::Timestamp;
+use engine::workspace::Scope;
+use futures::StreamExt;
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, RunFilter, Store};
+use runtime::{Duty, RunCommands, Worker, WorkerConfig};
+use simulation::checks::fold::replay;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::{broadcast, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const LEASE: Duration = Duration::from_secs(10);
+/// What `--workers` is unless someone says otherwise.
+const SLOTS: usize = 64;
+
+pub struct Wall;
+
+impl Clock for Wall {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(since.as_millis() as i64)
+    }
+}
+
+pub struct BenchServer {
+    pub models: Arc<Instant>,
+    commands: RunCommands,
+    owner: ActorId,
+    stop: CancellationToken,
+    serving: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+    minted: AtomicU64,
+    ended: Arc<Ended>,
+}
+
+/// Who waits for which run. One listener for all of them: a hundred would be woken by every event of every run, and
+/// that is not what is measured.
+#[derive(Default)]
+struct Ended(Mutex<HashMap<RunId, oneshot::Sender<()>>>);
+
+impl Ended {
+    fn expect(&self, run: RunId) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        self.waiting().insert(run, sender);
+        receiver
+    }
+
+    async fn listen(&self, mut events: broadcast::Receiver<Arc<Event>>) {
+        loop {
+            match events.recv().await {
+                Ok(event) if event.kind() == "run.queued" => {}
+                Ok(event) => drop(self.waiting().remove(&event.run_id)),
+                // Some were missed: everybody looks for himself.
+                Err(broadcast::error::RecvError::Lagged(_)) => self.waiting().clear(),
+                Err(broadcast::error::RecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<RunId, oneshot::Sender<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BenchServer {
+    pub async fn open(database: &str, play: Play, at_once: usize) -> Result<BenchServer, String> {
+        let said = |error: runtime::ports::StoreError| error.to_string();
+        let store = store::open(database, store::Options::default()).await.map_err(said)?;
+        let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
+        let models = Arc::new(Instant::new(play));
+        let store: Arc<dyn Store> = store;
+        let performer = EffectsPerformer {
+            library: store.clone(),
+            registry: Registry::builtin(),
+            outside: Outsiders::default(),
+            models: models.clone(),
+            live: Default::default(),
+        };
+        let config = WorkerConfig {
+            id: format!("bench-{}", std::process::id()),
+            slots: SLOTS.max(at_once),
+            lease: LEASE,
+            duty: Duty::All,
+            shared: database.starts_with("postgres"),
+        };
+        let worker = Worker::new(store, Arc::new(performer), Arc::new(Wall), config);
+        let (commands, stop) = (worker.commands(), CancellationToken::new());
+        let (ended, events) = (Arc::<Ended>::default(), commands.live().lifecycle());
+        let waiting = ended.clone();
+        tokio::spawn(async move { waiting.listen(events).await });
+        let serving = tokio::spawn(worker.serve(stop.clone()));
+        let serving = tokio::sync::Mutex::new(Some(serving));
+        Ok(BenchServer { models, commands, owner, stop, serving, minted: AtomicU64::new(0), ended })
+    }
+
+    /// Plays `runs` runs, at most `at_once` of them at a time; says how many events they have written.
+    pub async fn play(self: &Arc<BenchServer>, runs: usize, at_once: usize) -> Result<u64, String> {
+        let one = |_| {
+            let server = self.clone();
+            async move { tokio::spawn(async move { server.run().await }).await.map_err(|error| error.to_string())? }
+        };
+        let ended: Vec<Result<u64, String>> =
+            futures::stream::iter(0..runs).map(one).buffer_unordered(at_once).collect().await;
+        ended.into_iter().sum()
+    }
+
+    async fn run(&self) -> Result<u64, String> {
+        let said = |error: runtime::CommandError| error.to_string();
+        let now = Wall.now();
+        let nth = self.minted.fetch_add(1, Ordering::Relaxed);
+        let id = RunId(ids::derive(now, &[&std::process::id().to_le_bytes(), &nth.to_le_bytes()]));
+        let ended = self.ended.expect(id);
+        self.commands.create(id, self.brief(id), Actor::Person(self.owner)).await.map_err(said)?;
+        let _ = ended.await;
+        let row = self.commands.settled(id).await.map_err(said)?;
+        let made = row.metrics.llm_calls as usize;
+        match row.status {
+            Status::Completed if made == self.models.play().calls() => Ok(row.last_seq),
+            status => Err(format!("run {id} is {} after {made} calls: {:?}", status.name(), row.stop_detail)),
+        }
+    }
+
+    fn brief(&self, id: RunId) -> Queued {
+        let brief = brief(id, self.owner);
+        match self.models.play() {
+            Play::Homework(_) => brief,
+            Play::Tree(fans) => Queued { kind: Kind::Tree, budgets: fans.budgets(), ..brief },
+        }
+    }
+
+    /// What it costs to read one event of the last run and fold it.
+    pub async fn fold_us_event(&self) -> Result<f64, String> {
+        let said = |error: runtime::ports::StoreError| error.to_string();
+        let filter = RunFilter { limit: 1, ..RunFilter::default() };
+        let newest = self.commands.store().runs(&Scope::Platform, filter).await.map_err(said)?;
+        let run = newest.first().ok_or("there is no run to fold")?.id;
+        let stored = self.commands.store().events(run, 0, usize::MAX >> 1).await.map_err(said)?;
+        let (count, began) = (stored.len(), own_cpu());
+        let events: Vec<Event> = stored.into_iter().map(StoredEvent::decode).collect();
+        replay(&events, |_, _| ()).ok_or("the log does not fold")?;
+        Ok((own_cpu() - began) * 1e6 / count as f64)
+    }
+
+    pub async fn close(&self) {
+        self.stop.cancel();
+        if let Some(serving) = self.serving.lock().await.take() {
+            let _ = serving.await;
+        }
+    }
+}
+
+/// A homework run on this bench's model.
+pub fn brief(id: RunId, owner: ActorId) -> Queued {
+    let model = ModelSpec {
+        provider: "bench".into(),
+        model: "instant".into(),
+        context_window: 128_000,
+        max_output: 2_048,
+        price: Some(Price::FREE),
+    };
+    Queued {
+        kind: Kind::Homework,
+        objective: "Plan a vegetable garden for a family of four on 60 square metres".into(),
+        scope: ScopeKind::Global,
+        project_ids: Vec::new(),
+        success_criteria: Vec::new(),
+        tools: Registry::builtin().catalogue(),
+        budgets: Budgets { max_iterations: u32::MAX, ..Budgets::default() },
+        models: Models::uniform(model),
+        owner,
+        workspace_project_id: ids::derive(Wall.now(), &[id.0.as_bytes()]).into(),
+        warnings: Vec::new(),
+        tool_lists: Vec::new(),
+        agent: None,
+        agents: Vec::new(),
+        own_workspace: false,
+    }
+}

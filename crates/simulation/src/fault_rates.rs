@@ -1,0 +1,125 @@
+//! How unkind a world is. Drawn before anything else, so that some worlds are quiet and grow deep, some
+//! have one kind of trouble, and some have every kind at once.
+
+use crate::dice::Dice;
+
+/// Chances in a thousand, each per occasion.
+#[derive(Clone, Debug, Default)]
+pub struct FaultRates {
+    pub process: Process,
+    pub store: Store,
+    pub model: Model,
+    /// Commands per run during the storm.
+    pub commands: u64,
+    /// How long the trouble lasts.
+    pub storm_ms: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    pub crash_before_commit: u32,
+    pub crash_after_commit: u32,
+    /// The whole process stands still before a commit, for up to two minutes.
+    pub stall: u32,
+    /// Crashes and stops at any moment, per worker and minute.
+    pub crash_any_time: u32,
+    pub terminate: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    /// Nothing was written.
+    pub refused: u32,
+    /// It was written, and the answer was lost.
+    pub reply_lost: u32,
+    /// A network in between sent it twice; the second answer arrives.
+    pub sent_twice: u32,
+    pub unreadable: u32,
+    pub hint_lost: u32,
+    /// A commit takes up to five seconds; others write meanwhile.
+    pub slow: u32,
+    /// Stretches in which nobody reaches the database, most of them longer than a lease.
+    pub outages: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    pub rate_limited: u32,
+    pub unreachable: u32,
+    pub interrupted: u32,
+    pub never_answers: u32,
+    pub auth: u32,
+    pub quota: u32,
+    pub rejected: u32,
+    pub slow: u32,
+    pub lying_usage: u32,
+    pub no_usage: u32,
+    pub garbled: u32,
+    /// Stretches in which nobody reaches the provider.
+    pub outages: u64,
+}
+
+impl FaultRates {
+    pub fn calm() -> FaultRates {
+        FaultRates::default()
+    }
+
+    /// A third of the worlds has no trouble of a kind, so that the others show alone.
+    pub fn of(seed: u64) -> FaultRates {
+        let mut dice = Dice::about(seed, "weather");
+        let quiet = dice.happens(120);
+        let mut chance = |most: u64| if quiet || dice.happens(400) { 0 } else { dice.between(1, most) as u32 };
+        let process = Process {
+            crash_before_commit: chance(60),
+            crash_after_commit: chance(60),
+            stall: chance(60),
+            crash_any_time: chance(300),
+            terminate: chance(300),
+        };
+        let store = Store {
+            refused: chance(80),
+            reply_lost: chance(80),
+            sent_twice: chance(60),
+            unreadable: chance(40),
+            hint_lost: chance(500),
+            slow: chance(300),
+            outages: store_outages(seed, quiet),
+        };
+        let model = Model {
+            rate_limited: chance(150),
+            unreachable: chance(200),
+            interrupted: chance(150),
+            never_answers: chance(30),
+            auth: chance(8),
+            quota: chance(8),
+            rejected: chance(20),
+            slow: chance(200),
+            lying_usage: chance(60),
+            no_usage: chance(100),
+            garbled: chance(200),
+            outages: u64::from(chance(3)),
+        };
+        let commands = if dice.happens(250) { 0 } else { dice.between(1, 5) };
+        FaultRates { process, store, model, commands, storm_ms: dice.between(20_000, 400_000) }
+    }
+
+    /// Nothing holds up a process that wants to store something.
+    pub fn is_kind_to_stores(&self) -> bool {
+        let Store { refused, reply_lost, sent_twice, unreadable, slow, outages, .. } = self.store;
+        let chances = [self.process.stall, refused, reply_lost, sent_twice, unreadable, slow];
+        outages == 0 && chances.iter().all(|chance| *chance == 0)
+    }
+
+    /// No process dies and no store fails: nothing may be lost here.
+    pub fn is_steady(&self) -> bool {
+        let Process { crash_before_commit, crash_after_commit, crash_any_time, terminate, .. } = self.process;
+        self.is_kind_to_stores()
+            && [crash_before_commit, crash_after_commit, crash_any_time, terminate].iter().all(|chance| *chance == 0)
+    }
+}
+
+/// Drawn apart, so that the rest of a world does not depend on it.
+fn store_outages(seed: u64, quiet: bool) -> u64 {
+    let mut dice = Dice::about(seed, "how often the database is away");
+    if quiet || dice.happens(600) { 0 } else { dice.between(1, 3) }
+}
