@@ -1,15 +1,11 @@
-//! Work at the edge of the world: model calls, tools, and what people and collectors are sent.
+//! Performs effects: calls to model providers, built-in tools, toolboxes, and the rehearsal model.
 //!
-//! Everything here turns a job into an outcome and nothing else: it never appends, never retries, never
-//! knows what a run will do with the answer.
+//! Everything here turns one job into one outcome. It never appends to the log or folds it, never retries, never serves
+//! HTTP, and does not know what a run will do with the outcome.
 
 mod delta_throttle;
-mod guard;
 pub mod model;
-pub mod notify;
-pub mod pages;
 pub mod parsers;
 pub mod performer;
 pub mod rehearsal;
 pub mod tools;
-pub mod trace;

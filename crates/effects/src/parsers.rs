@@ -1,17 +1,16 @@
 //! The parsers of foreign bytes that lie below this crate's surface, each as a function of bytes: what the fuzz command and
 //! the tests of cost call. Each also holds what it read against what it promises.
 
-use crate::guard::{Private, check, is_private};
 use crate::model;
-use crate::pages::{Address, quoted};
 use crate::tools::read_page;
+use http_client::{PrivateAddresses, check_url, is_private};
 
 /// Reads bytes, and panics where it breaks its promise.
 pub type Parser = fn(&[u8]);
 
 /// Every one of them, by name.
-pub const ALL: [(&str, Parser); 6] =
-    [("html", html), ("text", text), ("address", address), ("json", json), ("sse", model::read_stream), ("page", page)];
+pub const ALL: [(&str, Parser); 5] =
+    [("html", html), ("text", text), ("address", address), ("json", json), ("sse", model::read_stream)];
 
 const MOST_SHOWN: usize = 250_000;
 
@@ -30,7 +29,7 @@ pub fn text(bytes: &[u8]) {
 /// An address that somebody names.
 pub fn address(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(url) = check(&text, Private::Refused) {
+    if let Ok(url) = check_url(&text, PrivateAddresses::Refused) {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         assert!(!host.parse().is_ok_and(is_private), "{url} leads inside");
     }
@@ -44,15 +43,4 @@ pub fn json(bytes: &[u8]) {
         let canonical = engine::json::canonical(&value);
         assert!(!engine::json::is_too_deep(canonical.as_bytes()));
     }
-}
-
-/// The path of a page, and a text that a page quotes.
-pub fn page(bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    if let Some(Address::Page { subject, from }) = Address::parse(&text) {
-        assert_eq!(Address::parse(&format!("{subject}?from={from}")), Some(Address::Page { subject, from }));
-    }
-    let quoted = quoted(&text);
-    let outside = |line: &str| !line.starts_with('>') && line != "_(empty)_";
-    assert!(!engine::lines::lines(&quoted).any(outside), "a line got out of its quotation");
 }

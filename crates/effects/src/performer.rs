@@ -3,8 +3,7 @@
 
 use crate::delta_throttle::DeltaThrottle;
 use crate::model::{Gateway, OnDelta};
-use crate::pages;
-use crate::tools::{self, Denied, Outsiders, Registry};
+use crate::tools::{self, Denied, Outsiders, Registry, TaskTools};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -64,6 +63,7 @@ pub struct EffectsPerformer {
     pub library: Arc<dyn Store>,
     pub registry: Registry,
     pub outside: Outsiders,
+    pub task_tools: Arc<dyn TaskTools>,
     pub models: Arc<dyn ModelPort>,
     /// Who sees answers while they grow.
     pub live: Live,
@@ -106,8 +106,8 @@ impl EffectsPerformer {
         if call.outside.is_some() {
             return self.outside.call(store, run, call, effect).await;
         }
-        let outcome = match pages::is_task_tool(call) {
-            true => pages::perform(store, &self.registry, run, call, effect).await,
+        let outcome = match tools::is_task_tool(call) {
+            true => self.task_tools.call(run, call, effect).await,
             false => self.registry.call(store, run, call, effect).await,
         };
         match outcome {
@@ -148,7 +148,7 @@ mod tests {
     use engine::time::Timestamp;
     use engine::workspace::Scope;
     use runtime::memory::Memory;
-    use runtime::ports::Clock;
+    use runtime::ports::{Clock, StoreError};
     use uuid::Uuid;
 
     struct Stopped;
@@ -159,11 +159,21 @@ mod tests {
         }
     }
 
+    struct NoTaskTools;
+
+    #[async_trait]
+    impl TaskTools for NoTaskTools {
+        async fn call(&self, _: &RunContext, call: &ToolCall, _: &EffectId) -> Result<ToolOutcome, StoreError> {
+            panic!("no task run here: {call:?}")
+        }
+    }
+
     async fn asked(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
         let performer = EffectsPerformer {
             library: Arc::new(Memory::new(Arc::new(Stopped))),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
+            task_tools: Arc::new(NoTaskTools),
             models: Arc::new(RehearsalModels::default()),
             live: Live::default(),
         };

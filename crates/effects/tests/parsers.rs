@@ -59,7 +59,7 @@ fn x4_twice_the_stream_costs_at_most_two_and_a_half_times() {
 #[test]
 fn x15_twice_the_quotation_costs_at_most_two_and_a_half_times() {
     for unit in ["\r", "\u{2028}", "/a", "?from=", "x\n"] {
-        assert_linear("page", unit, 400_000, parsers::page);
+        assert_linear("page", unit, 400_000, pages::parsers::page);
     }
     for unit in ["http://[::", "a.", "%31", "@"] {
         assert_linear("address", unit, 400_000, parsers::address);

@@ -16,8 +16,9 @@ use crate::failure::Failure;
 use crate::sending::Sending;
 use axum::Router;
 use axum::http::StatusCode;
-use effects::notify::{Private, WebhookSender};
-use effects::trace::{Exporter, Tracer};
+use http_client::PrivateAddresses;
+use outbound::traces::{Exporter, Tracer};
+use outbound::webhooks::WebhookSender;
 use runtime::live::Live;
 use runtime::ports::{Clock, LOCAL_HANDLE, Performer, StoreError};
 use std::net::SocketAddr;
@@ -306,8 +307,8 @@ fn tracer(config: &Config, store: &Arc<SqlStore>) -> Result<Option<Tracer>, Fail
     Ok(Some(Tracer::new(store.clone(), store.clone(), exporter)))
 }
 
-fn private(config: &Config) -> Private {
-    if config.webhooks_private.value { Private::Allowed } else { Private::Refused }
+fn private(config: &Config) -> PrivateAddresses {
+    if config.webhooks_private.value { PrivateAddresses::Allowed } else { PrivateAddresses::Refused }
 }
 
 /// A house whose database is only read.

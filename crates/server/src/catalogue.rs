@@ -59,7 +59,9 @@ impl Catalogue {
     pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
         let outside = self.outside.clone();
-        Ok(Arc::new(EffectsPerformer { library: store, registry: Registry::builtin(), outside, models, live }))
+        let task_tools = Arc::new(pages::PageTools::new(store.clone()));
+        let registry = Registry::builtin();
+        Ok(Arc::new(EffectsPerformer { library: store, registry, outside, task_tools, models, live }))
     }
 
     /// Each profile's model, and what people should know about them before money is spent.

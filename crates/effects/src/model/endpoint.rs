@@ -95,16 +95,8 @@ fn address(base: &Url) -> String {
     shown.to_string()
 }
 
-/// One retry layer only, and that is the run's: the client neither retries nor follows redirects.
 fn client(base: &Url, timeouts: &Timeouts) -> Result<reqwest::Client, reqwest::Error> {
-    // Fails when a provider is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(timeouts.connect)
-        .pool_idle_timeout(POOL_IDLE)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never());
+    let mut builder = http_client::builder().connect_timeout(timeouts.connect).pool_idle_timeout(POOL_IDLE);
     if base.scheme() == "http" {
         // A plain server must work on a machine that has no certificates installed.
         builder = builder.tls_certs_only([]);

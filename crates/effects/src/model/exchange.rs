@@ -4,9 +4,9 @@
 use super::Timeouts;
 use super::draft::{Draft, MOST_TEXT};
 use super::secrets::Watcher;
-use super::sse;
 use super::wire::Wire;
 use super::wire_error::WireError;
+use http_client::{causes, retry_after, sse};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
@@ -184,29 +184,10 @@ pub(super) async fn body(response: &mut Response, most: usize, patience: Duratio
 /// What a server that says no has to say, as far as it can be had.
 pub(super) async fn refusal(mut response: Response, patience: Duration) -> WireError {
     let status = response.status().as_u16();
-    let retry_after_ms = retry_after(response.headers(), SystemTime::now());
+    let retry_after = retry_after(response.headers(), SystemTime::now());
+    let retry_after_ms = retry_after.map(|wait| wait.as_millis() as i64);
     let body = body(&mut response, MOST_ERROR, patience).await.unwrap_or_default();
     WireError::Refused { status, body: String::from_utf8_lossy(&body).into_owned(), retry_after_ms }
-}
-
-/// Seconds, or a date, which is read against the server's own clock where it tells it.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<i64> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
-        return Some(milliseconds(ms));
-    }
-    let wait = text("retry-after")?;
-    if let Ok(seconds) = wait.parse::<f64>() {
-        return Some(milliseconds(seconds * 1000.0));
-    }
-    let until = httpdate::parse_http_date(wait).ok()?;
-    let now = text("date").and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
-    Some(until.duration_since(now).map_or(0, |wait| milliseconds(wait.as_millis() as f64)))
-}
-
-/// A day is the longest wait that is believed.
-fn milliseconds(ms: f64) -> i64 {
-    ms.clamp(0.0, 86_400_000.0).ceil() as i64
 }
 
 fn request_id(headers: &HeaderMap) -> Option<String> {
@@ -216,7 +197,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 
 /// Before the request was written nothing can have been paid; after that, nobody knows.
 pub(super) fn not_sent(error: reqwest::Error) -> WireError {
-    let reason = chain(&error);
+    let reason = causes(&error);
     if is_out_of_files(&error) {
         WireError::OutOfFiles
     } else if error.is_connect() || error.is_dns() || error.is_builder() {
@@ -236,7 +217,7 @@ fn is_out_of_files(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 fn cut(error: reqwest::Error) -> WireError {
-    WireError::Broke(format!("the answer broke off: {}", chain(&error)))
+    WireError::Broke(format!("the answer broke off: {}", causes(&error)))
 }
 
 fn stalled(limit: Duration) -> WireError {
@@ -245,35 +226,4 @@ fn stalled(limit: Duration) -> WireError {
 
 fn seconds(limit: Duration) -> String {
     format!("{} s", limit.as_secs_f64())
-}
-
-/// reqwest's own message names the URL, which may hold a password; its causes say what went wrong.
-fn chain(error: &reqwest::Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let causes: Vec<String> = causes.map(ToString::to_string).collect();
-    if causes.is_empty() { "the request could not be made".into() } else { causes.join(": ") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let wait = |pairs: &[(&'static str, &str)]| {
-            let headers = pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
-            retry_after(&headers, httpdate::parse_http_date("Sun, 15 Nov 2026 07:00:00 GMT").unwrap())
-        };
-        assert_eq!(wait(&[("retry-after", "2")]), Some(2_000));
-        assert_eq!(wait(&[("retry-after", "0.5")]), Some(500));
-        assert_eq!(wait(&[("retry-after", "-3")]), Some(0));
-        assert_eq!(wait(&[("retry-after", "1e12")]), Some(86_400_000));
-        assert_eq!(wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT")]), Some(30_000));
-        assert_eq!(
-            wait(&[("retry-after", "Sun, 15 Nov 2026 07:00:30 GMT"), ("date", "Sun, 15 Nov 2026 07:00:20 GMT")]),
-            Some(10_000)
-        );
-        assert_eq!(wait(&[("retry-after", "soon")]), None);
-        assert_eq!(wait(&[]), None);
-    }
 }

@@ -3,10 +3,10 @@
 use super::capabilities::{Capabilities, TokenField};
 use super::config::SchemaMode;
 use super::draft::{CallDelta, Draft};
-use super::sse::Event;
 use super::usage::Reported;
 use super::wire::{self, Ask, Wire};
 use engine::request::Speaker;
+use http_client::sse::Event;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 

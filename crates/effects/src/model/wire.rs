@@ -3,9 +3,9 @@
 use super::capabilities::Capabilities;
 use super::config::{Kind, SchemaMode};
 use super::draft::Draft;
-use super::sse::Event;
 use super::{anthropic, openai};
 use engine::request::Speaker;
+use http_client::sse::Event;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 

@@ -59,6 +59,7 @@ impl Fixture {
             library: memory.clone(),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
+            task_tools: Arc::new(pages::PageTools::new(memory.clone())),
             models: Arc::new(RehearsalModels::default()),
             live: Default::default(),
         };

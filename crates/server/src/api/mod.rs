@@ -66,8 +66,9 @@ use auth::RequestSource;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use effects::notify::{Private, WebhookSender};
+use http_client::PrivateAddresses;
 use origin::OriginPolicy;
+use outbound::webhooks::WebhookSender;
 use problems::Problem;
 use revocation::{RevocationSignal, Revocations, RunSight};
 use route::Route;
@@ -106,7 +107,7 @@ pub struct AppState {
     /// Absent where the database is only read.
     pub webhook_sender: Option<WebhookSender>,
     /// Whether webhooks may lead inside the network.
-    pub private: Private,
+    pub private: PrivateAddresses,
 }
 
 /// What this process takes on by itself.

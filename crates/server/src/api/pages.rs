@@ -1,5 +1,5 @@
 //! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
-//! page shows and who may do what on it is decided in `effects::pages`, the same for subagents on an errand.
+//! page shows and who may do what on it is decided in the crate `pages`, the same for subagents in a task run.
 
 use super::caller::{Caller, Sent};
 use super::commands;
@@ -8,12 +8,12 @@ use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::shape::open;
 use super::{Answer, AppState, process, runs};
+use ::pages::{ActionResult, Cause, Page, PagePath, PageSubject, Pages, Reader};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use effects::pages::{Address, Carried, Cause, Page, PageSubject, Pages, Reader};
 use effects::tools::Registry;
 use engine::effect::EffectId;
 use engine::workspace::Change;
@@ -103,7 +103,7 @@ async fn execute(
     headers: HeaderMap,
     Sent(params): Sent<Value>,
 ) -> Answer<Response> {
-    let Some(Address::Action(subject, name)) = Address::parse(uri.path()) else {
+    let Some(PagePath::Action(subject, name)) = PagePath::parse(uri.path()) else {
         return Err(Problem::not_found("page"));
     };
     Ok(shown(carried_out(&app, &caller, subject, &name, &params).await?, &headers))
@@ -123,7 +123,7 @@ pub async fn carried_out(
     let effect = EffectId("page".into());
     for _ in 0..TRIES {
         let cause = Cause { run_id, effect: &effect, props: json!({}), now: app.clock.now() };
-        let Carried { page, mutations, command } = pages.execute(subject, name, params, &cause).await?;
+        let ActionResult { page, mutations, command } = pages.execute(subject, name, params, &cause).await?;
         if let Some((run, command)) = command {
             commands::tell(app, caller, run, command).await?;
         }

@@ -64,7 +64,7 @@ async fn world() -> World {
         views: Views::default(),
         counters: Counters::default(),
         webhook_sender: None,
-        private: Private::Refused,
+        private: PrivateAddresses::Refused,
     };
     World { router: router(Arc::new(app), RequestSource::Private), drive }
 }

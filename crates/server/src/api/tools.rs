@@ -8,9 +8,9 @@ use super::shape::{flag, list as list_of, named, nullable, one_of, open, record,
 use super::{Answer, AppState, auth, pages};
 use crate::catalogue::Catalogue;
 use crate::toolboxes::{State as Condition, offers};
+use ::pages::PageSubject;
 use axum::Json;
 use axum::extract::State;
-use effects::pages::PageSubject;
 use effects::tools::{Registry, Toolbox};
 use engine::effect::Class;
 use engine::ids::ProjectId;

@@ -216,8 +216,8 @@ impl Config {
     }
 
     /// Who wants traces. By the names every exporter of OpenTelemetry knows, where no name of ours says otherwise.
-    pub fn collector(&self) -> Option<effects::trace::Collector> {
-        Some(effects::trace::Collector {
+    pub fn collector(&self) -> Option<outbound::traces::Collector> {
+        Some(outbound::traces::Collector {
             endpoint: self.otlp_endpoint.as_ref()?.value.clone(),
             headers: self.variable("OTEL_EXPORTER_OTLP_HEADERS"),
             service: self.variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "pleach".into()),

@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::owner::Owner;
 use crate::receiver::Receiver;
-use effects::notify::{Secret, sign};
+use outbound::webhooks::{Secret, sign};
 use reqwest::Method;
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script, scripts};

@@ -129,5 +129,5 @@ pub fn all() -> Vec<Target> {
         };
         Target { name, seeds, words, parse }
     };
-    effects::parsers::ALL.into_iter().map(known).collect()
+    effects::parsers::ALL.into_iter().chain([("page", pages::parsers::page as _)]).map(known).collect()
 }

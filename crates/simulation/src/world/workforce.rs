@@ -92,6 +92,7 @@ impl Workforce {
             library: store.clone(),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
+            task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(line),
             live: Default::default(),
         };

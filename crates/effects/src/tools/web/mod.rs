@@ -9,13 +9,12 @@ mod tags;
 
 use super::hosts::Hosts;
 use super::outside::{Approval, Offer, Offers, Toolbox, output};
-use crate::guard::{Guarded, Private, check};
 use async_trait::async_trait;
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use futures::StreamExt;
+use http_client::{PrivateAddresses, check_url};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -35,7 +34,7 @@ const READ_AT_ONCE: usize = 2;
 const TO_READ: Duration = Duration::from_secs(10);
 
 pub struct Web {
-    private: Private,
+    private: PrivateAddresses,
     client: Result<Client, String>,
     /// The only hosts that may be asked; `None`: any.
     hosts: Option<Hosts>,
@@ -46,18 +45,8 @@ pub struct Web {
 impl Web {
     /// `private`: pages inside this machine's networks may be read too.
     pub fn new(private: bool) -> Web {
-        let private = if private { Private::Allowed } else { Private::Refused };
-        // Fails when a provider is installed already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            // Each redirection is judged here, and a proxy would look names up for us.
-            .redirect(Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT)
-            .timeout(TIMEOUT)
-            .dns_resolver(Guarded(private))
-            .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
-            .build();
+        let private = if private { PrivateAddresses::Allowed } else { PrivateAddresses::Refused };
+        let client = http_client::guarded_builder(private).connect_timeout(CONNECT).timeout(TIMEOUT).build();
         let client = client.map_err(|error| error.to_string());
         let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
         Web { private, client, hosts: None, approval: Approval::Never, reading }
@@ -70,7 +59,7 @@ impl Web {
 
     /// Judged for every address, also one that a redirection leads to.
     fn admitted(&self, address: &str) -> Result<Url, String> {
-        let url = check(address, self.private)?;
+        let url = check_url(address, self.private)?;
         self.hosts.as_ref().map_or(Ok(()), |hosts| hosts.admit(&url))?;
         Ok(url)
     }

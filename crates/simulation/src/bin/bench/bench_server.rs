@@ -88,6 +88,7 @@ impl BenchServer {
             library: store.clone(),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
+            task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: models.clone(),
             live: Default::default(),
         };

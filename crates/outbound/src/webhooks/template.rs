@@ -1,5 +1,5 @@
-//! The same message as different receivers want it. Model text may be in it: nothing in it is taken for a mention, a
-//! link or a header.
+//! Renders a delivery as its receiver wants it: Standard Webhooks, Slack, Discord or ntfy. The text may come from a model, so
+//! nothing in it can become a mention, a link or a header.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ const MOST_DISCORD: usize = 1_900;
 const MOST_TITLE: usize = 120;
 
 /// `standard` is the body as it was written down.
-pub fn shaped(template: Template, standard: &str) -> Message {
+pub fn render(template: Template, standard: &str) -> Message {
     let plain = |body: String| Message { content_type: JSON, headers: Vec::new(), body };
     if template == Template::Standard {
         return plain(standard.to_owned());
@@ -97,21 +97,21 @@ mod tests {
     #[test]
     fn h7_slack_and_discord_see_no_mention_in_what_a_model_wrote() {
         let text = standard("Bees", "<!channel> @everyone look");
-        let slack: Value = serde_json::from_str(&shaped(Template::Slack, &text).body).unwrap();
+        let slack: Value = serde_json::from_str(&render(Template::Slack, &text).body).unwrap();
         assert_eq!(slack["text"], "*A question: Bees*\n&lt;!channel&gt; @everyone look\n`pleach show r1`");
-        let discord: Value = serde_json::from_str(&shaped(Template::Discord, &text).body).unwrap();
+        let discord: Value = serde_json::from_str(&render(Template::Discord, &text).body).unwrap();
         assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
-        let long = shaped(Template::Discord, &standard("Bees", &"x".repeat(5_000)));
+        let long = render(Template::Discord, &standard("Bees", &"x".repeat(5_000)));
         let long: Value = serde_json::from_str(&long.body).unwrap();
         assert!(long["content"].as_str().unwrap().chars().count() < 2_000);
     }
 
     #[test]
     fn h7_ntfy_gets_a_title_that_is_a_header_whatever_the_objective_was() {
-        let message = shaped(Template::Ntfy, &standard("Bienen\r\nX-Evil: ä", "Which?"));
+        let message = render(Template::Ntfy, &standard("Bienen\r\nX-Evil: ä", "Which?"));
         assert!(message.headers[0].1.starts_with("=?UTF-8?B?"), "{:?}", message.headers);
         assert_eq!(message.body, "Which?\npleach show r1");
-        assert_eq!(shaped(Template::Ntfy, &standard("Bees", "?")).headers[0].1, "A question: Bees");
-        assert_eq!(shaped(Template::Standard, "{\"a\":1}").body, "{\"a\":1}");
+        assert_eq!(render(Template::Ntfy, &standard("Bees", "?")).headers[0].1, "A question: Bees");
+        assert_eq!(render(Template::Standard, "{\"a\":1}").body, "{\"a\":1}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where a page is. Knows paths and nothing of what is there.
+//! The paths of pages. Parses and prints them; does not know what is there or who may see it.
 
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum PageSubject {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum PagePath {
     /// The page itself; a long text from this character on.
     Page {
         subject: PageSubject,
@@ -29,32 +29,32 @@ pub enum Address {
     Action(PageSubject, String),
 }
 
-impl Address {
+impl PagePath {
     /// `None` where no page can be. A trailing `/` or `.md` changes nothing.
-    pub fn parse(path: &str) -> Option<Address> {
+    pub fn parse(path: &str) -> Option<PagePath> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let path = path.trim().strip_prefix('/')?.trim_end_matches('/');
         let parts: Vec<&str> = path.strip_suffix(".md").unwrap_or(path).split('/').collect();
         let from = query.split('&').find_map(|pair| pair.strip_prefix("from=")).and_then(|from| from.parse().ok());
         let from = from.unwrap_or(0);
         match *parts.as_slice() {
-            ["whoami"] => Some(Address::Page { subject: PageSubject::Whoami, from }),
-            ["whoami", "actions"] => Some(Address::Actions(PageSubject::Whoami)),
-            ["whoami", "actions", name] => Some(Address::Action(PageSubject::Whoami, name.to_owned())),
-            ["projects"] => Some(Address::Page { subject: PageSubject::Projects, from }),
-            ["projects", "actions"] => Some(Address::Actions(PageSubject::Projects)),
-            ["projects", "actions", name] => Some(Address::Action(PageSubject::Projects, name.to_owned())),
-            ["runs"] => Some(Address::Page { subject: PageSubject::Runs, from }),
-            [kind, id] => Some(Address::Page { subject: PageSubject::named(kind, id)?, from }),
-            [kind, id, "actions"] => PageSubject::named(kind, id).map(Address::Actions),
-            [kind, id, "actions", name] => Some(Address::Action(PageSubject::named(kind, id)?, name.to_owned())),
+            ["whoami"] => Some(PagePath::Page { subject: PageSubject::Whoami, from }),
+            ["whoami", "actions"] => Some(PagePath::Actions(PageSubject::Whoami)),
+            ["whoami", "actions", name] => Some(PagePath::Action(PageSubject::Whoami, name.to_owned())),
+            ["projects"] => Some(PagePath::Page { subject: PageSubject::Projects, from }),
+            ["projects", "actions"] => Some(PagePath::Actions(PageSubject::Projects)),
+            ["projects", "actions", name] => Some(PagePath::Action(PageSubject::Projects, name.to_owned())),
+            ["runs"] => Some(PagePath::Page { subject: PageSubject::Runs, from }),
+            [kind, id] => Some(PagePath::Page { subject: PageSubject::named(kind, id)?, from }),
+            [kind, id, "actions"] => PageSubject::named(kind, id).map(PagePath::Actions),
+            [kind, id, "actions", name] => Some(PagePath::Action(PageSubject::named(kind, id)?, name.to_owned())),
             _ => None,
         }
     }
 
     pub fn subject(&self) -> PageSubject {
         match self {
-            Address::Page { subject, .. } | Address::Actions(subject) | Address::Action(subject, _) => *subject,
+            PagePath::Page { subject, .. } | PagePath::Actions(subject) | PagePath::Action(subject, _) => *subject,
         }
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_and_its_spot_are_the_same_thing() {
+    fn a_path_and_its_subject_round_trip() {
         let id = uuid::Uuid::from_u128(7);
         for subject in [
             PageSubject::Whoami,
@@ -112,19 +112,19 @@ mod tests {
             PageSubject::Task(id.into()),
             PageSubject::Run(id.into()),
         ] {
-            assert_eq!(Address::parse(&subject.to_string()), Some(Address::Page { subject, from: 0 }));
-            assert_eq!(Address::parse(&format!("{subject}.md")), Some(Address::Page { subject, from: 0 }));
-            assert_eq!(Address::parse(&format!("{subject}?x=1&from=5")), Some(Address::Page { subject, from: 5 }));
+            assert_eq!(PagePath::parse(&subject.to_string()), Some(PagePath::Page { subject, from: 0 }));
+            assert_eq!(PagePath::parse(&format!("{subject}.md")), Some(PagePath::Page { subject, from: 0 }));
+            assert_eq!(PagePath::parse(&format!("{subject}?x=1&from=5")), Some(PagePath::Page { subject, from: 5 }));
         }
         assert_eq!(
-            Address::parse(&PageSubject::Projects.action("x")),
-            Some(Address::Action(PageSubject::Projects, "x".into()))
+            PagePath::parse(&PageSubject::Projects.action("x")),
+            Some(PagePath::Action(PageSubject::Projects, "x".into()))
         );
         let document = PageSubject::Document(id.into());
-        assert_eq!(Address::parse(&format!("{document}/actions/")), Some(Address::Actions(document)));
-        assert_eq!(Address::parse(&document.action("edit")), Some(Address::Action(document, "edit".into())));
+        assert_eq!(PagePath::parse(&format!("{document}/actions/")), Some(PagePath::Actions(document)));
+        assert_eq!(PagePath::parse(&document.action("edit")), Some(PagePath::Action(document, "edit".into())));
         for nowhere in ["whoami", "/", "/whoami/x", "/projects/7", "/api/runs", "/../etc/passwd", "//evil.example/x"] {
-            assert_eq!(Address::parse(nowhere), None, "{nowhere}");
+            assert_eq!(PagePath::parse(nowhere), None, "{nowhere}");
         }
     }
 }

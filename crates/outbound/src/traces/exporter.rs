@@ -1,10 +1,11 @@
 //! OTLP over HTTP, in its JSON form: one request for some spans, and what its answer means.
 
 use super::span::{Span, attribute};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, redirect::Policy};
+use http_client::{builder, causes, retry_after};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const MOST_RETRY_AFTER: Duration = Duration::from_secs(3_600);
@@ -34,8 +35,7 @@ pub struct Refused {
 impl Exporter {
     pub fn new(collector: &Collector) -> Result<Exporter, String> {
         let headers = headers(collector.headers.as_deref().unwrap_or_default())?;
-        let client = Client::builder().redirect(Policy::none()).timeout(TIMEOUT).default_headers(headers);
-        let client = client.user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION"))).build();
+        let client = builder().timeout(TIMEOUT).default_headers(headers).build();
         let names = [("service.name", collector.service.as_str()), ("service.version", env!("CARGO_PKG_VERSION"))];
         Ok(Exporter {
             client: client.map_err(|error| format!("traces cannot be sent: {error}"))?,
@@ -54,7 +54,7 @@ impl Exporter {
         let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         match request.send().await {
             Ok(answer) => taken(answer).await,
-            Err(error) => Err(Refused { why: error.without_url().to_string(), retry_after: Duration::ZERO }),
+            Err(error) => Err(Refused { why: causes(&error), retry_after: Duration::ZERO }),
         }
     }
 }
@@ -70,8 +70,7 @@ async fn taken(answer: Response) -> Result<(), Refused> {
         return Ok(());
     }
     if matches!(status.as_u16(), 429 | 500 | 502 | 503 | 504 | 401 | 403 | 404) {
-        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let retry_after = Duration::from_secs(asked.unwrap_or(0)).min(MOST_RETRY_AFTER);
+        let retry_after = retry_after(answer.headers(), SystemTime::now()).unwrap_or_default().min(MOST_RETRY_AFTER);
         return Err(Refused { why: format!("it answered {status}"), retry_after });
     }
     tracing::warn!(%status, "the collector refused some spans for good");

@@ -1,8 +1,8 @@
-//! What each page shows.
+//! The text of each kind of page, as its reader may see it.
 
-use super::address::PageSubject;
-use super::page::{Page, QUOTED, item, line, listed, quoted};
-use super::{Pages, Reader};
+use crate::page::{Page, QUOTED, item, line, listed, quoted};
+use crate::path::PageSubject;
+use crate::{Pages, Reader};
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
 use engine::task::SCRATCHPAD_CHARACTERS;
 use runtime::ports::{DocumentFilter, RunFilter, StoreError, TaskFilter};
@@ -34,7 +34,7 @@ impl Pages<'_> {
         }
     }
 
-    pub(super) async fn seen(&self, subject: PageSubject) -> Result<bool, StoreError> {
+    pub(super) async fn is_visible(&self, subject: PageSubject) -> Result<bool, StoreError> {
         let scope = &self.reader.scope;
         Ok(match subject {
             PageSubject::Whoami | PageSubject::Projects | PageSubject::Runs | PageSubject::Tools => true,
@@ -57,7 +57,7 @@ impl Pages<'_> {
                 let owner = self.store.actor(&agent.owner.to_string()).await?;
                 page.fact("kind", "subagent")
                     .fact("owner", owner.map(|owner| owner.handle))
-                    .words(QUOTED)
+                    .paragraph(QUOTED)
                     .section("Who you are", &quoted(&agent.identity))
             }
         };
@@ -97,7 +97,7 @@ impl Pages<'_> {
         let projects = self.store.projects(&self.reader.scope, None, LISTED).await?;
         let lines = projects.iter().map(|project| item(PageSubject::Project(project.id), &project.title, "")).collect();
         let page = Page::new(200, PageSubject::Projects, "Projects").data("projects", project_list(&projects));
-        Ok(page.words(listed(lines, "There is no project that you may see.")))
+        Ok(page.paragraph(listed(lines, "There is no project that you may see.")))
     }
 
     async fn project(&self, id: ProjectId) -> Result<Option<Page>, StoreError> {
@@ -117,7 +117,7 @@ impl Pages<'_> {
             .data("description", project.description.as_str())
             .fact("documents", texts.len())
             .fact("tasks", works.len())
-            .words(QUOTED)
+            .paragraph(QUOTED)
             .section("Description", &quoted(&project.description))
             .section("Documents", &listed(texts.collect(), "There is no document here yet."))
             .section("Tasks", &listed(works.collect(), "There is no task here yet."));
@@ -140,13 +140,13 @@ impl Pages<'_> {
             .fact("updated_at", document.updated_at.to_string())
             .fact("characters", characters)
             .data("content", part.as_str())
-            .words(QUOTED)
+            .paragraph(QUOTED)
             .section("Text", &quoted(&part));
         if from > 0 || to < characters {
-            page = page.words(format!("Characters {from} to {to} of {characters} are shown."));
+            page = page.paragraph(format!("Characters {from} to {to} of {characters} are shown."));
         }
         if to < characters {
-            page = page.words(format!("The text goes on at {}?from={to}.", PageSubject::Document(id)));
+            page = page.paragraph(format!("The text goes on at {}?from={to}.", PageSubject::Document(id)));
         }
         Ok(Some(page))
     }
@@ -161,7 +161,7 @@ impl Pages<'_> {
             .fact("version", task.version)
             .fact("updated_at", task.updated_at.to_string())
             .data("description", task.description.as_str())
-            .words(QUOTED)
+            .paragraph(QUOTED)
             .section("Description", &quoted(&task.description));
         Ok(Some(page))
     }
@@ -174,7 +174,7 @@ impl Pages<'_> {
             item(PageSubject::Run(run.id), &objective, &format!("{} {}", run.kind.name(), run.status.name()))
         });
         Ok(Page::new(200, PageSubject::Runs, "Runs")
-            .words(listed(lines.collect(), "There is no run that you may see.")))
+            .paragraph(listed(lines.collect(), "There is no run that you may see.")))
     }
 
     async fn run(&self, id: RunId) -> Result<Option<Page>, StoreError> {
@@ -190,7 +190,7 @@ impl Pages<'_> {
             .fact("iteration", run.iteration)
             .fact("created_at", run.created_at.to_string())
             .fact("cost_usd", run.metrics.cost_usd.dollars())
-            .words(QUOTED)
+            .paragraph(QUOTED)
             .section("Objective", &quoted(&run.objective));
         if let Some(agent) = &run.agent {
             page = page.fact("agent", agent.as_str());

@@ -1,21 +1,20 @@
-//! Sends what people are to be told to where they want it: signed, at least once, with patience. What is to be
-//! sent is in the database and stays there until it was taken; nothing here is remembered between two attempts.
+//! Delivers notifications to webhooks: signed, at least once, retried over days. A delivery is a row in the database until
+//! its receiver took it; nothing is remembered between two attempts.
 
-mod shape;
-mod sign;
+mod signature;
+mod template;
 
-pub use crate::guard::{Private, check as check_url};
-pub use sign::{Secret, sign};
+pub use signature::{Secret, sign};
 
-use crate::guard::Guarded;
 use futures::future::join_all;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, redirect::Policy};
+use http_client::{PrivateAddresses, causes, check_url, guarded_builder, retry_after};
+use reqwest::Client;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use runtime::live::Live;
 use runtime::notifications::{Attempted, Delivery, Next, NotificationStore, Webhook};
 use runtime::ports::{Clock, StoreError};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
 
 /// How long after which attempt the next one is made; after the last one it is given up.
@@ -28,34 +27,25 @@ const AT_ONCE: usize = 8;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// When the process stops, what is due is still sent, for so long.
 const LAST_ROUND: Duration = Duration::from_secs(3);
-/// The longest wait a receiver may ask for.
-const MOST_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 const GONE: u16 = 410;
 
 #[derive(Clone)]
 pub struct WebhookSender {
-    post: Arc<dyn NotificationStore>,
+    deliveries: Arc<dyn NotificationStore>,
     clock: Arc<dyn Clock>,
     client: Client,
-    private: Private,
+    private: PrivateAddresses,
 }
 
 impl WebhookSender {
     pub fn new(
-        post: Arc<dyn NotificationStore>,
+        deliveries: Arc<dyn NotificationStore>,
         clock: Arc<dyn Clock>,
-        private: Private,
+        private: PrivateAddresses,
     ) -> Result<WebhookSender, String> {
-        let client = Client::builder()
-            // A redirection could lead anywhere, and a proxy would look names up for us.
-            .redirect(Policy::none())
-            .no_proxy()
-            .timeout(TIMEOUT)
-            .dns_resolver(Guarded(private))
-            .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| format!("webhooks cannot be sent: {error}"))?;
-        Ok(WebhookSender { post, clock, client, private })
+        let client = guarded_builder(private).timeout(TIMEOUT).build();
+        let client = client.map_err(|error| format!("webhooks cannot be sent: {error}"))?;
+        Ok(WebhookSender { deliveries, clock, client, private })
     }
 
     /// Until told to stop, and then what is due already.
@@ -85,7 +75,7 @@ impl WebhookSender {
 
     /// Everything that is due, a few at a time; how many there were.
     async fn round(&self) -> Result<usize, StoreError> {
-        let taken = self.post.take_due(AT_ONCE, HOLD).await?;
+        let taken = self.deliveries.take_due(AT_ONCE, HOLD).await?;
         let sent = taken.iter().map(|(delivery, webhook)| self.deliver(delivery, webhook));
         join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(taken.len())
@@ -100,7 +90,7 @@ impl WebhookSender {
         if let Some(error) = &attempted.error {
             tracing::info!(delivery = delivery.id, attempt = delivery.attempts, error, "a webhook was not delivered");
         }
-        self.post.attempted(&delivery.id, attempted.clone()).await?;
+        self.deliveries.attempted(&delivery.id, attempted.clone()).await?;
         Ok(attempted)
     }
 
@@ -115,12 +105,13 @@ impl WebhookSender {
             200..300 => Attempted { next: Next::Done, status: Some(status), error: None },
             GONE => {
                 let reason = "the receiver answered 410 Gone: it wants nothing more";
-                self.post.disable_webhook(webhook.id, reason).await?;
+                self.deliveries.disable_webhook(webhook.id, reason).await?;
                 Attempted { next: Next::GiveUp, status: Some(status), error: Some(reason.into()) }
             }
             _ => {
                 let error = format!("the receiver answered {status}");
-                again(delivery.attempts, Some(status), error, retry_after(headers))
+                let asked = retry_after(headers, SystemTime::now()).unwrap_or_default();
+                again(delivery.attempts, Some(status), error, asked)
             }
         })
     }
@@ -128,7 +119,7 @@ impl WebhookSender {
     async fn send(&self, delivery: &Delivery, webhook: &Webhook) -> Result<(u16, HeaderMap), String> {
         let url = check_url(&webhook.url, self.private)?;
         let secret = Secret::parse(&webhook.secret).ok_or("its secret cannot be read")?;
-        let message = shape::shaped(webhook.template, &delivery.body);
+        let message = template::render(webhook.template, &delivery.body);
         let timestamp = self.clock.now().0.div_euclid(1_000);
         let signature = sign(&secret, &delivery.id, timestamp, &message.body);
         let mut request = self.client.post(url).header(CONTENT_TYPE, message.content_type);
@@ -162,18 +153,10 @@ fn jitter() -> f64 {
     drawn as f64 / u64::MAX as f64
 }
 
-fn retry_after(headers: &HeaderMap) -> Duration {
-    let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Duration::from_secs(seconds.unwrap_or(0)).min(MOST_RETRY_AFTER)
-}
-
-/// Without the URL, which may hold a key of the receiver.
 fn unsent(error: &reqwest::Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    match causes.map(ToString::to_string).last() {
-        _ if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
-        Some(cause) => cause,
-        None => "the request could not be made".into(),
+    match error.is_timeout() {
+        true => format!("no answer within {} s", TIMEOUT.as_secs()),
+        false => causes(error),
     }
 }
 

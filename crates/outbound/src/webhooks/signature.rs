@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks has them: HMAC-SHA256 over `id.timestamp.body`.
+//! Signatures of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,28 +1,28 @@
-//! The product as pages: what people and subagents read in a terminal, and what a subagent works through on an errand.
+//! The product as markdown pages. People and programs read them over HTTP; a subagent works through them in a task run.
 //!
-//! One module serves both: a page shows what its reader may see at this moment and offers what its reader may do. The same
-//! registry of actions stands behind tools, pages and the list of tools; what an action does to a run is a command, what it
-//! does to the workspace are mutations. Nothing is written here.
+//! A page shows what its reader may see at this moment and offers the actions its reader may take. Actions are those of the
+//! tool registry, and commands to runs. Nothing is written here: an action returns mutations or a command, and the caller
+//! commits them. This crate must not know HTTP or the log.
 
-mod address;
-mod offers;
+mod actions;
 mod page;
+pub mod parsers;
+mod path;
 mod task_tools;
 mod views;
 
-pub use address::{Address, PageSubject};
-pub(crate) use page::quoted;
-pub use page::{Offer, Page};
-pub use task_tools::{is_task_tool, perform};
+pub use page::{OfferedAction, Page};
+pub use path::{PagePath, PageSubject};
+pub use task_tools::PageTools;
 
-use crate::tools::{Registry, VIEWER_ONLY};
+use actions::{Operation, PageAction};
+use effects::tools::{Registry, VIEWER_ONLY};
 use engine::actor::ActorKind;
 use engine::effect::{EffectId, RunContext, ToolCall};
 use engine::ids::{ProjectId, RunId};
 use engine::run::Command;
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Mutation, Scope};
-use offers::{Does, Given};
 use page::{QUOTED, line};
 use runtime::agents::AgentRecord;
 use runtime::ports::{Store, StoreError};
@@ -70,32 +70,32 @@ pub struct Pages<'a> {
     pub reader: &'a Reader,
 }
 
-/// What an action comes to: a page for whoever asked, and what is to be done with it.
-pub struct Carried {
+/// A page for whoever asked, and what the caller commits.
+pub struct ActionResult {
     pub page: Page,
     pub mutations: Vec<Mutation>,
     pub command: Option<(RunId, Command)>,
 }
 
-impl Carried {
-    fn refused(page: Page) -> Carried {
-        Carried { page, mutations: Vec::new(), command: None }
+impl ActionResult {
+    fn refused(page: Page) -> ActionResult {
+        ActionResult { page, mutations: Vec::new(), command: None }
     }
 }
 
 impl Pages<'_> {
     /// Any page, a list of actions or the description of one.
     pub async fn open(&self, path: &str) -> Result<Page, StoreError> {
-        let Some(address) = Address::parse(path) else { return Ok(nowhere()) };
-        match address {
-            Address::Page { subject, from } => Ok(self.view(subject, from).await?.unwrap_or_else(nowhere)),
-            Address::Actions(subject) => match self.seen(subject).await? {
+        let Some(path) = PagePath::parse(path) else { return Ok(not_found()) };
+        match path {
+            PagePath::Page { subject, from } => Ok(self.view(subject, from).await?.unwrap_or_else(not_found)),
+            PagePath::Actions(subject) => match self.is_visible(subject).await? {
                 true => self.actions(subject).await,
-                false => Ok(nowhere()),
+                false => Ok(not_found()),
             },
-            Address::Action(subject, name) => match self.seen(subject).await? {
+            PagePath::Action(subject, name) => match self.is_visible(subject).await? {
                 true => self.description(subject, &name).await,
-                false => Ok(nowhere()),
+                false => Ok(not_found()),
             },
         }
     }
@@ -112,20 +112,20 @@ impl Pages<'_> {
             )
         });
         let text = page::listed(lines.collect(), "There is nothing you may do here but read.");
-        Ok(Page::new(200, format!("{subject}/actions"), format!("Actions at {subject}")).words(text).offers(offers))
+        Ok(Page::new(200, format!("{subject}/actions"), format!("Actions at {subject}")).paragraph(text).offers(offers))
     }
 
     async fn description(&self, subject: PageSubject, name: &str) -> Result<Page, StoreError> {
         let offer = match self.permitted(subject, name).await? {
-            Ok(given) => given.offer(self.registry, subject),
+            Ok(action) => action.offer(self.registry, subject),
             Err(refused) => return Ok(*refused),
         };
-        let Some(offer) = offer else { return Ok(nowhere()) };
+        let Some(offer) = offer else { return Ok(not_found()) };
         let schema = serde_json::to_string_pretty(&offer.schema).unwrap_or_default();
         Ok(Page::new(200, offer.path(), name)
             .fact("class", offer.class)
             .fact("params", offer.params.as_str())
-            .words(offer.description)
+            .paragraph(offer.description)
             .section("Parameters", &format!("```json\n{schema}\n```"))
             .section("Execute", &format!("POST {} with a JSON object of these parameters.", offer.path()))
             .offers(vec![offer]))
@@ -138,30 +138,30 @@ impl Pages<'_> {
         name: &str,
         params: &Value,
         cause: &Cause<'_>,
-    ) -> Result<Carried, StoreError> {
-        if !self.seen(subject).await? {
-            return Ok(Carried::refused(nowhere()));
+    ) -> Result<ActionResult, StoreError> {
+        if !self.is_visible(subject).await? {
+            return Ok(ActionResult::refused(not_found()));
         }
-        let given = match self.permitted(subject, name).await? {
-            Ok(given) => given,
-            Err(refused) => return Ok(Carried::refused(*refused)),
+        let action = match self.permitted(subject, name).await? {
+            Ok(action) => action,
+            Err(refused) => return Ok(ActionResult::refused(*refused)),
         };
-        let arguments = match given.fill(params) {
+        let arguments = match action.fill(params) {
             Ok(arguments) => arguments,
-            Err(why) => return Ok(Carried::refused(unfit(subject, name, &why))),
+            Err(why) => return Ok(ActionResult::refused(rejected(subject, name, &why))),
         };
-        match given.does {
-            Does::Tool(tool) => self.call(subject, tool, arguments, cause).await,
-            Does::Command(order) => Ok(match order.command(subject, &arguments) {
+        match action.operation {
+            Operation::Tool(tool) => self.call(subject, tool, arguments, cause).await,
+            Operation::Command(command) => Ok(match command.command(subject, &arguments) {
                 Ok(command) => {
                     let said = format!("The run was told: {name}.");
-                    Carried {
+                    ActionResult {
                         page: done(subject, name, &said, Value::Null),
                         mutations: Vec::new(),
                         command: Some(command),
                     }
                 }
-                Err(why) => Carried::refused(unfit(subject, name, &why)),
+                Err(why) => ActionResult::refused(rejected(subject, name, &why)),
             }),
         }
     }
@@ -172,7 +172,7 @@ impl Pages<'_> {
         tool: &str,
         arguments: Value,
         cause: &Cause<'_>,
-    ) -> Result<Carried, StoreError> {
+    ) -> Result<ActionResult, StoreError> {
         let (home_project, home_document) = self.home(subject).await?;
         let run = RunContext {
             run_id: cause.run_id,
@@ -196,28 +196,30 @@ impl Pages<'_> {
         };
         let outcome = self.registry.call(self.store, &run, &call, cause.effect).await?;
         Ok(match outcome.result {
-            Ok(output) => Carried {
+            Ok(output) => ActionResult {
                 page: done(subject, tool, &output.summary, output.content),
                 mutations: outcome.mutations,
                 command: None,
             },
-            Err(why) => Carried::refused(match why.strip_prefix(VIEWER_ONLY) {
-                Some(why) => for_viewers(subject, tool, &format!("{tool} was not carried out: {why}")),
-                None => unfit(subject, tool, &why),
+            Err(why) => ActionResult::refused(match why.strip_prefix(VIEWER_ONLY) {
+                Some(why) => viewer_only(subject, tool, &format!("{tool} was not carried out: {why}")),
+                None => rejected(subject, tool, &why),
             }),
         })
     }
 
     /// The action, or a page that says why not and what is valid.
-    async fn permitted(&self, subject: PageSubject, name: &str) -> Result<Result<Given, Box<Page>>, StoreError> {
-        let known = offers::at(subject, self.registry).into_iter().find(|given| given.name() == name);
+    async fn permitted(&self, subject: PageSubject, name: &str) -> Result<Result<PageAction, Box<Page>>, StoreError> {
+        let known = actions::actions_of(subject, self.registry).into_iter().find(|action| action.name() == name);
         let (page, said) = match known {
-            Some(given) if !self.may(&given) => (Page::new(403, subject.action(name), "Forbidden"), self.why_not(name)),
-            Some(given) if self.standing(subject).await?.allows(&given, self.registry) => return Ok(Ok(given)),
+            Some(action) if !self.is_granted(&action) => {
+                (Page::new(403, subject.action(name), "Forbidden"), self.why_not(name))
+            }
+            Some(action) if self.only_reads(&action) || self.may_change(subject).await? => return Ok(Ok(action)),
             Some(_) => {
                 let said =
                     format!("{name} is for editors: you may only read what is at {subject}. Nothing was changed.");
-                return Ok(Err(Box::new(for_viewers(subject, name, &said))));
+                return Ok(Err(Box::new(viewer_only(subject, name, &said))));
             }
             None => {
                 let said = format!("There is no action {} at {subject}.", line(shortened(name)));
@@ -241,7 +243,7 @@ impl Pages<'_> {
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
         let valid = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let said = format!("{said} Valid actions at {subject}: {valid}.");
-        Ok(page.fact("error", said.as_str()).words(said).offers(offers))
+        Ok(page.fact("error", said.as_str()).paragraph(said).offers(offers))
     }
 }
 
@@ -250,21 +252,21 @@ fn shortened(name: &str) -> String {
 }
 
 /// The same for what does not exist and what may not be seen, whichever was asked for.
-fn nowhere() -> Page {
+fn not_found() -> Page {
     let said = "There is nothing at that path that you may see.";
     Page::new(404, "", "Not found")
         .fact("error", said)
-        .words(format!("{said} Begin at /whoami, and follow the paths that pages show, with ids exactly as given."))
+        .paragraph(format!("{said} Begin at /whoami, and follow the paths that pages show, with ids exactly as given."))
 }
 
 /// The reader may see it and not change it.
-fn for_viewers(subject: PageSubject, name: &str, said: &str) -> Page {
-    Page::new(403, subject.action(name), "Forbidden").fact("type", "viewer_only").fact("error", said).words(said)
+fn viewer_only(subject: PageSubject, name: &str, said: &str) -> Page {
+    Page::new(403, subject.action(name), "Forbidden").fact("type", "viewer_only").fact("error", said).paragraph(said)
 }
 
-fn unfit(subject: PageSubject, name: &str, why: &str) -> Page {
+fn rejected(subject: PageSubject, name: &str, why: &str) -> Page {
     let said = engine::lines::one_line(&format!("{name} was not carried out: {why}"));
-    Page::new(422, subject.action(name), "Not carried out").fact("error", said.as_str()).words(said)
+    Page::new(422, subject.action(name), "Not carried out").fact("error", said.as_str()).paragraph(said)
 }
 
 fn done(subject: PageSubject, name: &str, summary: &str, result: Value) -> Page {
@@ -282,24 +284,24 @@ fn done(subject: PageSubject, name: &str, summary: &str, result: Value) -> Page 
     if !result.is_null() {
         page = page.fact("result", result.clone());
     }
-    page.words(summary).words(match &place {
+    page.paragraph(summary).paragraph(match &place {
         Some(place) => format!("See {place}."),
         None if result.is_null() => String::new(),
         None => format!("{QUOTED}\n\n```json\n{}\n```", line(result)),
     })
 }
 
-/// The parameters a caller gave, under those that the page gives.
-fn merged(params: &Value, given: &[(&'static str, String)]) -> Result<Value, String> {
+/// The parameters of the caller with those that the page fixes.
+fn merged(params: &Value, fixed: &[(&'static str, String)]) -> Result<Value, String> {
     let mut merged: Map<String, Value> = match params {
         Value::Null => Map::new(),
         Value::Object(params) => params.clone(),
         _ => return Err("the parameters must be one JSON object".into()),
     };
-    for (name, value) in given {
+    for (name, value) in fixed {
         match merged.get(*name) {
             Some(other) if !other.is_null() && other.as_str() != Some(value) => {
-                return Err(format!("{name} is given by the page and is {value}; leave it out"));
+                return Err(format!("{name} is fixed by the page and is {value}; leave it out"));
             }
             _ => drop(merged.insert((*name).into(), json!(value))),
         }

@@ -1,44 +1,50 @@
-//! The tools a subagent's errand is made of: opening a page, acting on one, reading and keeping its scratchpad.
+//! The tools of a task run: opening a page, taking an action on one, reading and writing the subagent's scratchpad.
 
-use super::{Address, Cause, Page, Pages, Reader};
-use crate::tools::Registry;
+use crate::{Cause, Page, PagePath, Pages, Reader};
+use async_trait::async_trait;
+use effects::tools::{Registry, TaskTools};
 use engine::effect::{EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput};
-use engine::task::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
+use engine::task::{OPEN_PAGE, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
 use engine::workspace::{Mutation, Scope};
 use runtime::agents::AgentRecord;
 use runtime::ports::{Store, StoreError};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Characters of a page that a step is shown.
 const SHOWN: usize = 24_000;
 
-/// One of them, given to this caller: only errands are.
-pub fn is_task_tool(call: &ToolCall) -> bool {
-    let ours = [OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD].contains(&call.tool.as_str());
-    ours && call.granted.contains(&call.tool)
+/// Carries task tools out on the pages of the product.
+pub struct PageTools {
+    store: Arc<dyn Store>,
+    registry: Registry,
 }
 
-/// Carry out one step. What the agent is and may do is looked up now, not remembered from when it was sent.
-pub async fn perform(
-    store: &dyn Store,
-    registry: &Registry,
-    run: &RunContext,
-    call: &ToolCall,
-    effect: &EffectId,
-) -> Result<ToolOutcome, StoreError> {
-    let (agent, owner) = match (&run.scope, &call.agent) {
-        (Scope::OnBehalf { agent, owner }, _) | (Scope::Within(owner, _), Some(agent)) => (*agent, *owner),
-        _ => return Ok(refused("only a subagent's errand goes through pages".into())),
-    };
-    let Some(agent) = store.agent(&agent.to_string()).await?.filter(|known| known.owner == owner) else {
-        return Ok(refused("this subagent is no longer kept".into()));
-    };
-    match call.tool.as_str() {
-        READ_SCRATCHPAD => read(store, &agent).await,
-        WRITE_SCRATCHPAD => write(store, &agent, &call.arguments).await,
-        _ => {
-            let reader = Reader::agent(agent);
-            step(&Pages { store, registry, reader: &reader }, run, call, effect).await
+impl PageTools {
+    pub fn new(store: Arc<dyn Store>) -> PageTools {
+        PageTools { store, registry: Registry::builtin() }
+    }
+}
+
+#[async_trait]
+impl TaskTools for PageTools {
+    /// What the subagent is and may do is looked up now, not remembered from the start of the run.
+    async fn call(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Result<ToolOutcome, StoreError> {
+        let store = &*self.store;
+        let (agent, owner) = match (&run.scope, &call.agent) {
+            (Scope::OnBehalf { agent, owner }, _) | (Scope::Within(owner, _), Some(agent)) => (*agent, *owner),
+            _ => return Ok(ToolOutcome::refused("only a subagent's task run uses pages")),
+        };
+        let Some(agent) = store.agent(&agent.to_string()).await?.filter(|known| known.owner == owner) else {
+            return Ok(ToolOutcome::refused("this subagent no longer exists"));
+        };
+        match call.tool.as_str() {
+            READ_SCRATCHPAD => read(store, &agent).await,
+            WRITE_SCRATCHPAD => write(store, &agent, &call.arguments).await,
+            _ => {
+                let reader = Reader::agent(agent);
+                step(&Pages { store, registry: &self.registry, reader: &reader }, run, call, effect).await
+            }
         }
     }
 }
@@ -56,18 +62,18 @@ async fn step(
         return Ok(shown(&page, summary, true, Vec::new()));
     }
     let name = call.arguments["action"].as_str().unwrap_or_default();
-    let Some(address) = Address::parse(path) else {
-        let nowhere = pages.open(path).await?;
-        return Ok(shown(&nowhere, String::new(), false, Vec::new()));
+    let Some(path) = PagePath::parse(path) else {
+        let not_found = pages.open(path).await?;
+        return Ok(shown(&not_found, String::new(), false, Vec::new()));
     };
-    let (subject, name) = match address {
-        Address::Action(subject, named) if name.is_empty() || name == named => (subject, named),
-        address => (address.subject(), name.to_owned()),
+    let (subject, name) = match path {
+        PagePath::Action(subject, named) if name.is_empty() || name == named => (subject, named),
+        path => (path.subject(), name.to_owned()),
     };
     let cause = Cause { run_id: run.run_id, effect, props: call.props.clone(), now: run.now };
-    let carried = pages.execute(subject, &name, &call.arguments["params"], &cause).await?;
+    let done = pages.execute(subject, &name, &call.arguments["params"], &cause).await?;
     let summary = format!("{name} at {subject}");
-    Ok(shown(&carried.page, summary, carried.mutations.is_empty(), carried.mutations))
+    Ok(shown(&done.page, summary, done.mutations.is_empty(), done.mutations))
 }
 
 /// What went wrong stands first: it is all that people are shown of it.
@@ -79,7 +85,7 @@ fn shown(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -> 
         }
         false => {
             let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
-            refused(cut(&format!(
+            ToolOutcome::refused(cut(&format!(
                 "{} {}: {}\n\n{}",
                 page.status,
                 page.title,
@@ -88,10 +94,6 @@ fn shown(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -> 
             )))
         }
     }
-}
-
-fn refused(why: String) -> ToolOutcome {
-    ToolOutcome { result: Err(why), mutations: Vec::new() }
 }
 
 /// What is left out is said.
@@ -122,7 +124,7 @@ async fn write(store: &dyn Store, agent: &AgentRecord, arguments: &Value) -> Res
     let content = arguments["content"].as_str().unwrap_or_default().to_owned();
     let current = store.scratchpad(agent.id).await?.map_or(0, |pad| pad.version);
     if current != based_on {
-        return Ok(refused(format!(
+        return Ok(ToolOutcome::refused(format!(
             "the scratchpad was changed meanwhile: the reflection saw version {based_on}, and {current} is the newest; it was left as it is"
         )));
     }

@@ -1,6 +1,6 @@
-//! Where a request may lead whose address somebody else named: a webhook's, a page's. People name it and models may have
-//! named it to them, so nothing inside the network is reached unless the configuration says so: not by a number, not by a
-//! name that turns out to be inside.
+//! Guards requests whose address somebody else named (a webhook, a page of the web) against server-side request forgery.
+//! Nothing in a private network is reached unless the configuration allows it: not by its number, and not by a name that
+//! resolves to one.
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -8,15 +8,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const MOST_URL: usize = 2_000;
 
-/// Whether addresses of this machine and its networks may be sent to.
+/// Whether requests may go to addresses of this machine and its networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Private {
+pub enum PrivateAddresses {
     Refused,
     Allowed,
 }
 
-/// The URL, if it may be sent to as far as can be told without asking for its name.
-pub fn check(text: &str, private: Private) -> Result<Url, String> {
+/// The URL, if a request may go there as far as its text tells. The name is judged when it is resolved.
+pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, String> {
     if text.len() > MOST_URL {
         return Err(format!("the URL has {} characters; at most {MOST_URL} are allowed", text.len()));
     }
@@ -32,7 +32,7 @@ pub fn check(text: &str, private: Private) -> Result<Url, String> {
     // A name may end in the dot of the root.
     let name = host.strip_suffix('.').unwrap_or(host);
     let named_inside = name == "localhost" || name.ends_with(".localhost");
-    if private == Private::Refused && (named_inside || number.is_some_and(is_private)) {
+    if private == PrivateAddresses::Refused && (named_inside || number.is_some_and(is_private)) {
         return Err(refused(host));
     }
     Ok(url)
@@ -44,17 +44,17 @@ fn refused(host: &str) -> String {
     )
 }
 
-/// Looks names up, and knows none that leads inside.
-pub struct Guarded(pub Private);
+/// Resolves names, and refuses those that lead into a private network.
+pub struct GuardedResolver(pub PrivateAddresses);
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let private = self.0;
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            // One that is inside is enough: which of them is used is not ours to choose.
-            if private == Private::Refused && found.iter().any(|address| is_private(address.ip())) {
+            // One private address is enough to refuse: the connector chooses which of them it uses.
+            if private == PrivateAddresses::Refused && found.iter().any(|address| is_private(address.ip())) {
                 return Err(refused(&host).into());
             }
             let found: Addrs = Box::new(found.into_iter());
@@ -63,7 +63,7 @@ impl Resolve for Guarded {
     }
 }
 
-/// Whether an address is anything but a public one: of this machine, its networks, or of no use at all.
+/// Whether an address is not a public one: of this machine, of its networks, or reserved.
 pub fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -81,10 +81,10 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         || address.is_multicast()
         || a == 0
         || a >= 240
-        // Between a provider and its customers.
+        // Carrier-grade NAT.
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
-        // 6to4 relays: where they lead is not ours to know.
+        // 6to4 relays may lead anywhere.
         || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (18..20).contains(&b))
 }
@@ -101,7 +101,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The same in the second half of an address of a network that tunnels (ISATAP).
+/// The IPv4 address in the second half of an ISATAP tunnel's address.
 fn tunneled_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.octets() {
         [.., 0 | 2, 0, 0x5e, 0xfe, a, b, c, d] => Some(Ipv4Addr::new(a, b, c, d)),
@@ -113,7 +113,7 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
     // Only 2000::/3 is given out to the public.
     (parts[0] & 0xe000) != 0x2000
-        // 2001::/23 is protocols' own: Teredo, benchmarks, ORCHID. It and 6to4 lead through tunnels of others.
+        // 2001::/23 is reserved for protocols (Teredo, benchmarks, ORCHID). It and 6to4 lead through other people's tunnels.
         || (parts[0] == 0x2001 && parts[1] < 0x200)
         || parts[0] == 0x2002
         || tunneled_v4(address).is_some_and(is_private_v4)
@@ -187,7 +187,7 @@ mod tests {
         ] {
             assert!(is_private(inside.parse().unwrap()), "{inside}");
             let host = if inside.contains(':') { format!("[{inside}]") } else { inside.to_owned() };
-            assert!(check(&format!("http://{host}/"), Private::Refused).is_err(), "{inside}");
+            assert!(check_url(&format!("http://{host}/"), PrivateAddresses::Refused).is_err(), "{inside}");
         }
         for outside in [
             "2001:4860:4860::8888",
@@ -219,7 +219,7 @@ mod tests {
             prop_assert!(is_private(Ipv6Addr::new(0x2001, 0, 0x4136, 0xe378, 0x8000, 0x63bf, !high, !low).into()));
             // However it is written, it is the same address.
             for written in [format!("http://{bits}/"), format!("http://{bits:#x}/"), format!("http://[::ffff:{v4}]:81/x")] {
-                prop_assert_eq!(check(&written, Private::Refused).is_err(), is_private(v4.into()), "{}", written);
+                prop_assert_eq!(check_url(&written, PrivateAddresses::Refused).is_err(), is_private(v4.into()), "{}", written);
             }
         }
     }
@@ -240,17 +240,17 @@ mod tests {
             "javascript:1",
             "http://127.1/",
         ] {
-            assert!(check(bad, Private::Refused).is_err(), "{bad}");
+            assert!(check_url(bad, PrivateAddresses::Refused).is_err(), "{bad}");
         }
-        assert!(check("https://hooks.example.com/T0/B0?x=1", Private::Refused).is_ok());
-        assert!(check("http://127.0.0.1:9000/", Private::Allowed).is_ok());
-        assert!(check("file:///etc/passwd", Private::Allowed).is_err());
+        assert!(check_url("https://hooks.example.com/T0/B0?x=1", PrivateAddresses::Refused).is_ok());
+        assert!(check_url("http://127.0.0.1:9000/", PrivateAddresses::Allowed).is_ok());
+        assert!(check_url("file:///etc/passwd", PrivateAddresses::Allowed).is_err());
     }
 
     #[tokio::test]
     async fn h7_sec_s31_s32_a_name_that_turns_out_to_be_inside_is_refused_when_it_is_looked_up() {
         let name = || "localhost".parse::<Name>().unwrap();
-        assert!(Guarded(Private::Refused).resolve(name()).await.is_err());
-        assert!(Guarded(Private::Allowed).resolve(name()).await.is_ok());
+        assert!(GuardedResolver(PrivateAddresses::Refused).resolve(name()).await.is_err());
+        assert!(GuardedResolver(PrivateAddresses::Allowed).resolve(name()).await.is_ok());
     }
 }
