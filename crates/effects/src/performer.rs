@@ -147,7 +147,6 @@ mod tests {
     use engine::request::Part;
     use engine::time::Timestamp;
     use engine::workspace::Scope;
-    use runtime::memory::Memory;
     use runtime::ports::Clock;
     use uuid::Uuid;
 
@@ -161,7 +160,7 @@ mod tests {
 
     async fn asked(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
         let performer = EffectsPerformer {
-            library: Arc::new(Memory::new(Arc::new(Stopped))),
+            library: store::open_inline(None, Arc::new(Stopped)).await.expect("a database in memory"),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
             models: Arc::new(RehearsalModels::default()),
