@@ -147,7 +147,6 @@ mod tests {
     use engine::request::Part;
     use engine::time::Timestamp;
     use engine::workspace::Scope;
-    use runtime::memory::Memory;
     use runtime::ports::{Clock, StoreError};
     use uuid::Uuid;
 
@@ -170,7 +169,7 @@ mod tests {
 
     async fn asked(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
         let performer = EffectsPerformer {
-            library: Arc::new(Memory::new(Arc::new(Stopped))),
+            library: store::open_inline(None, Arc::new(Stopped)).await.expect("a database in memory"),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
             task_tools: Arc::new(NoTaskTools),

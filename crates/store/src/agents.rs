@@ -2,8 +2,9 @@
 
 use crate::log::unguarded;
 use crate::rows::{json, optional_time, time};
-use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
+use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::{STEP, insert};
+use crate::workspace::Origin;
 use crate::{SqlStore, StoreError, backend::WriteError, codec, records, rows};
 use async_trait::async_trait;
 use engine::batch::StepRow;
@@ -12,8 +13,6 @@ use engine::ids::{ActorId, LessonId};
 use engine::lessons::LessonStatus;
 use engine::time::Timestamp;
 use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
-use runtime::memory::page;
-use runtime::memory::workspace::Origin;
 use runtime::ports::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

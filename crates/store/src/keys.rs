@@ -1,7 +1,7 @@
 //! Credentials and kept answers on SQL.
 
 use crate::log::unguarded;
-use crate::sql::{Query, Row, Statement, Value, id, optional_id};
+use crate::sql::{Query, Row, Statement, Value, id, optional_id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use async_trait::async_trait;
 use engine::ids::{ActorId, KeyId};
@@ -11,7 +11,6 @@ use runtime::keys::{
     Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS,
     UNFINISHED_SECONDS,
 };
-use runtime::memory::page;
 use runtime::ports::Slice;
 
 const KEY: &str = "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent, projects FROM tokens";

@@ -2,14 +2,13 @@
 
 use crate::agents::scratchpad_written;
 use crate::rows::{optional_time, time};
-use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
+use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::insert;
+use crate::workspace::Origin;
 use crate::{SqlStore, StoreError, codec, records};
 use engine::ids::{ActorId, LessonId};
 use engine::lessons::LessonStatus;
 use runtime::agents::{Lesson, PadVersion};
-use runtime::memory::page;
-use runtime::memory::workspace::Origin;
 use std::sync::LazyLock;
 
 const COLUMNS: &str =

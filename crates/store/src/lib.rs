@@ -30,6 +30,7 @@ mod sqlite;
 mod tables;
 mod traces;
 mod tree;
+mod workspace;
 
 pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, LogCheck, Pruned, copy};
 pub use postgres::Variables;

@@ -4,8 +4,9 @@ use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::members::MAKE_MEMBER;
 use crate::scope::{narrow, reached, seen, seen_of_run, seen_runs, steered_runs};
-use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::tables::ITERATIONS;
+use crate::workspace::Touched;
 use crate::{SqlStore, StoreError, agents, records, rows, tree};
 use async_trait::async_trait;
 use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
@@ -14,12 +15,11 @@ use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, Proje
 use engine::role::Role;
 use engine::run::Status;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
-use runtime::memory::workspace::Touched;
-use runtime::memory::{page, terms};
 use runtime::ports::{
     AppendError, DocumentFilter, DocumentVersion, EdgeFilter, Hit, HitKind, Library, NodeFilter, RunFilter,
     SearchFilter, Slice, TaskFilter,
 };
+use runtime::search_terms as terms;
 use uuid::Uuid;
 
 /// A person's change whose entity keeps moving is theirs to look at again.
@@ -249,13 +249,13 @@ impl Library for SqlStore {
         before: Option<ProjectId>,
         limit: usize,
     ) -> Result<Vec<Project>, StoreError> {
-        let mut query = seen(records::KEPT_PROJECT, "id", scope);
+        let mut query = seen(records::PROJECT, "id", scope);
         older(&mut query, before);
         self.all(newest(query, limit), records::project).await
     }
 
     async fn project(&self, scope: &Scope, project: ProjectId) -> Result<Option<Project>, StoreError> {
-        self.one(only(seen(records::KEPT_PROJECT, "id", scope), "id", project), records::project).await
+        self.one(only(seen(records::PROJECT, "id", scope), "id", project), records::project).await
     }
 
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
@@ -277,7 +277,7 @@ impl Library for SqlStore {
     }
 
     async fn document(&self, scope: &Scope, document: DocumentId) -> Result<Option<Document>, StoreError> {
-        let query = only(seen(records::KEPT_DOCUMENT, "project_id", scope), "id", document);
+        let query = only(seen(records::DOCUMENT, "project_id", scope), "id", document);
         let Some(mut found) = self.one(query, records::document).await? else { return Ok(None) };
         let mut query = Query::new("SELECT markdown FROM onto_document_entries WHERE document_id = ");
         query.bind(id(document)).push(" ORDER BY position, key");
@@ -299,8 +299,8 @@ impl Library for SqlStore {
         document: DocumentId,
         slice: Slice<i64>,
     ) -> Result<Vec<DocumentVersion>, StoreError> {
-        let query = only(seen(records::KEPT_DOCUMENT, "project_id", scope), "id", document);
-        let Some(kept) = self.one(query, records::kept_document).await? else { return Ok(Vec::new()) };
+        let query = only(seen(records::DOCUMENT, "project_id", scope), "id", document);
+        let Some(kept) = self.one(query, records::versioned_document).await? else { return Ok(Vec::new()) };
         // Between the two reads the document may have moved on: nothing newer than what was just seen.
         let before = slice.after.unwrap_or(i64::MAX).min(kept.entity.version);
         let mut versions = Vec::new();
@@ -333,7 +333,7 @@ impl Library for SqlStore {
     }
 
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
-        let mut query = seen(records::KEPT_TASK, "project_id", scope);
+        let mut query = seen(records::TASK, "project_id", scope);
         equals(&mut query, "project_id", filter.project_id.map(id));
         equals(&mut query, "state", filter.state.map(|state| Value::from(state.name())));
         equals(&mut query, "made_run", filter.run_id.map(id));
@@ -342,11 +342,11 @@ impl Library for SqlStore {
     }
 
     async fn task(&self, scope: &Scope, task: TaskId) -> Result<Option<Task>, StoreError> {
-        self.one(only(seen(records::KEPT_TASK, "project_id", scope), "id", task), records::task).await
+        self.one(only(seen(records::TASK, "project_id", scope), "id", task), records::task).await
     }
 
     async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
-        let mut query = seen(records::KEPT_EDGE, "project_id", scope);
+        let mut query = seen(records::EDGE, "project_id", scope);
         equals(&mut query, "src", filter.src.map(id));
         equals(&mut query, "dst", filter.dst.map(id));
         equals(&mut query, "made_run", filter.run_id.map(id));
@@ -354,7 +354,7 @@ impl Library for SqlStore {
     }
 
     async fn edge(&self, scope: &Scope, edge: EdgeId) -> Result<Option<Edge>, StoreError> {
-        self.one(only(seen(records::KEPT_EDGE, "project_id", scope), "id", edge), records::edge).await
+        self.one(only(seen(records::EDGE, "project_id", scope), "id", edge), records::edge).await
     }
 
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {

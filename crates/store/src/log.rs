@@ -11,13 +11,14 @@ use engine::event::StoredEvent;
 use engine::ids::{NodeId, RunId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
-use runtime::memory::MOST_CHANGED;
 use runtime::ports::{Append, AppendError, Claimed, Lease, Log};
 use std::collections::HashMap;
 use std::time::Duration;
 
 const TEXTS_AT_ONCE: usize = 200;
 const IDS_AT_ONCE: usize = 500;
+/// Runs that changed lately, as many as anybody looks at.
+const MOST_CHANGED: usize = 1_000;
 const CHECKPOINT: &str =
     "SELECT body FROM run_checkpoints WHERE run_id = ?1 AND seq <= ?2 AND format = ?3 ORDER BY seq DESC LIMIT 1";
 const KEEP_CHECKPOINT: &str = "INSERT INTO run_checkpoints (run_id, seq, format, body) VALUES (?1, ?2, ?3, ?4) \

@@ -3,7 +3,7 @@
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
-use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use async_trait::async_trait;
 use engine::ids::{ActorId, InvitationId, ProjectId};
@@ -14,7 +14,6 @@ use runtime::members::{
     INVITATION_BODY, INVITATION_KIND, Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, Members,
     NewInvitation,
 };
-use runtime::memory::page;
 use runtime::ports::Slice;
 use std::borrow::Cow;
 

@@ -90,6 +90,11 @@ impl From<&serde_json::Value> for Value {
     }
 }
 
+/// Lists that ask for no particular length.
+pub fn page(limit: usize) -> usize {
+    if limit == 0 { 100 } else { limit }
+}
+
 pub fn id(id: impl Into<Uuid>) -> Value {
     let mut text = [0; Hyphenated::LENGTH];
     id.into().hyphenated().encode_lower(&mut text);

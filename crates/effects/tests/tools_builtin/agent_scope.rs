@@ -27,7 +27,7 @@ async fn scout(world: &World, owner: ActorId, actions: &[&str]) -> ActorId {
         created_at: Timestamp(0),
         updated_at: Timestamp(0),
     };
-    world.memory.create_agent(agent).await.expect("an agent");
+    world.store.create_agent(agent).await.expect("an agent");
     id
 }
 
@@ -37,7 +37,7 @@ fn asked(world: &World, agent: ActorId, tool: &str, arguments: Value) -> ToolCal
 
 /// The scope the call is carried out with, or why it is not.
 async fn judged(world: &World, call: &ToolCall) -> Result<Scope, String> {
-    match agent_scope(&*world.memory, &world.registry, &world.run, call, call.agent.expect("a subagent")).await {
+    match agent_scope(&*world.store, &world.registry, &world.run, call, call.agent.expect("a subagent")).await {
         Ok(run) => Ok(run.scope),
         Err(Denied::Refused(why)) => Err(why),
         Err(Denied::Store(error)) => panic!("{error}"),
@@ -61,9 +61,9 @@ async fn h8_it_reads_changes_what_it_was_granted_and_is_told_when_it_was_not() {
         assert_eq!(judged(&world, &call).await.is_ok(), may, "{class:?}");
     }
     // Taken back, it is refused at the next call
-    let mut record = world.memory.agent("scout").await.expect("readable").expect("there");
+    let mut record = world.store.agent("scout").await.expect("readable").expect("there");
     record.actions.clear();
-    assert!(world.memory.change_agent(record, 1).await.expect("writable"));
+    assert!(world.store.change_agent(record, 1).await.expect("writable"));
     assert!(judge("create_document").await.is_err());
 }
 
@@ -77,11 +77,11 @@ async fn h8_it_sees_what_it_its_owner_and_the_run_may_all_see_and_the_runs_own_w
     let agent = scout(&world, world.owner, &[]).await;
     let look = |world: &World| asked(world, agent, "list_projects", json!({}));
     assert_eq!(judged(&world, &look(&world)).await, Ok(Scope::Within(world.owner, vec![world.home])));
-    world.memory.grant(world.second, agent, Role::Editor).await.expect("granted");
+    world.store.grant(world.second, agent, Role::Editor).await.expect("granted");
     let both = Scope::Within(world.owner, vec![world.second, world.home]);
     assert_eq!(judged(&world, &look(&world)).await, Ok(both));
     // A project of somebody else's is not its owner's to lend
-    world.memory.grant(world.foreign, agent, Role::Editor).await.expect("granted");
+    world.store.grant(world.foreign, agent, Role::Editor).await.expect("granted");
     let Ok(Scope::Within(_, seen)) = judged(&world, &look(&world)).await else { panic!("a scope") };
     assert!(!seen.contains(&world.foreign));
     // A run that was given projects lends no others, and those only to who may see them
@@ -106,14 +106,14 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
     let agent = scout(&world, world.owner, &[]).await;
     let call = asked(&world, agent, "add_lesson", json!({"text": "Oak is\n## dear"}));
     let effect = EffectId("i3.x0.r1.t0".into());
-    let kept = world.registry.call(&*world.memory, &world.run, &call, &effect).await.expect("the store answers");
+    let kept = world.registry.call(&*world.store, &world.run, &call, &effect).await.expect("the store answers");
     let [Mutation::AddLesson { agent: of, text, iteration, .. }] = kept.mutations.as_slice() else {
         panic!("{kept:?}")
     };
     assert_eq!((*of, text.as_str(), *iteration), (agent, "Oak is ## dear", Some(3)));
     for text in ["", "  \n", &"x".repeat(1_001)] {
         let call = asked(&world, agent, "add_lesson", json!({ "text": text }));
-        let refused = world.registry.call(&*world.memory, &world.run, &call, &effect).await.expect("the store answers");
+        let refused = world.registry.call(&*world.store, &world.run, &call, &effect).await.expect("the store answers");
         assert!(refused.result.is_err_and(|why| why.contains("1000")) && refused.mutations.is_empty());
     }
     assert!(world.error("add_lesson", json!({"text": "mine"})).await.contains("subagent"));
@@ -127,16 +127,16 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
 async fn x1_a_subagent_that_only_reads_a_project_writes_in_the_runs_own_workspace_and_not_there() {
     let world = World::global().await;
     let agent = scout(&world, world.owner, &["create_document"]).await;
-    world.memory.grant(world.second, agent, Role::Viewer).await.expect("granted");
+    world.store.grant(world.second, agent, Role::Viewer).await.expect("granted");
     let written = |project| {
         let call = asked(&world, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));
         let world = &world;
         async move {
-            let Ok(run) = agent_scope(&*world.memory, &world.registry, &world.run, &call, agent).await else {
+            let Ok(run) = agent_scope(&*world.store, &world.registry, &world.run, &call, agent).await else {
                 panic!("lent")
             };
             let effect = EffectId("i1.t0".into());
-            world.registry.call(&*world.memory, &run, &call, &effect).await.expect("readable").result
+            world.registry.call(&*world.store, &run, &call, &effect).await.expect("readable").result
         }
     };
     let refused = written(world.second).await.expect_err("a viewer");

@@ -65,7 +65,7 @@ impl Tower {
 
     async fn make(&self, call: ToolCall) -> Result<Value, String> {
         let outsiders = Outsiders(vec![self.bell.clone()]);
-        match outsiders.call(&*self.world.memory, &self.world.run, &call, &EffectId("i1.t0".into())).await {
+        match outsiders.call(&*self.world.store, &self.world.run, &call, &EffectId("i1.t0".into())).await {
             Outcome::Tool(ToolOutcome { result, .. }) => result.map(|output| output.content),
             other => panic!("an outcome: {other:?}"),
         }
@@ -110,7 +110,7 @@ async fn h8_sec_s41_s48_what_was_not_given_or_has_changed_or_does_not_fit_is_ref
 async fn h8_a_project_taken_away_takes_the_tools_along_at_the_next_call() {
     let tower = Tower::new(|world| vec![world.home]).await;
     tower.make(tower.request(json!({"times": 1}))).await.expect("allowed");
-    tower.world.memory.revoke(tower.world.home, tower.world.owner).await.expect("revoked");
+    tower.world.store.revoke(tower.world.home, tower.world.owner).await.expect("revoked");
     let refused = tower.make(tower.request(json!({"times": 1}))).await.expect_err("refused");
     assert!(refused.contains("may no longer use project"), "{refused}");
     assert_eq!(tower.bell.rung.load(Ordering::Relaxed), 1);

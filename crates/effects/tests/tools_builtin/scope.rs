@@ -87,12 +87,12 @@ async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() 
     let world = World::bound().await;
     let document = world.document_in(world.home, 1, "Ours", "text").await;
     world.done("get_document", json!({"document_id": document})).await;
-    assert!(world.memory.revoke(world.home, world.owner).await.expect("revoked"));
+    assert!(world.store.revoke(world.home, world.owner).await.expect("revoked"));
     let error = world.error("get_document", json!({"document_id": document})).await;
     assert!(error.contains("not found in scope"), "{error}");
     let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
     assert_eq!(error, format!("project {} not found; projects that may be used here: ", world.home));
-    world.memory.grant(world.home, world.owner, Role::Owner).await.expect("granted");
+    world.store.grant(world.home, world.owner, Role::Owner).await.expect("granted");
     world.done("create_document", json!({"title": "T", "content": ""})).await;
 }
 
@@ -103,7 +103,7 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
         world.document_in(world.foreign, 1, "Theirs", "t").await,
         world.document_in(world.second, 2, "Mine", "m").await,
     );
-    world.memory.grant(world.foreign, world.owner, Role::Viewer).await.expect("granted");
+    world.store.grant(world.foreign, world.owner, Role::Viewer).await.expect("granted");
     world.done("get_document", json!({"document_id": theirs})).await;
     let foreign = world.foreign;
     for (tool, arguments) in [
@@ -118,6 +118,6 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
     }
     // What is written elsewhere may refer to what is only read
     world.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
-    world.memory.set_role(foreign, world.owner, Role::Editor).await.expect("an editor");
+    world.store.set_role(foreign, world.owner, Role::Editor).await.expect("an editor");
     world.done("update_document", json!({"document_id": theirs, "append": "x"})).await;
 }

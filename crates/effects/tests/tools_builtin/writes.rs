@@ -170,7 +170,7 @@ async fn carrying_out_the_same_effect_again_asks_for_the_same_change() {
         let effect = EffectId(effect.into());
         let (world, call) = (&world, &call);
         async move {
-            world.registry.call(&*world.memory, &world.run, call, &effect).await.expect("the store answers").mutations
+            world.registry.call(&*world.store, &world.run, call, &effect).await.expect("the store answers").mutations
         }
     };
     assert_eq!(carry_out("i1.t0").await, carry_out("i1.t0").await);

@@ -109,7 +109,7 @@ async fn list(
         Some(name) => Some(agents::owned(&app, &caller, name).await?.id),
         None => None,
     };
-    if let Some(why) = query.q.as_deref().and_then(runtime::memory::terms::too_many) {
+    if let Some(why) = query.q.as_deref().and_then(runtime::search_terms::too_many) {
         return Err(Problem::invalid("too_many_words", why));
     }
     let filter = RunFilter {

@@ -112,7 +112,7 @@ async fn search(
     caller: Caller,
     Asked(query): Asked<SearchQuery>,
 ) -> Answer<Json<Page<Value>>> {
-    if let Some(why) = runtime::memory::terms::too_many(&query.q) {
+    if let Some(why) = runtime::search_terms::too_many(&query.q) {
         return Err(Problem::invalid("too_many_words", why));
     }
     let limit = query.limit.unwrap_or(20).clamp(1, MAX_PAGE);

@@ -13,7 +13,7 @@ use runtime::agents::AgentRecord;
 use runtime::ports::{AppendError, DocumentFilter, RunFilter, Slice};
 use serde_json::{Value, json};
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     an_agent_is_an_actor_that_a_person_owns,
     a_changed_agent_is_changed_once_per_version,
     a5_every_version_of_a_scratchpad_is_kept_with_where_it_came_from,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_waiting_run_is_claimed_by_one_worker,
     runs_are_claimed_oldest_first_and_no_more_than_asked_for,
     a_worker_may_ask_for_one_run_only,

@@ -8,7 +8,7 @@ use runtime::keys::{
 };
 use runtime::ports::Slice;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_credential_is_found_by_its_digest_with_whose_it_is,
     of_many_who_end_a_credential_one_succeeds,
     ended_credentials_are_told_apart_from_valid_and_unknown_ones,

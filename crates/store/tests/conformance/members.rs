@@ -10,7 +10,7 @@ use engine::workspace::{ActorRecord, Scope};
 use runtime::members::{INVITATION_MS, MOST_MEMBERS, MemberChange, NewInvitation};
 use runtime::ports::{RunFilter, Slice};
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     x1_a_run_is_seen_with_all_of_its_projects_and_steered_by_editors_of_all,
     x1_a_narrowed_scope_reaches_runs_whose_projects_are_all_within_it,
     x1_a_subagent_steers_and_writes_in_the_lesser_of_its_own_and_its_owners_role,

@@ -8,7 +8,7 @@ use runtime::ports::{EdgeFilter, RunFilter, SearchFilter, Slice};
 use runtime::removal::Removed;
 use serde_json::json;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_document_or_task_goes_with_its_versions_and_edges,
     a_project_goes_with_everything_in_it_once_no_run_needs_it,
     a_run_goes_when_it_has_ended_with_its_own_documents_and_leaves_peoples,

@@ -11,7 +11,6 @@ use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
 use runtime::keys::Keys;
 use runtime::members::Members;
-use runtime::memory::Memory;
 use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
 use runtime::removal::Removal;
 use serde_json::{Value, json};
@@ -40,7 +39,6 @@ impl Clock for WallClock {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    Memory,
     Sqlite,
     Inline,
     Postgres,
@@ -49,7 +47,6 @@ pub enum Kept {
 /// Where the rows can be looked at behind the store's back.
 #[derive(Clone)]
 pub enum Place {
-    Nowhere,
     File(PathBuf),
     Database(String),
 }
@@ -72,10 +69,6 @@ pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise:
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("pleach.db");
     match kept {
-        Kept::Memory => {
-            let memory = Arc::new(Memory::new(clock.clone()));
-            promise(World::around(memory, None, Place::Nowhere, Some(clock)).await).await
-        }
         Kept::Sqlite => {
             let sql =
                 store::open(&format!("sqlite://{}", file.display()), Options::default()).await.expect("SQLite opens");
