@@ -12,6 +12,7 @@ pub enum ActorKind {
 
 /// `kind:id` of the person or subagent behind an event; the platform itself has no id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", content = "id", rename_all = "snake_case")]
 pub enum Actor {
     Platform,

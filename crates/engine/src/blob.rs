@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 /// The first 16 bytes of a SHA-256, in hex on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Hash(pub [u8; 16]);
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+pub struct Hash(#[cfg_attr(feature = "schema", schemars(with = "String"))] pub [u8; 16]);
 
 impl Hash {
     pub fn of(parts: &[&[u8]]) -> Hash {
@@ -62,6 +63,7 @@ impl<'de> Deserialize<'de> for Hash {
 
 /// A reference to a stored text, with its size so that caps can be judged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlobRef {
     pub hash: Hash,
     pub bytes: u32,

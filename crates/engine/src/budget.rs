@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Contracts §2, names and defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Budgets {
     pub max_cost_usd: Option<Usd>,
@@ -124,6 +125,7 @@ const WRAP_UP_OUTPUT: u64 = 4_000;
 
 /// What one call may cost at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Reserve {
     pub tokens: u64,
@@ -147,6 +149,7 @@ impl Reserve {
 
 /// What one call did cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Settled {
     pub tokens_in: u64,
@@ -169,6 +172,7 @@ impl Settled {
 
 /// The limit that has no room for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exhausted {
     BudgetCost,

@@ -12,6 +12,7 @@ use std::fmt;
 /// A deterministic position in a run, e.g. `9f3c….i3.plan`, `….i3.t1`, `….i3.x0.r2`: equal on every
 /// attempt, and different from every other run's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct EffectId(pub String);
 
@@ -29,6 +30,7 @@ impl From<String> for EffectId {
 
 /// What an action does to the world, and so how one that was interrupted may be treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// Changes nothing: done again.
@@ -76,6 +78,7 @@ pub struct RunContext {
 
 /// A tool as a run was given it, journaled with the run: what a model is told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolSpec {
     pub name: String,
     /// `title: 1-500 characters, project_id?: uuid`: the names, optional ones marked, and what each may be.
@@ -90,6 +93,7 @@ pub struct ToolSpec {
 
 /// Who carries a tool out that is not built in, and what was known of it when the run was given it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outside {
     pub server: String,
     pub class: Class,
@@ -99,6 +103,7 @@ pub struct Outside {
 
 /// The tools a server offered when a run was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolList {
     pub server: String,
     pub protocol: String,

@@ -51,6 +51,7 @@ impl LessonStatus {
 
 /// A lesson that a call of a run left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Learned {
     pub lesson_id: LessonId,

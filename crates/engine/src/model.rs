@@ -82,6 +82,7 @@ impl Role {
 
 /// Pico-dollars per token, so that every published price is exact; rounded once per call, upwards, to micro-dollars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Price {
     pub input: u64,
     pub cached: u64,
@@ -102,6 +103,7 @@ impl Price {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelSpec {
     pub provider: String,
@@ -121,6 +123,7 @@ impl ModelSpec {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Models {
     pub fast: ModelSpec,

@@ -6,7 +6,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Usd(pub u64);
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+pub struct Usd(#[cfg_attr(feature = "schema", schemars(with = "f64"))] pub u64);
 
 impl Usd {
     pub fn from_dollars(dollars: f64) -> Usd {

@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(pub i64);
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+pub struct Timestamp(#[cfg_attr(feature = "schema", schemars(with = "String"))] pub i64);
 
 impl Timestamp {
     pub fn plus_ms(self, ms: i64) -> Timestamp {

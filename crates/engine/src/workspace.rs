@@ -226,13 +226,16 @@ pub const DOCUMENT_HAS_DOCUMENT: &str = "document_has_document";
 pub const DOCUMENT_HAS_TASK: &str = "document_has_task";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Named {
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub id: uuid::Uuid,
     pub title: String,
 }
 
 /// What one call, iteration or run made and changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Artifacts {
     pub created_documents: Vec<Named>,

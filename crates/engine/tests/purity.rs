@@ -3,6 +3,8 @@
 use std::process::Command;
 
 const ALLOWED: [&str; 4] = ["serde", "serde_json", "sha2", "uuid"];
+/// Behind a feature that only tests turn on.
+const OPTIONAL: [&str; 1] = ["schemars"];
 
 #[test]
 fn the_engine_depends_on_its_list_and_nothing_else() {
@@ -14,14 +16,17 @@ fn the_engine_depends_on_its_list_and_nothing_else() {
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("cargo metadata is JSON");
     let packages = metadata["packages"].as_array().expect("packages");
     let engine = packages.iter().find(|package| package["name"] == "engine").expect("the engine");
-    let normal = engine["dependencies"]
-        .as_array()
-        .expect("dependencies")
-        .iter()
-        .filter(|dependency| dependency["kind"].is_null());
-    let mut names: Vec<&str> = normal.map(|dependency| dependency["name"].as_str().expect("a name")).collect();
-    names.sort_unstable();
-    assert_eq!(names, ALLOWED);
+    let names = |optional: bool| {
+        let dependencies = engine["dependencies"].as_array().expect("dependencies").iter();
+        let normal =
+            dependencies.filter(|dependency| dependency["kind"].is_null() && dependency["optional"] == optional);
+        let mut names: Vec<&str> = normal.map(|dependency| dependency["name"].as_str().expect("a name")).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(false), ALLOWED);
+    assert_eq!(names(true), OPTIONAL);
+    assert!(engine["features"]["default"].is_null(), "nothing optional is on by default");
 }
 
 #[test]

@@ -10,31 +10,65 @@ use serde_json::Value;
 
 facts! {
     /// `effect.*`
-    Effect {
-        Started = "effect.started",
-        Finished = "effect.finished",
-        Unknown = "effect.unknown",
-        Resolved = "effect.resolved",
+    enum Effect;
+
+    /// The intent: committed before the call leaves the machine, with the money it may cost.
+    Started = "effect.started" {
+        effect: EffectId,
+        attempt: u32,
+        /// The role for a model call, the tool's name for a tool call.
+        what: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The request as a manifest of part hashes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<BlobRef>,
+        reserve: Reserve,
+    }
+
+    Finished = "effect.finished" {
+        effect: EffectId,
+        attempt: u32,
+        outcome: FinishedAs,
+        settled: Settled,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<BlobRef>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Timestamp>,
+        /// Counts towards the attempts allowed; crashes of our own and parked providers do not.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        counted: bool,
+        /// The limit that left no room, for a call that was refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exhausted: Option<Exhausted>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_request_id: Option<String>,
+        /// What a tool that asked wants back with the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Value>,
+    }
+
+    /// A once-only call was out when the process died or the connection broke: nobody knows whether it happened.
+    Unknown = "effect.unknown" {
+        effect: EffectId,
+        attempt: u32,
+        what: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+
+    Resolved = "effect.resolved" {
+        effect: EffectId,
+        decision: Decision,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     }
 }
 
-/// The intent: committed before the call leaves the machine, with the money it may cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Started {
-    pub effect: EffectId,
-    pub attempt: u32,
-    /// The role for a model call, the tool's name for a tool call.
-    pub what: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The request as a manifest of part hashes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<BlobRef>,
-    pub reserve: Reserve,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FinishedAs {
     /// An answer arrived whole.
@@ -53,44 +87,8 @@ pub enum FinishedAs {
     Asked,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Finished {
-    pub effect: EffectId,
-    pub attempt: u32,
-    pub outcome: FinishedAs,
-    pub settled: Settled,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<BlobRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Timestamp>,
-    /// Counts towards the attempts allowed; crashes of our own and parked providers do not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub counted: bool,
-    /// The limit that left no room, for a call that was refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exhausted: Option<Exhausted>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_request_id: Option<String>,
-    /// What a tool that asked wants back with the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<Value>,
-}
-
-/// A once-only call was out when the process died or the connection broke: nobody knows whether it happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Unknown {
-    pub effect: EffectId,
-    pub attempt: u32,
-    pub what: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Happened,
@@ -113,13 +111,4 @@ impl Decision {
         let text = text.trim().to_lowercase().replace([' ', '-'], "_");
         Decision::ALL.into_iter().find(|decision| decision.name() == text)
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Resolved {
-    pub effect: EffectId,
-    pub decision: Decision,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }

@@ -8,9 +8,23 @@ pub mod run;
 pub mod task;
 pub mod tree;
 
-/// Declares a family of facts: the enum, its wire names, its encoder and decoder, in one table.
+/// Declares a family of facts: each struct beside its wire name, and the enum with its encoder and decoder. Every fact is
+/// logged in camelCase and, for the page, describes its own shape.
 macro_rules! facts {
-    ($(#[$doc:meta])* $family:ident { $($variant:ident = $kind:literal),+ $(,)? }) => {
+    (
+        $(#[$doc:meta])* enum $family:ident;
+        $($(#[$about:meta])* $variant:ident = $kind:literal {
+            $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
+        })+
+    ) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            #[serde(rename_all = "camelCase")]
+            pub struct $variant { $($(#[$attribute])* pub $field: $type),* }
+        )+
+
         $(#[$doc])*
         // A run's brief is far larger than any other fact, and there is one per run: boxing it would pay for nothing.
         #[allow(clippy::large_enum_variant)]
@@ -29,6 +43,11 @@ macro_rules! facts {
                     $($kind => Some(serde_json::from_str(payload).map($family::$variant)),)+
                     _ => None,
                 }
+            }
+            /// The JSON schema of each payload, by event type.
+            #[cfg(feature = "schema")]
+            pub(super) fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+                vec![$(($kind, <$variant as schemars::JsonSchema>::json_schema(generator))),+]
             }
         }
 
@@ -114,4 +133,11 @@ impl Fact {
             None => Fact::Unknown(Unknown { kind: kind.into(), error: None }),
         }
     }
+}
+
+/// The JSON schemas of all payloads, by event type; what they share is left in the generator's definitions.
+#[cfg(feature = "schema")]
+pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+    let families = [Run::schemas, Effect::schemas, Homework::schemas, Tree::schemas, Task::schemas];
+    families.iter().flat_map(|schemas| schemas(generator)).collect()
 }

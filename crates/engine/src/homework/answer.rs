@@ -20,6 +20,7 @@ const LONGEST_ITEM: usize = 500;
 const LONGEST_ID: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NextAction {
     #[default]
@@ -41,6 +42,7 @@ impl NextAction {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceClaim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
@@ -51,6 +53,7 @@ pub struct EvidenceClaim {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExecutorTask {
     pub branch_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 /// How the gate let an iteration go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "go", rename_all = "snake_case")]
 pub enum Verdict {
     On,

@@ -6,6 +6,7 @@ macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name { $(#[serde(rename = $word)] $variant),+ }
 
         impl $name {
@@ -99,6 +100,7 @@ impl From<crate::budget::Exhausted> for StopReason {
 
 /// A success criterion; the planner cites it as `c1`, `c2`, …
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Criterion {
     pub id: String,
     pub text: String,

@@ -7,6 +7,7 @@ use serde_json::Value;
 const MAX_PARAMS: usize = 200_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     Navigate,

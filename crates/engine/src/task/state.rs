@@ -11,6 +11,7 @@ use serde_json::Value;
 
 /// How an errand came to its end; every one of them is reflected upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     Done,

@@ -44,6 +44,7 @@ impl LeafDecision {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Deliverable {
     Document,
@@ -150,6 +151,7 @@ pub struct ArtifactAnswer {
 
 /// Kept in the log when it must wait for tool calls, hence also written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultAnswer {
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,6 +163,7 @@ pub struct ResultAnswer {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HintAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint_type: Option<HintType>,

@@ -13,6 +13,7 @@ const LONGEST_SUMMARY: usize = 4_000;
 const LONGEST_TAIL: usize = 600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactType {
     Document,
@@ -33,6 +34,7 @@ impl ArtifactType {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HintType {
     ReadDocuments,
@@ -40,6 +42,7 @@ pub enum HintType {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EnvelopeKind {
     Json,
@@ -48,6 +51,7 @@ pub enum EnvelopeKind {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuccessAssessment {
     pub met: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +59,7 @@ pub struct SuccessAssessment {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope {
     pub kind: EnvelopeKind,
