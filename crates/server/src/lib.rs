@@ -20,8 +20,11 @@ mod toolboxes;
 mod ui;
 
 use clap::Parser;
+use std::pin::Pin;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Reads the arguments of this process, runs one command, and returns its exit code.
 pub fn run_command_line() -> ExitCode {
@@ -31,22 +34,30 @@ pub fn run_command_line() -> ExitCode {
         return ExitCode::from(mcp::warden::watch(words));
     }
     let cli = args::Cli::parse();
-    let filter = EnvFilter::try_from_env("PLEACH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match std::env::var("PLEACH_LOG_FORMAT").is_ok_and(|format| format == "json") {
-        true => log.json().init(),
-        false => log.init(),
-    }
+    log_to_stderr();
     // The only cryptography in the tree; a second call would find it installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return ended(Err(failure::Failure::failed(format!("the process cannot start: {error}")))),
     };
-    let result = runtime.block_on(commands::execute(cli));
+    // Boxed: `block_on` would compile the commands once for each of its own branches.
+    let result = runtime.block_on(Box::pin(commands::execute(cli)) as Pin<Box<dyn Future<Output = _>>>);
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     data_dir::note_logs();
     ended(result)
+}
+
+/// `PLEACH_LOG` says what is logged, `PLEACH_LOG_FORMAT=json` how.
+fn log_to_stderr() {
+    let asked = std::env::var("PLEACH_LOG").ok().and_then(|asked| asked.parse().ok());
+    let wanted = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::ERROR));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let logged = tracing_subscriber::registry().with(wanted);
+    match std::env::var("PLEACH_LOG_FORMAT").is_ok_and(|format| format == "json") {
+        true => logged.with(lines.json()).init(),
+        false => logged.with(lines).init(),
+    }
 }
 
 fn ended(result: Result<u8, failure::Failure>) -> ExitCode {
