@@ -5,7 +5,7 @@ use super::problems::Problem;
 use super::query::Asked;
 use super::route::Access::{Admin, Read};
 use super::route::Route;
-use super::shape::{count, form, list as list_of, named, nullable, one_of, open, page, record, text, whole};
+use super::shape::{count, form, list as list_of, nullable, one_of, open, page, text, whole};
 use super::{Answer, AppState, Page, records, runs};
 use axum::Json;
 use axum::extract::State;
@@ -21,20 +21,11 @@ use std::sync::Arc;
 const MAX_PAGE: usize = 200;
 
 pub fn routes() -> Vec<Route> {
-    let model = named(
-        "Model",
-        record(
-            [
-                ("name", text()),
-                ("provider", text()),
-                ("model", text()),
-                ("context_window", count()),
-                ("max_output", count()),
-                ("profiles", list_of(one_of(["fast", "balanced", "powerful"]))),
-            ],
-            [("price", open())],
-        ),
-    );
+    let model = record! { "Model":
+        name: text(), provider: text(), model: text(), context_window: count(), max_output: count(),
+        profiles: list_of(one_of(["fast", "balanced", "powerful"]));
+        price: open(),
+    };
     vec![
         Route::get(
             "/api/actors",

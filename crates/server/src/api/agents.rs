@@ -6,7 +6,7 @@ use super::problems::Problem;
 use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, list as list_of, named, nullable, one_of, page, record, text, time, whole};
+use super::shape::{Shape, count, form, id, list as list_of, nullable, one_of, page, record, text, time, whole};
 use super::version::{Edited, stale, write};
 use super::{Answer, AppState, Page, access, actors, records, runs};
 use axum::extract::State;
@@ -70,46 +70,20 @@ pub fn routes() -> Vec<Route> {
 fn shape() -> Shape {
     let size =
         record([("version", count()), ("characters", count()), ("limit", count()), ("at", nullable(time()))], []);
-    named(
-        "Agent",
-        record(
-            [
-                ("id", id()),
-                ("handle", text()),
-                ("name", text()),
-                ("owner", id()),
-                ("identity", text()),
-                ("actions", list_of(text())),
-                ("projects", list_of(records::project())),
-                ("model", nullable(text())),
-                ("version", count()),
-                ("scratchpad", size),
-                ("pending_lessons", count()),
-                ("created_at", time()),
-                ("updated_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Agent":
+        id: id(), handle: text(), name: text(), owner: id(), identity: text(), actions: list_of(text()),
+        projects: list_of(records::project()), model: nullable(text()), version: count(), scratchpad: size,
+        pending_lessons: count(), created_at: time(), updated_at: time(),
+    }
 }
 
 fn pad_shape() -> Shape {
     let author = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
-    named(
-        "Scratchpad",
-        record(
-            [
-                ("version", count()),
-                ("content", text()),
-                ("characters", count()),
-                ("limit", count()),
-                ("run_id", nullable(id())),
-                ("step", nullable(count())),
-                ("at", nullable(time())),
-            ],
-            [("actor", author), ("seq", nullable(count()))],
-        ),
-    )
+    record! { "Scratchpad":
+        version: count(), content: text(), characters: count(), limit: count(), run_id: nullable(id()),
+        step: nullable(count()), at: nullable(time());
+        actor: author, seq: nullable(count()),
+    }
 }
 
 /// A subagent as its owner sees it.

@@ -3,7 +3,7 @@
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::shape::{Shape, form, id, list, named, text, up_to, whole, words};
+use super::shape::{Shape, form, id, list, text, up_to, whole, words};
 use super::{AppState, agents, auth, records};
 use crate::catalogue::Granted;
 use crate::config::models::ModelNames;
@@ -61,25 +61,13 @@ pub struct NewRun {
 
 pub fn shape() -> Shape {
     let names = form([], [("fast", text()), ("balanced", text()), ("powerful", text())]);
-    named(
-        "NewRun",
-        form(
-            [("kind", records::kind()), ("objective", words(MAX_OBJECTIVE))],
-            [
-                ("id", id()),
-                ("scope", records::scope()),
-                ("project_ids", list(id())),
-                ("success_criteria", up_to(MAX_CRITERIA, words(MAX_CRITERION))),
-                ("tools", list(text())),
-                ("budgets", records::budgets()),
-                ("model", text()),
-                ("models", names),
-                ("agent", text()),
-                ("max_steps", whole(1, MOST_STEPS.into())),
-                ("agents", up_to(MOST_AGENTS, text())),
-            ],
-        ),
-    )
+    form! { "NewRun":
+        kind: records::kind(), objective: words(MAX_OBJECTIVE);
+        id: id(), scope: records::scope(), project_ids: list(id()),
+        success_criteria: up_to(MAX_CRITERIA, words(MAX_CRITERION)), tools: list(text()),
+        budgets: records::budgets(), model: text(), models: names, agent: text(),
+        max_steps: whole(1, MOST_STEPS.into()), agents: up_to(MOST_AGENTS, text()),
+    }
 }
 
 pub async fn draw_up(app: &AppState, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {

@@ -6,7 +6,7 @@ use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
 use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, named, nullable, open, page, record, text, time, whole, words};
+use super::shape::{Shape, count, form, id, nullable, open, page, text, time, whole, words};
 use super::version::{Expected, Versioned, write};
 use super::{Answer, AppState, Page, access, records, runs, version};
 use axum::Json;
@@ -28,10 +28,10 @@ const PLATFORM_PROPS: [&str; 4] = [DOC_ROLE, "homework_run_id", "branch_id", "it
 pub fn routes() -> Vec<Route> {
     const ONE: &str = "/api/documents/{id}";
     let limit = || whole(1, MAX_PAGE as i64);
-    let new = form(
-        [("title", words(MAX_TITLE)), ("project_id", id())],
-        [("content", text()), ("parent_document_id", id()), ("type_key", type_key()), ("props", open())],
-    );
+    let new = form! {
+        title: words(MAX_TITLE), project_id: id();
+        content: text(), parent_document_id: id(), type_key: type_key(), props: open(),
+    };
     vec![
         Route::get("/api/documents", Read, "Documents, newest first, without their text", list)
             .asks("project_id", id())
@@ -70,38 +70,17 @@ fn type_key() -> Shape {
 }
 
 fn entry() -> Shape {
-    named(
-        "Entry",
-        record(
-            [
-                ("document_id", id()),
-                ("position", count()),
-                ("key", text()),
-                ("markdown", text()),
-                ("run_id", nullable(id())),
-                ("seq", nullable(count())),
-                ("created_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Entry":
+        document_id: id(), position: count(), key: text(), markdown: text(), run_id: nullable(id()),
+        seq: nullable(count()), created_at: time(),
+    }
 }
 
 fn version_shape() -> Shape {
-    named(
-        "Version",
-        record(
-            [
-                ("version", count()),
-                ("title", text()),
-                ("content", text()),
-                ("run_id", nullable(id())),
-                ("seq", nullable(count())),
-                ("at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Version":
+        version: count(), title: text(), content: text(), run_id: nullable(id()), seq: nullable(count()),
+        at: time(),
+    }
 }
 
 async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<Document> {

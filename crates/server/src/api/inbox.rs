@@ -4,7 +4,7 @@ use super::caller::Caller;
 use super::query::{Asked, Switch};
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{id, nullable, page, record, text, whole};
+use super::shape::{id, nullable, page, text, whole};
 use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
@@ -19,16 +19,9 @@ const PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
 
 pub fn routes() -> Vec<Route> {
-    let from = record(
-        [
-            ("run_id", id()),
-            ("kind", text()),
-            ("objective", text()),
-            ("status", text()),
-            ("node_title", nullable(text())),
-        ],
-        [],
-    );
+    let from = record! {
+        run_id: id(), kind: text(), objective: text(), status: text(), node_title: nullable(text()),
+    };
     let asking = serde_json::json!({"allOf": [records::question(), from]});
     let route = Route::get("/api/questions", Read, "Questions of all runs, newest run first", questions)
         .asks("open", Switch::shape())

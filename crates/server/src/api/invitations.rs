@@ -4,7 +4,7 @@ use super::caller::{Caller, Id};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, id, named, page, record, text, time};
+use super::shape::{Shape, id, page, text, time};
 use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
@@ -23,21 +23,10 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn shape() -> Shape {
-    named(
-        "Invitation",
-        record(
-            [
-                ("id", id()),
-                ("project_id", id()),
-                ("project_title", text()),
-                ("role", records::member_role()),
-                ("invited_by", text()),
-                ("created_at", time()),
-                ("expires_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Invitation":
+        id: id(), project_id: id(), project_title: text(), role: records::member_role(), invited_by: text(),
+        created_at: time(), expires_at: time(),
+    }
 }
 
 async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Page<Invitation>>> {

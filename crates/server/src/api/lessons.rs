@@ -7,7 +7,7 @@ use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::runs::known;
-use super::shape::{Shape, count, form, id, named, nullable, one_of, page, record, text, time, whole};
+use super::shape::{Shape, count, form, id, nullable, one_of, page, record, text, time, whole};
 use super::version::write;
 use super::{Answer, AppState, Page};
 use axum::Json;
@@ -46,27 +46,12 @@ pub fn routes() -> Vec<Route> {
 
 fn shape() -> Shape {
     let settler = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
-    named(
-        "Lesson",
-        record(
-            [
-                ("id", id()),
-                ("agent_id", id()),
-                ("text", text()),
-                ("status", one_of(LessonStatus::ALL.map(LessonStatus::name))),
-                ("run_id", nullable(id())),
-                ("seq", nullable(count())),
-                ("iteration", nullable(count())),
-                ("branch_id", nullable(text())),
-                ("node_id", nullable(id())),
-                ("at", time()),
-                ("settled_by", nullable(settler)),
-                ("settled_at", nullable(time())),
-                ("version", nullable(count())),
-            ],
-            [],
-        ),
-    )
+    record! { "Lesson":
+        id: id(), agent_id: id(), text: text(), status: one_of(LessonStatus::ALL.map(LessonStatus::name)),
+        run_id: nullable(id()), seq: nullable(count()), iteration: nullable(count()), branch_id: nullable(text()),
+        node_id: nullable(id()), at: time(), settled_by: nullable(settler), settled_at: nullable(time()),
+        version: nullable(count()),
+    }
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{form, list, named, nullable, one_of, record, secret, text, time};
+use super::shape::{form, list, nullable, one_of, record, secret, text, time};
 use super::tokens::{Terms, grant, keep, scope, scopes};
 use super::{Answer, AppState, records};
 use axum::Json;
@@ -29,17 +29,10 @@ const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 const CODE_MS: i64 = 24 * 3_600_000;
 
 pub fn routes() -> Vec<Route> {
-    let session = named(
-        "Session",
-        record(
-            [
-                ("actor", records::actor()),
-                ("scopes", list(one_of(Grant::ALL.iter().map(|grant| grant.name())))),
-                ("expires_at", nullable(time())),
-            ],
-            [],
-        ),
-    );
+    let session = record! { "Session":
+        actor: records::actor(), scopes: list(one_of(Grant::ALL.iter().map(|grant| grant.name()))),
+        expires_at: nullable(time()),
+    };
     let code = [("code", secret()), ("url", nullable(text())), ("scopes", list(scope())), ("expires_at", time())];
     vec![
         Route::get("/login", Public, "The way in for the link with a one-time code", link::follow)

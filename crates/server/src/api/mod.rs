@@ -1,6 +1,10 @@
 //! The HTTP API of the process that holds the database. Handlers translate; what a run may do is decided
 //! by the engine, what an actor may see by the store.
 
+// First: the modules below use its macros.
+#[macro_use]
+mod shape;
+
 mod access;
 mod actors;
 mod agents;
@@ -37,7 +41,6 @@ pub mod revocation;
 mod route;
 mod runs;
 mod secret;
-mod shape;
 mod snapshot;
 mod stream;
 mod tail;

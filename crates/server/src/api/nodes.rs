@@ -6,7 +6,7 @@ use super::problems::Problem;
 use super::query::Asked;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, anything, count, id, list as list_of, named, nullable, page, record, text, time, whole};
+use super::shape::{Shape, anything, count, id, list as list_of, nullable, page, text, time, whole};
 use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
@@ -61,36 +61,18 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn plan() -> Shape {
-    named(
-        "PlanVersion",
-        record(
-            [
-                ("id", id()),
-                ("run_id", id()),
-                ("node_id", id()),
-                ("version", count()),
-                ("plan_json", anything()),
-                ("created_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "PlanVersion":
+        id: id(), run_id: id(), node_id: id(), version: count(), plan_json: anything(), created_at: time(),
+    }
 }
 
 fn view() -> Shape {
-    let own = record(
-        [
-            ("step", anything()),
-            ("plans", list_of(plan())),
-            ("artifacts", list_of(records::artifact())),
-            ("reads", list_of(records::artifact())),
-            ("questions", list_of(records::question())),
-            ("scratchpad", list_of(anything())),
-            ("timeline", list_of(records::event())),
-            ("timeline_next_cursor", nullable(text())),
-        ],
-        [],
-    );
+    let own = record! {
+        step: anything(), plans: list_of(plan()), artifacts: list_of(records::artifact()),
+        reads: list_of(records::artifact()), questions: list_of(records::question()),
+        scratchpad: list_of(anything()), timeline: list_of(records::event()),
+        timeline_next_cursor: nullable(text()),
+    };
     serde_json::json!({"allOf": [records::node(), own]})
 }
 

@@ -5,7 +5,7 @@ use super::problems::Problem;
 use super::query::{Asked, Switch};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{self, count, form, id, named, nullable, one_of, record, text, time, up_to, whole};
+use super::shape::{self, count, form, id, nullable, one_of, record, text, time, up_to, whole};
 use super::{Answer, AppState, Page};
 use axum::Json;
 use axum::extract::State;
@@ -35,25 +35,11 @@ pub fn routes() -> Vec<Route> {
 }
 
 pub fn notice() -> shape::Shape {
-    named(
-        "Notification",
-        record(
-            [
-                ("id", text()),
-                ("run_id", nullable(id())),
-                ("seq", count()),
-                ("owner", id()),
-                ("kind", one_of(KINDS.into_iter().chain([INVITATION_KIND]))),
-                ("title", text()),
-                ("body", text()),
-                ("question_id", nullable(id())),
-                ("invitation_id", nullable(id())),
-                ("at", time()),
-                ("read_at", nullable(time())),
-            ],
-            [],
-        ),
-    )
+    record! { "Notification":
+        id: text(), run_id: nullable(id()), seq: count(), owner: id(),
+        kind: one_of(KINDS.into_iter().chain([INVITATION_KIND])), title: text(), body: text(),
+        question_id: nullable(id()), invitation_id: nullable(id()), at: time(), read_at: nullable(time()),
+    }
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::problems::Problem;
 use super::route::{Access, Route};
-use super::shape::{count, named, nullable, one_of, open, record, text};
+use super::shape::{count, nullable, one_of, open, text};
 use super::{Answer, AppState, HolderView, openapi, table};
 use crate::ui;
 use axum::Json;
@@ -21,13 +21,10 @@ pub fn routes() -> Vec<Route> {
         Route::get("/openapi.json", Access::Public, "This document", document).gives(200, open()),
         Route::get("/api/holder", Access::Read, "Which process answers, and what it drives", holder).gives(
             200,
-            named(
-                "Holder",
-                record(
-                    [("pid", count()), ("version", text()), ("drives", one_of(["nothing", "some", "all"]))],
-                    [("url", nullable(text()))],
-                ),
-            ),
+            record! { "Holder":
+                pid: count(), version: text(), drives: one_of(["nothing", "some", "all"]);
+                url: nullable(text()),
+            },
         ),
     ]
 }

@@ -11,48 +11,17 @@ use serde_json::json;
 
 pub fn run() -> Shape {
     let criterion = record([("id", text()), ("text", text())], []);
-    named(
-        "Run",
-        record(
-            [
-                ("id", id()),
-                ("kind", kind()),
-                ("objective", text()),
-                ("scope", scope()),
-                ("project_ids", list(id())),
-                ("status", status()),
-                ("activity", text()),
-                ("stop_reason", nullable(stop_reason())),
-                ("stop_detail", nullable(text())),
-                ("iteration", count()),
-                ("budgets", run_schemas::limits()),
-                ("metrics", metrics()),
-                ("plan", nullable(run_schemas::plan())),
-                ("success_criteria", list(criterion)),
-                ("questions", list(question())),
-                ("workspace_document_id", nullable(id())),
-                ("workspace_project_id", id()),
-                ("report", nullable(run_schemas::report())),
-                ("model", text()),
-                ("warnings", list(text())),
-                ("owner", id()),
-                ("created_at", time()),
-                ("started_at", nullable(time())),
-                ("updated_at", time()),
-                ("ended_at", nullable(time())),
-                ("last_seq", count()),
-                ("head", text()),
-            ],
-            [
-                ("root_node_id", id()),
-                ("agent", text()),
-                ("agent_id", id()),
-                ("max_steps", count()),
-                ("agents", list(text())),
-                ("provider_wait", record([("provider", text()), ("until", time())], [("error", text())])),
-            ],
-        ),
-    )
+    record! { "Run":
+        id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list(id()), status: status(),
+        activity: text(), stop_reason: nullable(stop_reason()), stop_detail: nullable(text()), iteration: count(),
+        budgets: run_schemas::limits(), metrics: metrics(), plan: nullable(run_schemas::plan()),
+        success_criteria: list(criterion), questions: list(question()), workspace_document_id: nullable(id()),
+        workspace_project_id: id(), report: nullable(run_schemas::report()), model: text(), warnings: list(text()),
+        owner: id(), created_at: time(), started_at: nullable(time()), updated_at: time(),
+        ended_at: nullable(time()), last_seq: count(), head: text();
+        root_node_id: id(), agent: text(), agent_id: id(), max_steps: count(), agents: list(text()),
+        provider_wait: record([("provider", text()), ("until", time())], [("error", text())]),
+    }
 }
 
 pub fn kind() -> Shape {
@@ -84,185 +53,80 @@ fn outcome() -> Shape {
 }
 
 pub fn metrics() -> Shape {
-    named(
-        "Metrics",
-        record(
-            [
-                ("tokens_in", count()),
-                ("tokens_out", count()),
-                ("tokens_cached", count()),
-                ("tokens_presumed", count()),
-                ("cost_usd", amount()),
-                ("cost_presumed_usd", amount()),
-                ("cost_known", flag()),
-                ("running_ms", count()),
-                ("llm_calls", count()),
-                ("tool_calls", count()),
-                ("no_progress_streak", count()),
-                ("by_model", map_of(run_schemas::model_metrics())),
-            ],
-            [],
-        ),
-    )
+    record! { "Metrics":
+        tokens_in: count(), tokens_out: count(), tokens_cached: count(), tokens_presumed: count(),
+        cost_usd: amount(), cost_presumed_usd: amount(), cost_known: flag(), running_ms: count(),
+        llm_calls: count(), tool_calls: count(), no_progress_streak: count(),
+        by_model: map_of(run_schemas::model_metrics()),
+    }
 }
 
 pub fn question() -> Shape {
-    named(
-        "Question",
-        record(
-            [
-                ("id", id()),
-                ("text", text()),
-                ("options", list(text())),
-                ("deadline_at", nullable(time())),
-                ("default", nullable(text())),
-                ("answer", nullable(text())),
-                ("asked_at", time()),
-                ("answered_at", nullable(time())),
-            ],
-            [("node_id", id()), ("closed", one_of(["default", "unanswered", "withdrawn"]))],
-        ),
-    )
+    record! { "Question":
+        id: id(), text: text(), options: list(text()), deadline_at: nullable(time()), default: nullable(text()),
+        answer: nullable(text()), asked_at: time(), answered_at: nullable(time());
+        node_id: id(), closed: one_of(["default", "unanswered", "withdrawn"]),
+    }
 }
 
 /// Limits to set; what is absent stays as it is.
 pub fn budgets() -> Shape {
     let limit = || whole(0, u32::MAX.into());
-    named(
-        "Budgets",
-        form(
-            [],
-            [
-                ("max_cost_usd", json!({"type": "number", "minimum": 0, "maximum": 1e9})),
-                ("max_tokens", nullable(count())),
-                ("max_wall_ms", count()),
-                ("max_iterations", limit()),
-                ("max_depth", limit()),
-                ("max_nodes", limit()),
-                ("max_bands", limit()),
-                ("max_steps_per_band", limit()),
-                ("max_replans", limit()),
-                ("max_parallel", limit()),
-                ("no_progress_limit", limit()),
-                ("repeat_limit", limit()),
-            ],
-        ),
-    )
+    form! { "Budgets":
+        ;
+        max_cost_usd: json!({"type": "number", "minimum": 0, "maximum": 1e9}), max_tokens: nullable(count()),
+        max_wall_ms: count(), max_iterations: limit(), max_depth: limit(), max_nodes: limit(), max_bands: limit(),
+        max_steps_per_band: limit(), max_replans: limit(), max_parallel: limit(), no_progress_limit: limit(),
+        repeat_limit: limit(),
+    }
 }
 
 /// One node of a tree; `metrics` are of its whole subtree, `own_metrics` its own.
 pub fn node() -> Shape {
-    named(
-        "Node",
-        record(
-            [
-                ("id", id()),
-                ("run_id", id()),
-                ("ordinal", count()),
-                ("parent_node_id", nullable(id())),
-                ("title", text()),
-                ("reason", text()),
-                ("success_criteria", list(text())),
-                ("band_index", count()),
-                ("step_index", count()),
-                ("step_id", nullable(text())),
-                ("depth", count()),
-                ("status", node_status()),
-                ("role_state", role()),
-                ("message", nullable(text())),
-                ("paused", flag()),
-                ("generation", count()),
-                ("retry_of", nullable(id())),
-                ("scratchpad_doc_id", id()),
-                ("scratchpad_tail", text()),
-                ("outcome", nullable(outcome())),
-                ("error", nullable(text())),
-                ("retryable", flag()),
-                ("result", nullable(run_schemas::envelope())),
-                ("metrics", metrics()),
-                ("own_metrics", metrics()),
-                ("started_at", nullable(time())),
-                ("ended_at", nullable(time())),
-                ("created_at", time()),
-                ("updated_at", time()),
-            ],
-            [("agent", text())],
-        ),
-    )
+    record! { "Node":
+        id: id(), run_id: id(), ordinal: count(), parent_node_id: nullable(id()), title: text(), reason: text(),
+        success_criteria: list(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
+        depth: count(), status: node_status(), role_state: role(), message: nullable(text()), paused: flag(),
+        generation: count(), retry_of: nullable(id()), scratchpad_doc_id: id(), scratchpad_tail: text(),
+        outcome: nullable(outcome()), error: nullable(text()), retryable: flag(),
+        result: nullable(run_schemas::envelope()), metrics: metrics(), own_metrics: metrics(),
+        started_at: nullable(time()), ended_at: nullable(time()), created_at: time(), updated_at: time();
+        agent: text(),
+    }
 }
 
 pub fn artifact() -> Shape {
-    named(
-        "Artifact",
-        record(
-            [
-                ("id", id()),
-                ("run_id", id()),
-                ("node_id", id()),
-                ("artifact_type", one_of(["document", "json", "summary", "other"])),
-                ("document_id", nullable(id())),
-                ("json_payload", anything()),
-                ("content", anything()),
-                ("is_primary", flag()),
-                ("label", text()),
-                ("created_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Artifact":
+        id: id(), run_id: id(), node_id: id(), artifact_type: one_of(["document", "json", "summary", "other"]),
+        document_id: nullable(id()), json_payload: anything(), content: anything(), is_primary: flag(),
+        label: text(), created_at: time(),
+    }
 }
 
 /// An event of the log, as it is stored and streamed.
 pub fn event() -> Shape {
-    named(
-        "Event",
-        record(
-            [
-                ("runId", id()),
-                ("seq", whole(1, i64::MAX)),
-                ("type", text()),
-                ("timestamp", time()),
-                ("hash", text()),
-                ("payload", open()),
-            ],
-            [("nodeId", id()), ("parentNodeId", id()), ("actor", record([("kind", text())], [("id", text())]))],
-        ),
-    )
+    record! { "Event":
+        runId: id(), seq: whole(1, i64::MAX), type: text(), timestamp: time(), hash: text(), payload: open();
+        nodeId: id(), parentNodeId: id(), actor: record([("kind", text())], [("id", text())]),
+    }
 }
 
 pub fn actor() -> Shape {
-    named(
-        "Actor",
-        record(
-            [
-                ("id", id()),
-                ("kind", one_of(["person", "subagent"])),
-                ("handle", text()),
-                ("name", text()),
-                ("created_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Actor":
+        id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
+    }
+}
+
+fn actor_kind() -> Shape {
+    one_of(["person", "subagent"])
 }
 
 /// Somebody in a project, or invited to it.
 pub fn member() -> Shape {
-    named(
-        "Member",
-        record(
-            [
-                ("id", id()),
-                ("kind", one_of(["person", "subagent"])),
-                ("handle", text()),
-                ("name", text()),
-                ("created_at", time()),
-                ("role", member_role()),
-                ("invited", flag()),
-            ],
-            [],
-        ),
-    )
+    record! { "Member":
+        id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
+        role: member_role(), invited: flag(),
+    }
 }
 
 pub fn member_role() -> Shape {
@@ -270,61 +134,25 @@ pub fn member_role() -> Shape {
 }
 
 pub fn project() -> Shape {
-    named(
-        "Project",
-        record(
-            [
-                ("id", id()),
-                ("title", text()),
-                ("description", text()),
-                ("props", open()),
-                ("version", count()),
-                ("created_at", time()),
-                ("updated_at", time()),
-            ],
-            [("role", member_role())],
-        ),
-    )
+    record! { "Project":
+        id: id(), title: text(), description: text(), props: open(), version: count(), created_at: time(),
+        updated_at: time();
+        role: member_role(),
+    }
 }
 
 pub fn document() -> Shape {
-    named(
-        "Document",
-        record(
-            [
-                ("id", id()),
-                ("project_id", id()),
-                ("title", text()),
-                ("type_key", text()),
-                ("content", text()),
-                ("props", open()),
-                ("version", count()),
-                ("created_at", time()),
-                ("updated_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Document":
+        id: id(), project_id: id(), title: text(), type_key: text(), content: text(), props: open(),
+        version: count(), created_at: time(), updated_at: time(),
+    }
 }
 
 pub fn task() -> Shape {
-    named(
-        "Task",
-        record(
-            [
-                ("id", id()),
-                ("project_id", id()),
-                ("title", text()),
-                ("description", text()),
-                ("state", task_state()),
-                ("props", open()),
-                ("version", count()),
-                ("created_at", time()),
-                ("updated_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Task":
+        id: id(), project_id: id(), title: text(), description: text(), state: task_state(), props: open(),
+        version: count(), created_at: time(), updated_at: time(),
+    }
 }
 
 pub fn task_state() -> Shape {
@@ -332,21 +160,9 @@ pub fn task_state() -> Shape {
 }
 
 pub fn edge() -> Shape {
-    named(
-        "Edge",
-        record(
-            [
-                ("id", id()),
-                ("project_id", id()),
-                ("src", id()),
-                ("dst", id()),
-                ("rel", text()),
-                ("props", open()),
-                ("created_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Edge":
+        id: id(), project_id: id(), src: id(), dst: id(), rel: text(), props: open(), created_at: time(),
+    }
 }
 
 pub fn problem() -> Shape {

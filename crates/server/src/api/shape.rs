@@ -132,19 +132,40 @@ pub fn nullable(shape: Shape) -> Shape {
     object([("anyOf", Value::Array(vec![shape, json!({"type": "null"})]))])
 }
 
-/// What is given: fields may be added in later versions.
-pub fn record<const N: usize, const M: usize>(always: [(&str, Shape); N], sometimes: [(&str, Shape); M]) -> Shape {
-    let required = always.iter().map(|(name, _)| Value::from(*name)).collect();
-    let fields = always.into_iter().chain(sometimes).map(|(name, shape)| (name.to_owned(), shape));
-    let fields = Value::Object(fields.collect());
-    object([("type", "object".into()), ("properties", fields), ("required", Value::Array(required))])
+/// What is given: fields may be added in later versions. Fields behind the semicolon may be absent.
+macro_rules! record {
+    ($name:literal: $($fields:tt)*) => { $crate::api::shape::named($name, record!($($fields)*)) };
+    ($($field:ident: $shape:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
+        $crate::api::shape::record([$((stringify!($field), $shape)),*], [$($((stringify!($maybe), $of)),*)?])
+    };
 }
 
-/// What is taken: an unknown field is refused.
+/// What is taken: an unknown field is refused. Fields behind the semicolon may be absent.
+macro_rules! form {
+    ($name:literal: $($fields:tt)*) => { $crate::api::shape::named($name, form!($($fields)*)) };
+    ($($field:ident: $shape:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
+        $crate::api::shape::form([$((stringify!($field), $shape)),*], [$($((stringify!($maybe), $of)),*)?])
+    };
+}
+
+/// As the macro, for fields that are computed.
+pub fn record<const N: usize, const M: usize>(always: [(&str, Shape); N], sometimes: [(&str, Shape); M]) -> Shape {
+    fields(always.into(), sometimes.into())
+}
+
+/// As the macro, for fields that are computed.
 pub fn form<const N: usize, const M: usize>(always: [(&str, Shape); N], sometimes: [(&str, Shape); M]) -> Shape {
     let mut shape = record(always, sometimes);
     shape["additionalProperties"] = Value::Bool(false);
     shape
+}
+
+/// Not generic: compiled once, not once for each pair of lengths.
+fn fields(always: Vec<(&str, Shape)>, sometimes: Vec<(&str, Shape)>) -> Shape {
+    let required = always.iter().map(|(name, _)| Value::from(*name)).collect();
+    let fields = always.into_iter().chain(sometimes).map(|(name, shape)| (name.to_owned(), shape));
+    let fields = Value::Object(fields.collect());
+    object([("type", "object".into()), ("properties", fields), ("required", Value::Array(required))])
 }
 
 /// A shape with a name of its own in the document: written once, referred to everywhere.

@@ -6,9 +6,7 @@ use super::query::Asked;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
 use super::secret::Secret;
-use super::shape::{
-    Shape, form, id, list, named, nullable, one_of, page, record, secret, text, time, up_to, whole, words,
-};
+use super::shape::{Shape, id, list, nullable, one_of, page, record, secret, text, time, up_to, whole, words};
 use super::{Answer, AppState, Page, brief, runs};
 use axum::Json;
 use axum::extract::State;
@@ -27,16 +25,11 @@ const MAX_PAGE: usize = 200;
 const MAX_PROJECTS: usize = 50;
 
 pub fn routes() -> Vec<Route> {
-    let taken = form(
-        [],
-        [
-            ("actor", text()),
-            ("name", words(MAX_NAME)),
-            ("scopes", list(scope())),
-            ("project_ids", up_to(MAX_PROJECTS, id())),
-            ("expires_at", nullable(time())),
-        ],
-    );
+    let taken = form! {
+        ;
+        actor: text(), name: words(MAX_NAME), scopes: list(scope()), project_ids: up_to(MAX_PROJECTS, id()),
+        expires_at: nullable(time()),
+    };
     vec![
         Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_them)
             .asks("actor", text())
@@ -61,25 +54,11 @@ pub fn scope() -> Shape {
 }
 
 fn token() -> Shape {
-    named(
-        "Token",
-        record(
-            [
-                ("id", id()),
-                ("actor_id", id()),
-                ("kind", one_of(KeyKind::ALL.iter().map(|kind| kind.name()))),
-                ("name", text()),
-                ("scopes", list(scope())),
-                ("project_ids", list(id())),
-                ("prefix", text()),
-                ("created_at", time()),
-                ("expires_at", nullable(time())),
-                ("used_at", nullable(time())),
-                ("revoked_at", nullable(time())),
-            ],
-            [],
-        ),
-    )
+    record! { "Token":
+        id: id(), actor_id: id(), kind: one_of(KeyKind::ALL.iter().map(|kind| kind.name())), name: text(),
+        scopes: list(scope()), project_ids: list(id()), prefix: text(), created_at: time(),
+        expires_at: nullable(time()), used_at: nullable(time()), revoked_at: nullable(time()),
+    }
 }
 
 /// A credential as it may be shown at any time.

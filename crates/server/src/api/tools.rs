@@ -19,19 +19,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub fn routes() -> Vec<Route> {
-    let tool = named(
-        "Tool",
-        record(
-            [
-                ("name", text()),
-                ("description", text()),
-                ("class", one_of(["read-only", "idempotent", "once"])),
-                ("read", flag()),
-                ("schema", open()),
-            ],
-            [("server", text())],
-        ),
-    );
+    let tool = record! { "Tool":
+        name: text(), description: text(), class: one_of(["read-only", "idempotent", "once"]), read: flag(),
+        schema: open();
+        server: text(),
+    };
     let server =
         named("ToolServer", record([("server", text()), ("ready", flag()), ("detail", text())], [("hash", text())]));
     let tools_page =

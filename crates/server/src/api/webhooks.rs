@@ -4,7 +4,7 @@ use super::caller::{Caller, Id, Sent};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, list, named, nullable, one_of, record, secret, text, time, up_to, words};
+use super::shape::{Shape, count, id, list, nullable, one_of, record, secret, text, time, up_to, words};
 use super::{Answer, AppState};
 use axum::Json;
 use axum::extract::State;
@@ -23,10 +23,10 @@ const MOST: usize = 50;
 const SHOWN: usize = 50;
 
 pub fn routes() -> Vec<Route> {
-    let new = form(
-        [("url", words(2_000))],
-        [("kinds", up_to(KINDS.len(), one_of(KINDS))), ("template", one_of(Template::ALL.map(Template::name)))],
-    );
+    let new = form! {
+        url: words(2_000);
+        kinds: up_to(KINDS.len(), one_of(KINDS)), template: one_of(Template::ALL.map(Template::name)),
+    };
     let mut made = webhook();
     made["properties"]["secret"] = secret();
     made["title"] = "NewWebhook".into();
@@ -42,43 +42,19 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn webhook() -> Shape {
-    named(
-        "Webhook",
-        record(
-            [
-                ("id", id()),
-                ("url", text()),
-                ("template", one_of(Template::ALL.map(Template::name))),
-                ("kinds", list(one_of(KINDS))),
-                ("disabled_reason", nullable(text())),
-                ("created_at", time()),
-            ],
-            [],
-        ),
-    )
+    record! { "Webhook":
+        id: id(), url: text(), template: one_of(Template::ALL.map(Template::name)), kinds: list(one_of(KINDS)),
+        disabled_reason: nullable(text()), created_at: time(),
+    }
 }
 
 fn delivery() -> Shape {
-    named(
-        "Delivery",
-        record(
-            [
-                ("id", text()),
-                ("webhook_id", id()),
-                ("run_id", nullable(id())),
-                ("seq", nullable(count())),
-                ("kind", text()),
-                ("state", one_of(DeliveryState::ALL.map(DeliveryState::name))),
-                ("attempts", count()),
-                ("due", time()),
-                ("last_status", nullable(count())),
-                ("last_error", nullable(text())),
-                ("created_at", time()),
-                ("delivered_at", nullable(time())),
-            ],
-            [],
-        ),
-    )
+    record! { "Delivery":
+        id: text(), webhook_id: id(), run_id: nullable(id()), seq: nullable(count()), kind: text(),
+        state: one_of(DeliveryState::ALL.map(DeliveryState::name)), attempts: count(), due: time(),
+        last_status: nullable(count()), last_error: nullable(text()), created_at: time(),
+        delivered_at: nullable(time()),
+    }
 }
 
 /// A webhook as its owner sees it.

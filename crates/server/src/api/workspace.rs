@@ -5,7 +5,7 @@ use super::problems::Problem;
 use super::query::Asked;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{Shape, id, list, named, nullable, one_of, page, record, text, whole};
+use super::shape::{Shape, id, list, nullable, one_of, page, text, whole};
 use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
@@ -21,18 +21,10 @@ const MAX_PAGE: usize = 200;
 const MANY: usize = 10_000;
 
 pub fn routes() -> Vec<Route> {
-    let workspace = named(
-        "Workspace",
-        record(
-            [
-                ("workspace_document_id", nullable(id())),
-                ("documents", list(records::document())),
-                ("tasks", list(records::task())),
-                ("edges", list(records::edge())),
-            ],
-            [],
-        ),
-    );
+    let workspace = record! { "Workspace":
+        workspace_document_id: nullable(id()), documents: list(records::document()), tasks: list(records::task()),
+        edges: list(records::edge()),
+    };
     vec![
         Route::get("/api/runs/{id}/workspace", Read, "What the run made, as documents, tasks and edges", of_run)
             .gives(200, workspace),
@@ -129,19 +121,9 @@ async fn search(
 }
 
 fn hit_shape() -> Shape {
-    named(
-        "Hit",
-        record(
-            [
-                ("kind", one_of(["document", "task", "project"])),
-                ("id", id()),
-                ("project_id", id()),
-                ("title", text()),
-                ("excerpt", text()),
-            ],
-            [],
-        ),
-    )
+    record! { "Hit":
+        kind: one_of(["document", "task", "project"]), id: id(), project_id: id(), title: text(), excerpt: text(),
+    }
 }
 
 fn hit(hit: Hit) -> Value {

@@ -5,262 +5,113 @@ use crate::api::shape::*;
 
 /// The limits in force; null is none.
 pub fn limits() -> Shape {
-    named(
-        "Limits",
-        record(
-            [
-                ("max_cost_usd", nullable(amount())),
-                ("max_tokens", nullable(count())),
-                ("max_wall_ms", nullable(count())),
-                ("max_iterations", count()),
-                ("max_depth", count()),
-                ("max_nodes", count()),
-                ("max_bands", count()),
-                ("max_steps_per_band", count()),
-                ("max_replans", count()),
-                ("max_parallel", count()),
-                ("no_progress_limit", count()),
-                ("repeat_limit", count()),
-            ],
-            [],
-        ),
-    )
+    record! { "Limits":
+        max_cost_usd: nullable(amount()), max_tokens: nullable(count()), max_wall_ms: nullable(count()),
+        max_iterations: count(), max_depth: count(), max_nodes: count(), max_bands: count(),
+        max_steps_per_band: count(), max_replans: count(), max_parallel: count(), no_progress_limit: count(),
+        repeat_limit: count(),
+    }
 }
 
 /// What one model was used for.
 pub fn model_metrics() -> Shape {
-    named(
-        "ModelMetrics",
-        record(
-            [
-                ("tokens_in", count()),
-                ("tokens_out", count()),
-                ("tokens_cached", count()),
-                ("cost_usd", amount()),
-                ("llm_calls", count()),
-            ],
-            [],
-        ),
-    )
+    record! { "ModelMetrics":
+        tokens_in: count(), tokens_out: count(), tokens_cached: count(), cost_usd: amount(), llm_calls: count(),
+    }
 }
 
 /// The plan that a homework run keeps between iterations.
 pub fn plan() -> Shape {
-    let step = record(
-        [
-            ("id", text()),
-            ("title", text()),
-            ("status", one_of(["pending", "doing", "done", "blocked"])),
-            ("owner", role()),
-            ("iteration_last_touched", count()),
-        ],
-        [],
-    );
+    let step = record! {
+        id: text(), title: text(), status: one_of(["pending", "doing", "done", "blocked"]), owner: role(),
+        iteration_last_touched: count(),
+    };
     named("Plan", record([("version", count()), ("steps", list(named("PlanStep", step)))], []))
 }
 
 pub fn iteration() -> Shape {
-    named(
-        "Iteration",
-        record(
-            [
-                ("run_id", id()),
-                ("iteration", count()),
-                ("status", one_of(["running", "completed"])),
-                ("summary", text()),
-                ("progress", flag()),
-                ("metrics", nullable(metrics())),
-                ("artifacts", nullable(made())),
-                ("started_at", time()),
-                ("ended_at", nullable(time())),
-            ],
-            [],
-        ),
-    )
+    record! { "Iteration":
+        run_id: id(), iteration: count(), status: one_of(["running", "completed"]), summary: text(),
+        progress: flag(), metrics: nullable(metrics()), artifacts: nullable(made()), started_at: time(),
+        ended_at: nullable(time()),
+    }
 }
 
 fn made() -> Shape {
     let list = || list(named("Named", record([("id", id()), ("title", text())], [])));
-    named(
-        "Made",
-        record(
-            [
-                ("created_documents", list()),
-                ("updated_documents", list()),
-                ("created_tasks", list()),
-                ("updated_tasks", list()),
-                ("created_edges", list()),
-            ],
-            [],
-        ),
-    )
+    record! { "Made":
+        created_documents: list(), updated_documents: list(), created_tasks: list(), updated_tasks: list(),
+        created_edges: list(),
+    }
 }
 
 /// What is left of a run when it has ended. `nodes` and `result` are a tree's, `agent` and `steps` a task's, the rest of
 /// what only some have a homework's.
 pub fn report() -> Shape {
-    let evidence = record(
-        [("criterion", text()), ("text", text())],
-        [("verified", anything()), ("claimed", nullable(flag())), ("notes", nullable(text()))],
-    );
-    named(
-        "Report",
-        record(
-            [
-                ("title", text()),
-                ("summary", text()),
-                ("findings", list(text())),
-                ("not_done", list(text())),
-                ("prose_by", one_of(["model", "platform"])),
-                ("objective", text()),
-                ("status", text()),
-                ("stop_reason", text()),
-                ("stop_detail", text()),
-                ("evidence", list(evidence)),
-                ("artifacts", list(record([("ref", text()), ("title", text())], []))),
-                ("questions", list(super::question())),
-                ("metrics", metrics()),
-                ("models", list(text())),
-            ],
-            [
-                ("iterations", count()),
-                ("what_changed", made()),
-                ("left_out", count()),
-                ("plan", plan()),
-                ("nodes", map_of(count())),
-                ("agent", text()),
-                ("steps", count()),
-                ("result", nullable(envelope())),
-                ("messages_not_shown", list(text())),
-            ],
-        ),
-    )
+    let evidence = record! {
+        criterion: text(), text: text();
+        verified: anything(), claimed: nullable(flag()), notes: nullable(text()),
+    };
+    record! { "Report":
+        title: text(), summary: text(), findings: list(text()), not_done: list(text()),
+        prose_by: one_of(["model", "platform"]), objective: text(), status: text(), stop_reason: text(),
+        stop_detail: text(), evidence: list(evidence),
+        artifacts: list(record([("ref", text()), ("title", text())], [])), questions: list(super::question()),
+        metrics: metrics(), models: list(text());
+        iterations: count(), what_changed: made(), left_out: count(), plan: plan(), nodes: map_of(count()),
+        agent: text(), steps: count(), result: nullable(envelope()), messages_not_shown: list(text()),
+    }
 }
 
 /// One step of a task: what its agent chose, and what came of it. `result` is the page, among the blobs.
 pub fn task_step() -> Shape {
     let blob = record([("hash", text()), ("bytes", count())], []);
-    named(
-        "TaskStep",
-        record(
-            [
-                ("run_id", id()),
-                ("step", count()),
-                ("action", one_of(["navigate", "execute", "done", "error"])),
-                ("path", nullable(text())),
-                ("action_name", nullable(text())),
-                ("params", anything()),
-                ("message", nullable(text())),
-                ("thought", nullable(text())),
-                ("ok", nullable(flag())),
-                ("summary", nullable(text())),
-                ("result", nullable(blob)),
-                ("artifacts", made()),
-                ("seq", count()),
-                ("started_at", time()),
-                ("ended_at", nullable(time())),
-            ],
-            [],
-        ),
-    )
+    record! { "TaskStep":
+        run_id: id(), step: count(), action: one_of(["navigate", "execute", "done", "error"]),
+        path: nullable(text()), action_name: nullable(text()), params: anything(), message: nullable(text()),
+        thought: nullable(text()), ok: nullable(flag()), summary: nullable(text()), result: nullable(blob),
+        artifacts: made(), seq: count(), started_at: time(), ended_at: nullable(time()),
+    }
 }
 
 /// What a node hands its parent.
 pub fn envelope() -> Shape {
     let assessment = record([("met", flag())], [("notes", text())]);
-    named(
-        "Envelope",
-        record(
-            [
-                ("kind", one_of(["json", "document", "hybrid"])),
-                ("summary", text()),
-                ("artifactIds", list(id())),
-                ("documentIds", list(id())),
-            ],
-            [
-                ("successAssessment", assessment),
-                ("primaryArtifactId", id()),
-                ("jsonPayload", anything()),
-                ("scratchpadDocId", id()),
-                ("scratchpadTail", text()),
-            ],
-        ),
-    )
+    record! { "Envelope":
+        kind: one_of(["json", "document", "hybrid"]), summary: text(), artifactIds: list(id()),
+        documentIds: list(id());
+        successAssessment: assessment, primaryArtifactId: id(), jsonPayload: anything(), scratchpadDocId: id(),
+        scratchpadTail: text(),
+    }
 }
 
 pub fn snapshot() -> Shape {
-    named(
-        "Snapshot",
-        record(
-            [
-                ("seq", count()),
-                ("last_seq", count()),
-                ("at", time()),
-                ("run", run()),
-                ("iterations", list(iteration())),
-                ("nodes", nullable(node_columns())),
-                ("steps", nullable(step_columns())),
-            ],
-            [("task_steps", list(task_step()))],
-        ),
-    )
+    record! { "Snapshot":
+        seq: count(), last_seq: count(), at: time(), run: run(), iterations: list(iteration()),
+        nodes: nullable(node_columns()), steps: nullable(step_columns());
+        task_steps: list(task_step()),
+    }
 }
 
 /// Parallel arrays in order of creation; `parent` and `retry_of` are places in them.
 fn node_columns() -> Shape {
-    named(
-        "NodeColumns",
-        record(
-            [
-                ("count", count()),
-                ("id", list(id())),
-                ("parent", list(nullable(count()))),
-                ("title", list(text())),
-                ("status", list(node_status())),
-                ("role", list(role())),
-                ("paused", list(flag())),
-                ("depth", list(count())),
-                ("band", list(count())),
-                ("step", list(count())),
-                ("step_id", list(nullable(text()))),
-                ("generation", list(count())),
-                ("retry_of", list(nullable(count()))),
-                ("message", list(nullable(text()))),
-                ("outcome", list(nullable(super::outcome()))),
-                ("error", list(nullable(text()))),
-                ("question", list(nullable(id()))),
-                ("artifacts", list(count())),
-                ("in_flight", list(count())),
-                ("cost_usd", list(amount())),
-                ("tokens_in", list(count())),
-                ("tokens_out", list(count())),
-                ("llm_calls", list(count())),
-                ("tool_calls", list(count())),
-                ("created_ms", list(count())),
-                ("started_ms", list(nullable(count()))),
-                ("ended_ms", list(nullable(count()))),
-            ],
-            [],
-        ),
-    )
+    record! { "NodeColumns":
+        count: count(), id: list(id()), parent: list(nullable(count())), title: list(text()),
+        status: list(node_status()), role: list(role()), paused: list(flag()), depth: list(count()),
+        band: list(count()), step: list(count()), step_id: list(nullable(text())), generation: list(count()),
+        retry_of: list(nullable(count())), message: list(nullable(text())),
+        outcome: list(nullable(super::outcome())), error: list(nullable(text())), question: list(nullable(id())),
+        artifacts: list(count()), in_flight: list(count()), cost_usd: list(amount()), tokens_in: list(count()),
+        tokens_out: list(count()), llm_calls: list(count()), tool_calls: list(count()), created_ms: list(count()),
+        started_ms: list(nullable(count())), ended_ms: list(nullable(count())),
+    }
 }
 
 /// Steps of the newest plans that no node works on; `node` is a place among the nodes.
 fn step_columns() -> Shape {
     let status = one_of(["pending", "running", "completed", "failed", "canceled", "superseded", "skipped"]);
-    named(
-        "StepColumns",
-        record(
-            [
-                ("count", count()),
-                ("node", list(count())),
-                ("step_id", list(text())),
-                ("band", list(count())),
-                ("step", list(count())),
-                ("title", list(text())),
-                ("status", list(named("StepStatus", status))),
-            ],
-            [],
-        ),
-    )
+    record! { "StepColumns":
+        count: count(), node: list(count()), step_id: list(text()), band: list(count()), step: list(count()),
+        title: list(text()), status: list(named("StepStatus", status)),
+    }
 }
