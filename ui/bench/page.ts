@@ -8,7 +8,7 @@ import Outline from '../src/tree/Outline.svelte';
 import ReplayBar from '../src/tree/ReplayBar.svelte';
 import { createTree, type Tree } from '../src/tree/tree';
 import TreeCanvas from '../src/tree/TreeCanvas.svelte';
-import { grow } from '../tests/growth';
+import { grow } from '../tests/generated-log';
 import * as measures from './measure';
 
 const asked = new URLSearchParams(location.search);
@@ -45,7 +45,7 @@ declare global {
   }
 }
 
-/** How much of the log is there before anything is looked at. */
+/** How much of the log is there before anything is viewed at. */
 function shownOf(all: StoredEvent[]): number {
   const [until, left] = [asked.get('until'), asked.get('left')];
   if (left !== null) return Math.max(0, all.length - Number(left));

@@ -1,4 +1,4 @@
-// The entry: styles first, then the shell.
+// The entry point: loads the styles, then mounts the application shell.
 import './style/tokens.css';
 import './style/base.css';
 import { mount } from 'svelte';

@@ -1,7 +1,7 @@
 // x12: whoever is asked whether a tool may be called sees all that would be sent, in its order, and whether it leaves the machine.
 
 import { expect, test } from 'vitest';
-import { approvalOf, folded } from '../src/parts/approval';
+import { approvalOf, folded } from '../src/components/approval';
 
 const QUESTION = [
   'May the run call post__send after it read something from outside?',

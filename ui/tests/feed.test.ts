@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFeed, loadHistory } from '../src/model/feed';
 import { createRun } from '../src/model/run';
-import { recorded } from './logs';
+import { recorded } from './recorded-logs';
 
 const { events } = recorded.find((log) => log.name.includes('tree'))!;
 const log = (reads: number[] = []) => async (after: number, limit: number) => {

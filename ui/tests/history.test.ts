@@ -3,12 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import { NONE } from '../src/model/nodes';
 import { createRun, type Run } from '../src/model/run';
-import { isTerminal, NODE_STATUSES } from '../src/model/words';
-import { criticalPath } from '../src/tree/critical';
+import { isTerminal, NODE_STATUSES } from '../src/model/statuses';
+import { criticalPath } from '../src/tree/critical-path';
 import { byDepth, samples, spansOf } from '../src/tree/history';
-import { TimeLine } from '../src/tree/replay';
-import { grow } from './growth';
-import { recorded } from './logs';
+import { TimeScale } from '../src/tree/timeline';
+import { grow } from './generated-log';
+import { recorded } from './recorded-logs';
 
 function played(log: (typeof recorded)[number]): Run {
   const run = createRun();
@@ -37,7 +37,7 @@ describe.each(recorded.map((log) => [log.name, log] as const))('%s', (_, log) =>
     const run = played(log);
     for (const share of [0.25, 0.5, 1]) {
       run.rewind(Math.floor(run.head * share));
-      const last = samples(run, new TimeLine(run, 1), 50).at(-1)!;
+      const last = samples(run, new TimeScale(run, 1), 50).at(-1)!;
       const { metrics } = run.row()!;
       expect(last.seq).toBe(run.at);
       expect(last.cost).toBeCloseTo(metrics.cost_usd, 6);

@@ -2,7 +2,7 @@
 // addresses can be followed, pictures stay unloaded, and nothing becomes an element that is not on the list.
 
 import { expect, test } from 'vitest';
-import { blocks } from '../src/parts/markdown/blocks';
+import { blocks } from '../src/components/markdown/blocks';
 
 const ADDRESSES = [
   'javascript:steal()', 'JaVaScRiPt:steal()', 'java\tscript:steal()', 'java\nscript:steal()', '\u0001javascript:steal()', 'javascript&colon;steal()',

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { createRun, type Run } from '../src/model/run';
 import { Folding } from '../src/tree/folding';
 import { Layout } from '../src/tree/layout';
-import { CARD_HEIGHT, STUB_HEIGHT } from '../src/tree/measures';
+import { CARD_HEIGHT, STUB_HEIGHT } from '../src/tree/dimensions';
 import { createTree, type Tree } from '../src/tree/tree';
-import { grow, random } from './growth';
+import { grow, random } from './generated-log';
 
 interface Card {
   key: string;
@@ -154,7 +154,7 @@ describe('folding', () => {
     expect(tree.folding.isFolded(folded)).toBe(false);
   });
 
-  it('opens only the path to a node that is looked for', () => {
+  it('opens only the path to a node that is viewed for', () => {
     const run = createRun();
     run.applyEvents(events);
     const tree = createTree(run);

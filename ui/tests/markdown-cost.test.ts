@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MOST_CHARACTERS, parse, type Block } from '../src/parts/markdown/blocks';
-import type { Inline } from '../src/parts/markdown/inline';
+import { MOST_CHARACTERS, parse, type Block } from '../src/components/markdown/blocks';
+import type { Inline } from '../src/components/markdown/inline';
 import { SHAPES, WORST } from './markdown-shapes';
 
 const LENGTH = 10_000;
@@ -23,7 +23,7 @@ class Steps {
     await this.session.post('Profiler.takePreciseCoverage');
     parse(text);
     const { result } = await this.session.post('Profiler.takePreciseCoverage');
-    const ranges = result.filter((script) => script.url.includes('/parts/markdown/')).flatMap((script) => script.functions.flatMap((one) => one.ranges));
+    const ranges = result.filter((script) => script.url.includes('/components/markdown/')).flatMap((script) => script.functions.flatMap((one) => one.ranges));
     return ranges.reduce((sum, range) => sum + range.count, 0);
   }
 
@@ -50,7 +50,7 @@ describe('x10_twice_the_text_costs_at_most_two_and_a_half_times', () => {
 });
 
 test('x10_the_reader_matches_no_patterns_but_single_characters', () => {
-  const folder = new URL('../src/parts/markdown/', import.meta.url);
+  const folder = new URL('../src/components/markdown/', import.meta.url);
   const lines = readdirSync(folder).filter((name) => name.endsWith('.ts')).flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split('\n'));
   const patterns = lines.filter((line) => /RegExp|\.(match|matchAll|exec|search)\(|\.(test|replace|replaceAll|split)\(\/|\/[a-z]*\.(test|exec)\(/.test(line));
   expect(patterns.map((line) => line.trim())).toEqual(['return /[\\p{P}\\p{S}]/u.test(char);']);

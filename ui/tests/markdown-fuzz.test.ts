@@ -1,7 +1,7 @@
 // x10: texts put together by chance. A few thousand in every run; `npm run fuzz` reads a million, and prints the seed of what it finds.
 
 import { expect, test } from 'vitest';
-import { parse } from '../src/parts/markdown/blocks';
+import { parse } from '../src/components/markdown/blocks';
 import { random } from './markdown-shapes';
 
 const INPUTS = Number(process.env.FUZZ_INPUTS ?? 5_000);

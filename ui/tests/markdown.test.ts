@@ -1,8 +1,8 @@
 // Model text is hostile: whatever it says, it becomes text and a few elements, and only plain web addresses can be followed.
 
 import { describe, expect, test } from 'vitest';
-import { blocks, type Block } from '../src/parts/markdown/blocks';
-import { inlines, safeHref, type Inline } from '../src/parts/markdown/inline';
+import { blocks, type Block } from '../src/components/markdown/blocks';
+import { inlines, safeHref, type Inline } from '../src/components/markdown/inline';
 
 const links = (parts: Inline[]): string[] =>
   parts.flatMap((part) => ('inside' in part ? [...(part.kind === 'link' ? [part.href] : []), ...links(part.inside)] : []));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRun, type RunRow, type StoredEvent } from '../src/model/run';
-import { recorded } from './logs';
+import { recorded } from './recorded-logs';
 
 const folded = (events: StoredEvent[]) => {
   const run = createRun();

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createRun } from '../src/model/run';
 import Outline from '../src/tree/Outline.svelte';
 import { createTree, type Tree } from '../src/tree/tree';
-import { grow } from './growth';
+import { grow } from './generated-log';
 
 class NoResize {
   observe() {}

@@ -1,45 +1,49 @@
-// node tests/record.mjs PLEACH: records the logs that the model of a run is compared with, from the real binary: events, the run object at the
-// end, and what /snapshot?at= says of moments on the way. Run it again when the engine's events change.
+// node tests/record.mjs PLEACH: records logs from the real binary, for tests of the folds: events, the run object at the
+// end, and /snapshot?at= of moments on the way. Run it again when the engine's events change.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { modelServer, say } from './model-server.mjs';
+import { ask, execute, page, plan, together } from './browser/answers.mjs';
+import { startModel } from './browser/model.mjs';
 
 const binary = process.argv[2];
 if (!binary) throw new Error('usage: node tests/record.mjs PLEACH');
 const MOMENTS = 24;
 
-const script = {
-  tree_planner: ({ title, nth }) => {
-    if (title === 'Everything') {
-      return nth === 1
-        ? say.plan([
-            [['a', 'A part with parts'], ['b', 'A page.'], ['c', 'A question'], ['d', 'A failure.']],
-            [['e', 'A second page.'], ['f', 'A look and a page.']],
-            [['g', 'Never needed.']],
-          ])
-        : say.plan([[['b', 'A page.'], ['h', 'An afterthought.'], ['i', 'A late failure.']]]);
-    }
-    if (title === 'A part with parts') return say.plan([[['a1', 'Inner one.'], ['a2', 'Inner two']], [['a3', 'Inner three.']]]);
-    if (title === 'A question' && nth === 1) return say.ask('Which currency?', ['EUR', 'USD']);
-    if (title === 'Long') return say.plan([[['l1', 'Slow one.'], ['l2', 'Slow parts']], [['l3', 'Slow end.']]]);
-    if (title === 'Slow parts') return say.plan([[['s1', 'Slow inner.'], ['s2', 'Slow other.']]]);
-    return say.leaf();
-  },
-  tree_executor: ({ title, nth }) => {
-    if (title.endsWith('failure.') && nth <= 2) return 'this is no answer';
-    if (title === 'A second page.' && nth === 1) return { status: 503 };
-    if (title === 'A look and a page.' && nth === 1) return say.look('page');
-    return say.page(title);
-  },
-  tree_aggregator: ({ title, nth }) => say.joined(title, title === 'Everything' && nth === 1 ? 'one thing is missing' : undefined),
-};
+const leaf = (title) => ({ title, leaf: true });
+const branch = (title) => ({ title, leaf: false });
+const search = { tool_calls: [{ tool: 'search_documents', arguments: { query: 'page' }, purpose: 'see what is there' }], artifacts: [] };
+
+function planned(title, nth) {
+  if (title === 'Everything' && nth === 1) return plan('all', [branch('A part with parts'), leaf('A page'), branch('A question'), leaf('A failure')], [leaf('A second page'), leaf('A look and a page')], [leaf('Never needed')]);
+  if (title === 'Everything') return plan('the rest', [leaf('A page'), leaf('An afterthought'), leaf('A late failure')]);
+  if (title === 'A part with parts') return plan('parts', [leaf('Inner one'), branch('Inner two')], [leaf('Inner three')]);
+  if (title === 'A question' && nth === 1) return ask('Which currency?', ['EUR', 'USD']);
+  if (title === 'Long') return plan('slow', [leaf('Slow one'), branch('Slow parts')], [leaf('Slow end')]);
+  return title === 'Slow parts' ? plan('slower', [leaf('Slow inner'), leaf('Slow other')]) : execute();
+}
+
+function executed(title, nth) {
+  if (title.endsWith('failure') && nth <= 2) return 'this is no answer';
+  if (title === 'A second page' && nth === 1) return { status: 503 };
+  return title === 'A look and a page' && nth === 1 ? search : page(title, `# ${title}`);
+}
+
+function aggregated(title, nth) {
+  const again = title === 'Everything' && nth === 1;
+  return { ...together(title, `# ${title}`), next: { should_replan: again, reason: again ? 'one thing is missing' : null } };
+}
+
+const ROLES = { tree_planner: planned, tree_executor: executed, tree_aggregator: aggregated };
 
 const folder = mkdtempSync(join(tmpdir(), 'pleach-record-'));
-const model = await modelServer(script, { latency: 30 });
+const model = await startModel(({ role, title, nth }) => {
+  const answer = ROLES[role](title, nth);
+  return { wait: 30, ...(answer.status ? answer : { answer }) };
+});
 // The person's own configuration: one in the working directory would have to be trusted first.
 mkdirSync(join(folder, 'config/pleach'), { recursive: true });
 writeFileSync(
@@ -51,15 +55,15 @@ const server = spawn(binary, ['up', '--listen', '127.0.0.1:0', '--data-dir', joi
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-function ask(method, path, body) {
+function call(method, path, body) {
   return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path, method, headers: { host: 'localhost', 'content-type': 'application/json' } }, async (response) => {
+    const sent = request({ socketPath, path, method, headers: { host: 'localhost', 'content-type': 'application/json' } }, async (response) => {
       let text = '';
       for await (const chunk of response) text += chunk;
       resolve({ status: response.statusCode, body: /json/.test(response.headers['content-type'] ?? '') ? JSON.parse(text) : text });
     });
-    call.on('error', reject);
-    call.end(body ? JSON.stringify(body) : undefined);
+    sent.on('error', reject);
+    sent.end(body ? JSON.stringify(body) : undefined);
   });
 }
 
@@ -72,14 +76,14 @@ async function until(what, test) {
   throw new Error(`waited in vain for ${what}`);
 }
 
-const runOf = async (id) => (await ask('GET', `/api/runs/${id}`)).body;
+const runOf = async (id) => (await call('GET', `/api/runs/${id}`)).body;
 const ended = (id) => until(`the end of ${id}`, async () => ['completed', 'failed', 'stopped', 'canceled'].includes((await runOf(id)).status) && runOf(id));
 const start = async (body) => {
-  const { status, body: run } = await ask('POST', '/api/runs', body);
+  const { status, body: run } = await call('POST', '/api/runs', body);
   if (status !== 201) throw new Error(JSON.stringify(run));
   return run.id;
 };
-const snapshotOf = async (id, at = '') => (await ask('GET', `/api/runs/${id}/snapshot${at && `?at=${at}`}`)).body;
+const snapshotOf = async (id, at = '') => (await call('GET', `/api/runs/${id}/snapshot${at && `?at=${at}`}`)).body;
 const nodeNamed = (id, title) =>
   until(`the node ${title}`, async () => {
     const { nodes } = await snapshotOf(id);
@@ -87,14 +91,14 @@ const nodeNamed = (id, title) =>
     return at >= 0 && nodes.id[at];
   });
 const act = async (path, body) => {
-  const answer = await ask('POST', path, body);
+  const answer = await call('POST', path, body);
   if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
 };
 
 async function save(name, id) {
   const events = [];
   for (;;) {
-    const { body } = await ask('GET', `/api/runs/${id}/events?after=${events.length}&limit=1000`);
+    const { body } = await call('GET', `/api/runs/${id}/events?after=${events.length}&limit=1000`);
     const page = body.items ?? body.events ?? body;
     events.push(...page);
     if (page.length === 0) break;
@@ -109,7 +113,7 @@ async function save(name, id) {
 }
 
 try {
-  await until('the server', () => ask('GET', '/healthz'));
+  await until('the server', () => call('GET', '/healthz'));
 
   const everything = await start({ kind: 'tree', objective: 'Everything', budgets: { max_nodes: 40 } });
   const asked = await until('a question', async () => (await runOf(everything)).questions.find((question) => question.answer === null));
@@ -117,7 +121,7 @@ try {
   await wait(500);
   await act(`/api/runs/${everything}/respond`, { answers: [{ question_id: asked.id, text: 'EUR' }] });
   await ended(everything);
-  await act(`/api/runs/${everything}/nodes/${await nodeNamed(everything, 'A late failure.')}/retry`);
+  await act(`/api/runs/${everything}/nodes/${await nodeNamed(everything, 'A late failure')}/retry`);
   await wait(300);
   await ended(everything);
   await save('scripted-tree', everything);
@@ -127,7 +131,7 @@ try {
   await act(`/api/runs/${long}/nodes/${parts}/pause`);
   await wait(200);
   await act(`/api/runs/${long}/nodes/${parts}/resume`);
-  const inner = await nodeNamed(long, 'Slow inner.');
+  const inner = await nodeNamed(long, 'Slow inner');
   await act(`/api/runs/${long}/nodes/${inner}/cancel`).catch((error) => console.error(String(error)));
   await ended(long);
   await save('interrupted-tree', long);
@@ -141,6 +145,6 @@ try {
   await save('rehearsed-homework', homework);
 } finally {
   server.kill();
-  model.close();
+  await model.stop();
   rmSync(folder, { recursive: true, force: true });
 }

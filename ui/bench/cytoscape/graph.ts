@@ -4,7 +4,7 @@
 import cytoscape from 'cytoscape';
 import { NONE, type Nodes } from '../../src/model/nodes';
 import type { Change, Run } from '../../src/model/run';
-import { isTentative, moodOf } from '../../src/model/words';
+import { isTentative, toneOf } from '../../src/model/statuses';
 import { readPalette } from '../../src/tree/palette';
 
 const [WIDTH, HEIGHT, COLUMN, LINE] = [236, 46, 292, 56];
@@ -23,8 +23,8 @@ export function drawn(run: Run, container: HTMLElement): () => void {
     ],
   });
   const look = (node: number) => {
-    const mood = moodOf(nodes.status.get(node));
-    return { line: palette.mood[mood], fill: palette.soft[mood] };
+    const tone = toneOf(nodes.status.get(node));
+    return { line: palette.tone[tone], fill: palette.soft[tone] };
   };
   const place = (node: number, ys: Float64Array) => ({ x: nodes.depth.get(node) * COLUMN, y: ys[node] });
   const elements = (node: number, ys: Float64Array): cytoscape.ElementDefinition[] => {

@@ -1,7 +1,7 @@
 // A growing run of ?nodes=N, drawn by nobody until the harness asks for one of the two.
 
 import { createRun } from '../../src/model/run';
-import { grow } from '../../tests/growth';
+import { grow } from '../../tests/generated-log';
 import { mount } from 'svelte';
 import { createTree } from '../../src/tree/tree';
 import TreeCanvas from '../../src/tree/TreeCanvas.svelte';

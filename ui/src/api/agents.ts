@@ -1,4 +1,4 @@
-// Subagents and what they remember.
+// The subagent routes of the API.
 
 import { at, get, post, send, type Page } from './http';
 import type { Agent, Lesson, Run, Scratchpad, TaskStep, Tool } from './shapes';

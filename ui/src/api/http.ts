@@ -1,6 +1,6 @@
-// Requests to this server. A refusal is thrown as a Problem that says what happened and what to do next.
+// HTTP requests to the server. A refused request throws a Problem that says what happened and what to do next.
 
-/** An RFC 9457 answer, or what stands in for one when nobody answered. */
+/** An RFC 9457 problem document, or one made here when no response came. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -12,7 +12,7 @@ export class Problem extends Error {
     super(detail);
   }
 
-  /** Nobody answered: trying again later is the only thing to do. */
+  /** No response came from the server; the only thing to do is to try again later. */
   get unreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
   }
@@ -46,7 +46,7 @@ export async function ask(method: string, path: string, sending: Sending = {}): 
   }
   const response = await fetch(path, init).catch((error: unknown) => {
     if (sending.signal?.aborted) throw error;
-    throw new Problem(0, 'unreachable', 'The server does not answer. What you see may be out of date.');
+    throw new Problem(0, 'unreachable', 'The server cannot be reached. This page may be out of date.');
   });
   if (response.ok) return response;
   const problem = await read(response);
@@ -68,7 +68,7 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await ask('GET', path, signal ? { signal } : {})).json() as Promise<T>;
 }
 
-/** A key per action, so that a retry after a lost answer does it once. Whoever tries again himself gives the same key again. */
+/** The idempotency key makes a retry after a lost response act once. A caller that retries passes the same key again. */
 export async function post<T>(path: string, body: unknown = {}, key: string = crypto.randomUUID()): Promise<T> {
   return send<T>('POST', path, body, { 'idempotency-key': key });
 }
@@ -79,14 +79,14 @@ export async function send<T>(method: string, path: string, body?: unknown, head
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
-/** `/api/runs?q=a%20b` from its parts; what is empty is left out. */
+/** Builds an address such as `/api/runs?q=a%20b`; empty parameters are left out. */
 export function at(path: string, query: Record<string, string | number | boolean | null | undefined>): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]));
   return pairs.length === 0 ? path : `${path}?${search}`;
 }
 
-/** A part of a list, and where the next part starts. */
+/** One page of a list, and the cursor of the next. */
 export interface Page<T> {
   items: T[];
   next_cursor: string | null;

@@ -1,4 +1,4 @@
-// Who somebody is here, who belongs to a project, and who is invited to one.
+// The session, member and invitation routes of the API.
 
 import { get, post, send, type Page } from './http';
 import type { Invitation, Member, MemberRole, Session } from './shapes';

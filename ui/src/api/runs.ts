@@ -1,4 +1,4 @@
-// Runs: look, start, tell.
+// The run routes of the API.
 
 import { at, get, post, send, type Page } from './http';
 import type { Budgets, Iteration, Kind, NewRun, Run, Status, Workspace } from './shapes';

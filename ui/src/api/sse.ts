@@ -1,4 +1,4 @@
-// Server-sent events, read from a fetch: unlike EventSource it says why it was refused, and lets the reader decide where to resume.
+// Server-sent events over fetch. EventSource hides why a request was refused and does not let the reader choose where to resume.
 
 export interface Message {
   event: string;

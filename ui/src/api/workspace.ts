@@ -1,4 +1,4 @@
-// Projects, documents, tasks: what runs and people made.
+// The project, document and task routes of the API.
 
 import { at, get, post, send, type Page } from './http';
 import type { Document as Doc, Entry, Hit, Project, Task, TaskState, Version } from './shapes';

@@ -1,4 +1,4 @@
-// One ticking second for every "3 min ago" on the page; it rests while nobody looks.
+// One clock for every "3 min ago" on the page. It stops while the tab is hidden, because nobody reads it then.
 
 class Clock {
   now = $state(Date.now());

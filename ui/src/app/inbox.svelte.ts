@@ -1,4 +1,4 @@
-// What waits for this person besides questions: invitations, and notifications that were stored, newest first.
+// The inbox of the person who is logged in: invitations, and stored notifications, newest first. Questions come with their runs.
 
 import { at, get, post, Problem, type Page } from '../api/http';
 import { invitations, settleInvitation } from '../api/people';
@@ -28,7 +28,7 @@ class Inbox {
     if (notice.kind === 'invitation') void this.loadInvitations();
   }
 
-  /** Who may not be asked, such as a login that is bound to projects, has none. */
+  /** A login that is restricted to projects may not read invitations; it keeps an empty list. */
   async loadInvitations(): Promise<void> {
     this.invitations = await invitations().catch(() => this.invitations);
   }
@@ -39,7 +39,7 @@ class Inbox {
       this.invitations = this.invitations.filter((other) => other.id !== invitation.id);
       this.notices = this.notices.filter((notice) => notice.invitation_id !== invitation.id);
     } catch (problem) {
-      // Withdrawn, expired, or settled elsewhere: what is left is shown.
+      // The invitation was withdrawn, has expired, or was settled in another tab: show the ones that are left.
       await this.loadInvitations();
       throw problem;
     }

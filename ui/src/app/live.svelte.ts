@@ -1,4 +1,4 @@
-// The one stream of this tab. Whoever follows a run says how far it has read, so a broken connection resumes at exactly the next event.
+// The one event stream of this tab. Each follower of a run says how far it has read, so a new connection resumes at the next event.
 
 import { ask, Problem } from '../api/http';
 import type { Notification, Run } from '../api/shapes';
@@ -19,18 +19,18 @@ export interface Follower {
   delta?: (delta: Delta) => void;
 }
 
-/** The server sends something every 15 s; twice that is silence. */
+/** The server sends a heartbeat every 15 s. After two missed ones the connection counts as dead. */
 const SILENCE_MS = 32_000;
 const SLOWEST_RETRY_MS = 10_000;
 
 class Live {
   state = $state<'connecting' | 'live' | 'lost'>('connecting');
-  /** When the stream last said anything: what is on the page is at least this new. */
+  /** When the stream last delivered anything: the page is at least this new. */
   asOf = $state(Date.now());
   onrun: (run: Run) => void = () => {};
   ongone: (id: string) => void = () => {};
   onnotice: (notice: Notification) => void = () => {};
-  /** After every connection: what has no cursor of its own is read again. */
+  /** Called after every connection, to read again what has no cursor of its own. */
   onconnect: () => void = () => {};
 
   private followers = new Set<Follower>();
@@ -89,7 +89,7 @@ class Live {
       watchdog = setTimeout(() => abort.abort('silence'), SILENCE_MS);
     };
     try {
-      // Frames that were read together are one turn of the page.
+      // Followers that come and go in the same turn cause one connection, not several.
       await Promise.resolve();
       if (abort.signal.aborted) return;
       const response = await ask('GET', this.address(), { headers: { accept: 'text/event-stream' }, signal: abort.signal });

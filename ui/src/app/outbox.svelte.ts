@@ -1,18 +1,18 @@
-// Messages on their way to a run. A message counts as said when the server has stored it; until then its words stay in their box, and
-// whatever makes the run go on waits for it.
+// Messages to runs that the server has not stored yet. Their text stays in its form until then, and
+// commands that make the run continue wait for them, so that the run sees the message first.
 
 import { Problem } from '../api/http';
 import { say } from '../api/runs';
-import { shelf } from './shelf.svelte';
+import { runs } from './runs.svelte';
 
 export class Draft {
   text = $state('');
   lane = $state<'steer' | 'queue'>('steer');
   state = $state<'writing' | 'sending' | 'failed'>('writing');
   error = $state.raw<unknown>(null);
-  /** True when the message was stored. */
+  /** Resolves to true when the server has stored the message. */
   flight: Promise<boolean> | null = null;
-  /** The same message sent again is the same message: a lost answer does not double it. */
+  /** The idempotency key of what was sent: sending the same text again after a lost response does not store it twice. */
   private sent = { key: '', text: '', lane: '' };
 
   constructor(
@@ -32,7 +32,7 @@ export class Draft {
     this.state = 'sending';
     this.error = null;
     try {
-      shelf.put(await say(this.run, text, this.lane, this.node, this.sent.key));
+      runs.put(await say(this.run, text, this.lane, this.node, this.sent.key));
     } catch (problem) {
       this.error = problem;
       this.state = 'failed';
@@ -48,7 +48,7 @@ export class Draft {
 class Outbox {
   private drafts = new Map<string, Draft>();
 
-  /** The message that is being written to this run or node. It is kept when its box is closed. */
+  /** The draft to this run or node. It is kept when its form is closed. */
   draft(run: string, node?: string): Draft {
     const key = `${run} ${node ?? ''}`;
     const draft = this.drafts.get(key) ?? new Draft(run, node);
@@ -56,7 +56,7 @@ class Outbox {
     return draft;
   }
 
-  /** Does something that makes the run go on, once every message to it is stored. */
+  /** Runs a command that makes the run continue, once every message to the run is stored. */
   async before<T>(run: string, command: () => Promise<T>): Promise<T> {
     const flights = [...this.drafts.values()].filter((draft) => draft.run === run).map((draft) => draft.flight);
     const stored = await Promise.all(flights);

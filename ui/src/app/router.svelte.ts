@@ -1,4 +1,4 @@
-// Where we are. The address holds all state that a link should carry: page, node, view, point in time.
+// The router. The address holds all state that a link should carry: page, node, view, point in time.
 
 export type Page =
   | { name: 'runs' }
@@ -13,7 +13,7 @@ export type Page =
   | { name: 'webhooks' }
   | { name: 'settings' }
   | { name: 'login' }
-  | { name: 'nowhere' };
+  | { name: 'not_found' };
 
 const LISTS = {
   runs: 'run',
@@ -25,14 +25,14 @@ const SINGLE = ['questions', 'webhooks', 'settings', 'login'] as const;
 
 export function pageAt(path: string): Page {
   const [first = '', second, more] = path.split('/').filter((part) => part !== '');
-  if (more !== undefined) return { name: 'nowhere' };
+  if (more !== undefined) return { name: 'not_found' };
   if (first === '') return { name: 'runs' };
   if (first in LISTS) {
     const list = first as keyof typeof LISTS;
     return second === undefined ? { name: list } : { name: LISTS[list], id: decodeURIComponent(second) };
   }
   const single = SINGLE.find((name) => name === first);
-  return single && second === undefined ? { name: single } : { name: 'nowhere' };
+  return single && second === undefined ? { name: single } : { name: 'not_found' };
 }
 
 class Router {
@@ -71,12 +71,12 @@ class Router {
     this.query = new URLSearchParams(location.search);
   }
 
-  /** Plain links inside the page do not load it anew. */
+  /** Plain links inside the page do not reload it. */
   private follow(event: MouseEvent): void {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     if (!link || link.target !== '' || link.hasAttribute('download') || link.origin !== location.origin) return;
-    if (pageAt(link.pathname).name === 'nowhere' || link.hash !== '') return;
+    if (pageAt(link.pathname).name === 'not_found' || link.hash !== '') return;
     event.preventDefault();
     this.go(link.pathname + link.search);
   }

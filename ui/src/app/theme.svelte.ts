@@ -1,4 +1,4 @@
-// Light, dark, or as the machine is set. Whoever paints by itself listens for `pleach:theme`.
+// The theme: light, dark, or the system's. Canvases listen for `pleach:theme`, because CSS does not repaint them.
 
 export type Choice = 'auto' | 'light' | 'dark';
 const KEY = 'pleach.theme';

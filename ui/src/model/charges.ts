@@ -1,10 +1,10 @@
-// What was used, and by whom. A charge is written once and counted or not: taking it back subtracts what counting it
-// added, to the run, to its model and to every subtree it belongs to. Money is whole micro-dollars, so sums are exact.
+// Usage: tokens, cost and calls. A charge is written once and then counted or not: undoing it subtracts what counting it
+// added to the run, its model and every subtree it belongs to. Money is whole micro-dollars, so sums are exact.
 
 import { Names, Numbers, Series } from './columns';
 import type { Journal } from './journal';
 import { NONE, type Nodes } from './nodes';
-import type { ModelMetrics } from './shapes';
+import type { ModelMetrics } from './rows';
 
 export interface Charge {
   node: number;

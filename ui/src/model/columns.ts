@@ -1,18 +1,18 @@
-// Growing arrays of one kind of value each. Ten thousand nodes as objects would be ten thousand objects to trace at
-// every collection; as columns they are a few dozen. A column knows nothing of what its numbers mean.
+// Growing arrays of one type each. Ten thousand nodes as objects would be ten thousand objects to trace at
+// every garbage collection; as columns they are a few dozen. A column does not know what its numbers mean.
 
-const FIRST_ROOM = 64;
+const INITIAL_CAPACITY = 64;
 
 /** A quarter more than there was: doubling would leave half of a large log empty. */
-function roomFor(at: number, room: number): number {
-  return Math.max(at + 1, Math.ceil(room * 1.25) + FIRST_ROOM);
+function capacityFor(at: number, room: number): number {
+  return Math.max(at + 1, Math.ceil(room * 1.25) + INITIAL_CAPACITY);
 }
 
 /** Numbers; a cell that was never written reads as `empty`. All of one width, because code that meets one kind of array only is fast. */
 export class Numbers {
   data: Float64Array;
   constructor(private readonly empty = 0) {
-    this.data = new Float64Array(FIRST_ROOM).fill(empty);
+    this.data = new Float64Array(INITIAL_CAPACITY).fill(empty);
   }
 
   get(at: number): number {
@@ -25,7 +25,7 @@ export class Numbers {
   }
 
   private grow(at: number): void {
-    const wider = new Float64Array(roomFor(at, this.data.length));
+    const wider = new Float64Array(capacityFor(at, this.data.length));
     wider.set(this.data);
     if (this.empty !== 0) wider.fill(this.empty, this.data.length);
     this.data = wider;
@@ -38,7 +38,7 @@ type Narrow = Int32Array | Uint32Array | Uint8Array | Float64Array;
 export class Series<A extends Narrow> {
   private data: A;
   constructor(private readonly kind: new (size: number) => A) {
-    this.data = new kind(FIRST_ROOM);
+    this.data = new kind(INITIAL_CAPACITY);
   }
 
   get(at: number): number {
@@ -47,7 +47,7 @@ export class Series<A extends Narrow> {
 
   put(at: number, value: number): void {
     if (at >= this.data.length) {
-      const wider = new this.kind(roomFor(at, this.data.length));
+      const wider = new this.kind(capacityFor(at, this.data.length));
       wider.set(this.data);
       this.data = wider;
     }
@@ -55,7 +55,7 @@ export class Series<A extends Narrow> {
   }
 }
 
-/** Texts and other values by reference; never changed in place, so remembering one is remembering the value. */
+/** Values by reference. They are never changed in place, so the journal can keep the reference. */
 export class Values<T> {
   readonly data: T[] = [];
   constructor(private readonly empty: T) {}
@@ -71,7 +71,7 @@ export class Values<T> {
   }
 }
 
-/** Names by number and numbers by name; a name once given a number keeps it. */
+/** Interned names: each name gets a number once and keeps it. */
 export class Names {
   private readonly numbers = new Map<string, number>();
   readonly list: string[] = [];

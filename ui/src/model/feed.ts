@@ -1,5 +1,5 @@
-// Events from the network into a run, whatever order they come in: a stream may repeat itself after a reconnect and may lose
-// what came while nobody listened. What is missing is read from the log, which has no gaps.
+// Feeds events from the network into a run, in any order. A stream may repeat events after a reconnect, and it may lose
+// events while it is disconnected. Missing events are read from the log, which has no gaps.
 
 import { createRun, type Run, type StoredEvent } from './run';
 
@@ -8,8 +8,8 @@ export type ReadEvents = (after: number, limit: number) => Promise<StoredEvent[]
 export type FeedState = 'live' | 'healing' | 'failed';
 
 const PAGE = 1000;
-/** Waits between attempts to read what is missing. */
-const PATIENCE_MS = [250, 1000, 3000];
+/** Pauses between attempts to read missing events. */
+const RETRY_AFTER_MS = [250, 1000, 3000];
 
 export function createFeed(run: Run, read: ReadEvents): Feed {
   return new Feed(run, read);
@@ -18,7 +18,7 @@ export function createFeed(run: Run, read: ReadEvents): Feed {
 export class Feed {
   state: FeedState = 'live';
   onstate: ((state: FeedState) => void) | null = null;
-  /** Came too early; kept until what is before them is there. */
+  /** Events that came before their predecessors. */
   private early = new Map<number, StoredEvent>();
   private healing: Promise<void> | null = null;
 
@@ -35,7 +35,7 @@ export class Feed {
     if (this.early.size > 0) void this.catchUp();
   }
 
-  /** Read to the end of the log. Asked for while it reads, it reads on instead of reading twice. */
+  /** Reads to the end of the log. A call during a read joins that read. */
   catchUp(): Promise<void> {
     this.healing ??= this.heal().finally(() => (this.healing = null));
     return this.healing;
@@ -52,8 +52,8 @@ export class Feed {
         if (events.length < PAGE && this.early.size === 0) return this.become('live');
         if (events.length === 0) throw new Error('the log ends before an event that was announced');
       } catch {
-        if (failures === PATIENCE_MS.length) return this.become('failed');
-        await new Promise((resolve) => setTimeout(resolve, PATIENCE_MS[failures]));
+        if (failures === RETRY_AFTER_MS.length) return this.become('failed');
+        await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS[failures]));
         failures++;
       }
     }
@@ -74,7 +74,7 @@ export class Feed {
   }
 }
 
-/** Make everything before a snapshot visible: folds the whole log beside the run, then hands its past over. */
+/** Makes the time before a snapshot visible: folds the whole log beside the run, then hands over its journal. */
 export async function loadHistory(run: Run, read: ReadEvents, onprogress?: (seq: number, of: number) => void): Promise<void> {
   const whole = createRun();
   while (run.base > 0 && whole.head < run.head) {

@@ -1,9 +1,9 @@
-// The fold of a homework run's own events: plan, iterations, branches, the newest entries of its pads.
+// The fold of homework events: plan, iterations, branches, newest scratchpad entries.
 
 import { running } from './fold-run';
 import { NONE } from './nodes';
-import type { IterationRow, StoredEvent } from './shapes';
-import { F, type State } from './state';
+import type { IterationRow, StoredEvent } from './rows';
+import { FIGURE, type State } from './state';
 
 const KEPT_ENTRIES = 3;
 const KEPT_BRANCH_ENTRIES = 2;
@@ -13,13 +13,13 @@ export function foldHomework(state: State, event: StoredEvent): void {
   switch (event.type) {
     case 'homework.run_started':
       running(state, event);
-      return state.say('workspaceDocument', payload.workspaceDocumentId);
+      return state.setValue('workspaceDocument', payload.workspaceDocumentId);
     case 'homework.iteration_started':
       return iterationStarted(state, event);
     case 'homework.planned':
-      return state.mark(F.planned, 1);
+      return state.setFigure(FIGURE.planned, 1);
     case 'homework.plan_updated':
-      return state.say('plan', payload.steps.length ? { version: payload.version, steps: payload.steps } : null);
+      return state.setValue('plan', payload.steps.length ? { version: payload.version, steps: payload.steps } : null);
     case 'homework.tool_call_result':
       return state.charges.addToolCall(state.journal, NONE);
     case 'homework.executor_started':
@@ -27,10 +27,10 @@ export function foldHomework(state: State, event: StoredEvent): void {
     case 'homework.executor_finished':
       return executorFinished(state, payload);
     case 'homework.repeat_detected':
-      state.mark(F.repeats, payload.repeats);
-      return state.say('repeated', payload.actions ?? []);
+      state.setFigure(FIGURE.repeats, payload.repeats);
+      return state.setValue('repeated', payload.actions ?? []);
     case 'homework.scratchpad_appended':
-      return state.say('entries', [...state.word('entries'), payload.markdown as string].slice(-KEPT_ENTRIES));
+      return state.setValue('entries', [...state.value('entries'), payload.markdown as string].slice(-KEPT_ENTRIES));
     case 'homework.iteration_completed':
       return iterationCompleted(state, event);
   }
@@ -48,11 +48,11 @@ function iterationStarted(state: State, event: StoredEvent): void {
     started_at: event.timestamp,
     ended_at: null,
   };
-  state.mark(F.iteration, row.iteration);
-  state.mark(F.planned, 0);
-  state.mark(F.executors, 0);
-  state.say('phase', 'iterating');
-  state.say('iterations', [...state.word('iterations'), row]);
+  state.setFigure(FIGURE.iteration, row.iteration);
+  state.setFigure(FIGURE.planned, 0);
+  state.setFigure(FIGURE.executors, 0);
+  state.setValue('phase', 'iterating');
+  state.setValue('iterations', [...state.value('iterations'), row]);
 }
 
 function iterationCompleted(state: State, event: StoredEvent): void {
@@ -68,22 +68,22 @@ function iterationCompleted(state: State, event: StoredEvent): void {
     started_at: payload.startedAt,
     ended_at: event.timestamp,
   };
-  const others = state.word('iterations').filter((known) => known.iteration !== row.iteration);
-  state.say('iterations', [...others, row]);
-  state.mark(F.noProgress, payload.metrics?.no_progress_streak ?? 0);
-  state.mark(F.planned, 0);
-  state.mark(F.executors, 0);
+  const others = state.value('iterations').filter((known) => known.iteration !== row.iteration);
+  state.setValue('iterations', [...others, row]);
+  state.setFigure(FIGURE.noProgress, payload.metrics?.no_progress_streak ?? 0);
+  state.setFigure(FIGURE.planned, 0);
+  state.setFigure(FIGURE.executors, 0);
   if (payload.progress) {
-    state.mark(F.repeats, 0);
-    state.say('repeated', []);
+    state.setFigure(FIGURE.repeats, 0);
+    state.setValue('repeated', []);
   }
   const go = payload.verdict?.go;
-  state.say('phase', go === 'wait' ? 'waiting' : go === 'stop' ? 'reporting' : 'iterating');
+  state.setValue('phase', go === 'wait' ? 'waiting' : go === 'stop' ? 'reporting' : 'iterating');
 }
 
 function executorStarted(state: State, payload: StoredEvent['payload']): void {
-  state.count(F.executors, 1);
-  const known = state.word('branches').find((branch) => branch.id === payload.branchId);
+  state.addToFigure(FIGURE.executors, 1);
+  const known = state.value('branches').find((branch) => branch.id === payload.branchId);
   const branch = {
     id: payload.branchId,
     title: payload.title,
@@ -92,16 +92,16 @@ function executorStarted(state: State, payload: StoredEvent['payload']): void {
     working: true,
     ...(payload.agent ? { agent: payload.agent } : {}),
   };
-  state.say('branches', [...state.word('branches').filter((other) => other !== known), branch]);
+  state.setValue('branches', [...state.value('branches').filter((other) => other !== known), branch]);
 }
 
 function executorFinished(state: State, payload: StoredEvent['payload']): void {
   // Without an entry it was over the limit and never ran.
   if (!payload.entry) return;
-  state.count(F.executors, -1);
-  const branches = state.word('branches').map((branch) => {
+  state.addToFigure(FIGURE.executors, -1);
+  const branches = state.value('branches').map((branch) => {
     if (branch.id !== payload.branchId) return branch;
     return { ...branch, working: false, entries: [...branch.entries, payload.entry.markdown].slice(-KEPT_BRANCH_ENTRIES) };
   });
-  state.say('branches', branches);
+  state.setValue('branches', branches);
 }

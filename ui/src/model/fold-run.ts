@@ -1,10 +1,10 @@
-// The fold of what every kind of run has in common: people, limits, calls, money, working time, the end.
+// The fold of events that every kind of run has: questions, messages, limits, calls, cost, working time, the end.
 
 import { micros } from './charges';
 import { NONE } from './nodes';
 import type { Status, StopReason } from '../api/shapes';
-import type { Question, StoredEvent } from './shapes';
-import { BACKING_OFF, F, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
+import type { Question, StoredEvent } from './rows';
+import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
 
 const KEPT_MESSAGES = 20;
 const KEPT_QUESTIONS = 200;
@@ -15,7 +15,7 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.queued':
       return queued(state, event);
     case 'run.paused':
-      return state.mark(F.paused, 1);
+      return state.setFigure(FIGURE.paused, 1);
     case 'run.resumed':
       return resumed(state, payload.reason);
     case 'run.question_asked':
@@ -25,22 +25,22 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'run.question_expired':
       return answered(state, payload.questionId, expired(payload), event);
     case 'run.waiting_on_user':
-      state.say('status', 'waiting_on_user');
-      state.say('stopReason', 'user_input');
-      return state.say('phase', 'waiting');
+      state.setValue('status', 'waiting_on_user');
+      state.setValue('stopReason', 'user_input');
+      return state.setValue('phase', 'waiting');
     case 'run.message_queued':
       return messageQueued(state, payload);
     case 'run.message_delivered':
-      return state.say(
+      return state.setValue(
         'messages',
-        state.word('messages').map((message) => (message.id === payload.messageId ? { ...message, delivered: true } : message)),
+        state.value('messages').map((message) => (message.id === payload.messageId ? { ...message, delivered: true } : message)),
       );
     case 'run.budget_changed':
-      return state.say('budgets', payload.budgets);
+      return state.setValue('budgets', payload.budgets);
     case 'run.provider_waiting':
-      return state.say('providerWait', payload);
+      return state.setValue('providerWait', payload);
     case 'run.report_created':
-      return state.say('report', payload.report);
+      return state.setValue('report', payload.report);
     case 'run.completed':
       return ended(state, 'completed', 'completed', payload.detail, event);
     case 'run.stopped':
@@ -60,10 +60,10 @@ export function foldRun(state: State, event: StoredEvent): void {
   }
 }
 
-/** The first event of a run's own kind puts it to work. */
+/** The first event of its kind makes a queued run a running one. */
 export function running(state: State, event: StoredEvent): void {
-  state.say('status', 'running');
-  state.mark(F.started, Date.parse(event.timestamp));
+  state.setValue('status', 'running');
+  state.setFigure(FIGURE.started, Date.parse(event.timestamp));
 }
 
 function queued(state: State, event: StoredEvent): void {
@@ -86,20 +86,20 @@ function queued(state: State, event: StoredEvent): void {
     workspaceProject: payload.projectIds?.length === 1 && !payload.ownWorkspace ? payload.projectIds[0] : payload.workspaceProjectId,
     agent: payload.agent ? { handle: payload.agent.handle, maxSteps: payload.agent.maxSteps ?? 30 } : null,
   };
-  state.say('budgets', payload.budgets);
+  state.setValue('budgets', payload.budgets);
 }
 
 function resumed(state: State, reason: string): void {
-  if (reason === 'unpaused') return state.mark(F.paused, 0);
+  if (reason === 'unpaused') return state.setFigure(FIGURE.paused, 0);
   if (reason === 'continued') {
-    state.mark(F.noProgress, 0);
-    state.mark(F.repeats, 0);
-    state.say('repeated', []);
+    state.setFigure(FIGURE.noProgress, 0);
+    state.setFigure(FIGURE.repeats, 0);
+    state.setValue('repeated', []);
   }
-  state.say('status', Number.isNaN(state.figure(F.started)) ? 'queued' : 'running');
-  state.say('stopReason', null);
-  state.say('stopDetail', null);
-  state.mark(F.ended, NaN);
+  state.setValue('status', Number.isNaN(state.figure(FIGURE.started)) ? 'queued' : 'running');
+  state.setValue('stopReason', null);
+  state.setValue('stopDetail', null);
+  state.setFigure(FIGURE.ended, NaN);
 }
 
 function asked(state: State, event: StoredEvent): void {
@@ -115,12 +115,12 @@ function asked(state: State, event: StoredEvent): void {
     asked_at: event.timestamp,
     answered_at: null,
   };
-  state.say('questions', keep([...state.word('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null));
+  state.setValue('questions', keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null));
   const node = state.node(event);
   if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
 }
 
-/** How it was closed where nobody answered, and what stands for the answer. */
+/** How a question without an answer was closed, and the text shown in place of the answer. */
 function expired(payload: StoredEvent['payload']): Pick<Question, 'answer' | 'closed'> {
   if (payload.withdrawn) return { answer: '(withdrawn: the node that asked has ended)', closed: 'withdrawn' };
   if (payload.default) return { answer: payload.default, closed: 'default' };
@@ -129,11 +129,11 @@ function expired(payload: StoredEvent['payload']): Pick<Question, 'answer' | 'cl
 
 function answered(state: State, id: string, how: Pick<Question, 'answer' | 'closed'>, event: StoredEvent): void {
   const close = (question: Question) => ({ ...question, ...how, answered_at: event.timestamp });
-  state.say(
+  state.setValue(
     'questions',
-    state.word('questions').map((question) => (question.id === id ? close(question) : question)),
+    state.value('questions').map((question) => (question.id === id ? close(question) : question)),
   );
-  const asker = state.nodes.number(state.word('questions').find((question) => question.id === id)?.node_id);
+  const asker = state.nodes.number(state.value('questions').find((question) => question.id === id)?.node_id);
   if (asker !== NONE && state.nodes.question.get(asker) === id) state.journal.setValue(state.nodes.question, asker, null);
 }
 
@@ -145,23 +145,23 @@ function messageQueued(state: State, payload: StoredEvent['payload']): void {
     lane: payload.lane,
     delivered: false,
   };
-  state.say('messages', keep([...state.word('messages'), message], KEPT_MESSAGES, (old) => old.delivered));
+  state.setValue('messages', keep([...state.value('messages'), message], KEPT_MESSAGES, (old) => old.delivered));
 }
 
-/** At most so many; what is settled goes first, what is open is never dropped. */
+/** Limits a list: the oldest settled item goes first, open items are never dropped. */
 function keep<T>(list: T[], most: number, settled: (item: T) => boolean): T[] {
   const old = list.length > most ? list.findIndex(settled) : -1;
   return old < 0 ? list : list.toSpliced(old, 1);
 }
 
 function ended(state: State, status: Status, reason: StopReason, detail: string | undefined, event: StoredEvent): void {
-  state.say('status', status);
-  state.mark(F.paused, 0);
-  state.say('stopReason', reason);
-  state.say('stopDetail', detail ?? null);
-  state.mark(F.ended, Date.parse(event.timestamp));
-  state.say('providerWait', null);
-  if (status !== 'failed') state.say('phase', 'ended');
+  state.setValue('status', status);
+  state.setFigure(FIGURE.paused, 0);
+  state.setValue('stopReason', reason);
+  state.setValue('stopDetail', detail ?? null);
+  state.setFigure(FIGURE.ended, Date.parse(event.timestamp));
+  state.setValue('providerWait', null);
+  if (status !== 'failed') state.setValue('phase', 'ended');
 }
 
 function started(state: State, event: StoredEvent): void {
@@ -170,13 +170,13 @@ function started(state: State, event: StoredEvent): void {
   const call = calls.names.of(payload.effect);
   if (payload.attempt > 1 && calls.orphansBackingOff > 0 && calls.state.get(call) === IDLE) {
     calls.orphansBackingOff--;
-    state.count(F.backingOff, -1);
+    state.addToFigure(FIGURE.backingOff, -1);
   }
   settle(state, call, IN_FLIGHT);
   calls.attempt.put(call, payload.attempt);
   calls.what.put(call, payload.what);
   calls.model.put(call, payload.model ?? null);
-  state.say('providerWait', null);
+  state.setValue('providerWait', null);
   const node = state.node(event);
   if (node === NONE) return;
   journal.setNumber(state.nodes.inFlight, node, state.nodes.inFlight.get(node) + 1);
@@ -213,7 +213,7 @@ function finished(state: State, event: StoredEvent): void {
   landed(state, node);
 }
 
-/** A call that was in flight when the snapshot was taken: its model is taken to be the run's own. */
+/** A call that was in flight when the snapshot was taken. The snapshot does not name its model, so the run's is assumed. */
 function adopt(state: State, call: number, attempt: number): void {
   const { calls } = state;
   if (calls.orphansInFlight === 0 || calls.state.get(call) !== IDLE) return;
@@ -247,38 +247,38 @@ function settle(state: State, call: number, now: number): void {
 
 function tally(state: State, which: number, change: number): void {
   if (which === IN_FLIGHT) state.calls.inFlight += change;
-  else if (which === BACKING_OFF) state.count(F.backingOff, change);
-  else if (which === UNKNOWN) state.count(F.unknown, change);
+  else if (which === BACKING_OFF) state.addToFigure(FIGURE.backingOff, change);
+  else if (which === UNKNOWN) state.addToFigure(FIGURE.unknown, change);
 }
 
 /** The clock runs while anything is in flight or ready: not while queued, paused, waiting, backing off or parked. */
 function isWorking(state: State): boolean {
-  const heldUp = state.word('providerWait') !== null || state.figure(F.backingOff) > 0 || state.figure(F.unknown) > 0;
-  return state.status() === 'running' && !isOver(state.word('status')) && (state.calls.inFlight > 0 || !heldUp);
+  const heldUp = state.value('providerWait') !== null || state.figure(FIGURE.backingOff) > 0 || state.figure(FIGURE.unknown) > 0;
+  return state.status() === 'running' && !isOver(state.value('status')) && (state.calls.inFlight > 0 || !heldUp);
 }
 
-/** After these nobody is at work, so what was done before them counts now or never. */
+/** After these events the run rests, so the working time before them must be counted now. */
 const RESTS = new Set(['run.paused', 'run.waiting_on_user', 'run.completed', 'run.stopped', 'run.failed', 'run.canceled']);
 
-/** Working time passes between events; a takeover says how far it really went. Asked before the event is folded. */
+/** Adds the working time up to this event. A takeover event says how long the last driver really worked. Called before the fold. */
 export function clock(state: State, event: StoredEvent, at: number, time: number): void {
   const { events } = state;
-  if (event.actor !== undefined && event.actor.kind !== 'platform') state.wordAt = time;
+  if (event.actor !== undefined && event.actor.kind !== 'platform') state.lastMessageAt = time;
   const working = isWorking(state);
   const recovered = event.type === 'run.recovered';
-  // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
-  const hearsay = working && !recovered && state.wordAt === time && !RESTS.has(event.type);
+  // A person's event, and what follows from it at once, does not prove that the run worked until now.
+  const fromPerson = working && !recovered && state.lastMessageAt === time && !RESTS.has(event.type);
   let running = events.running.get(at - 1);
-  if (working && !hearsay) {
+  if (working && !fromPerson) {
     const until = recovered ? Math.min(Date.parse(event.payload.activeUntil), time) : time;
     running += Math.max(0, until - countedUntil(state, at - 1));
   }
   events.running.put(at, running);
-  events.hearsay.put(at, hearsay ? 1 : 0);
+  events.fromPerson.put(at, fromPerson ? 1 : 0);
 }
 
 function countedUntil(state: State, at: number): number {
   let counted = at;
-  while (counted > 0 && state.events.hearsay.get(counted) === 1) counted--;
+  while (counted > 0 && state.events.fromPerson.get(counted) === 1) counted--;
   return state.events.time.get(counted);
 }

@@ -1,10 +1,10 @@
-// The fold of a tree run's own events: each arm records what its event says happened.
+// The fold of tree events: nodes, plans, artifacts.
 
 import { running } from './fold-run';
 import { NONE } from './nodes';
-import type { ArtifactRow, StoredEvent } from './shapes';
+import type { ArtifactRow, StoredEvent } from './rows';
 import type { State } from './state';
-import { CANCELED, COMPLETED, FAILED, NODE_STATUSES, numberOf, PLANNING, ROLES, WAITING } from './words';
+import { CANCELED, COMPLETED, FAILED, NODE_STATUSES, numberOf, PLANNING, ROLES, WAITING } from './statuses';
 
 const NO_DOCUMENT = '00000000-0000-0000-0000-000000000000';
 
@@ -18,7 +18,7 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
   switch (event.type) {
     case 'tree.scratchpad_linked':
       journal.setValue(nodes.pad, node, payload.scratchpadDocId === NO_DOCUMENT ? null : payload.scratchpadDocId);
-      if (nodes.parent.get(node) === NONE) state.say('workspaceDocument', payload.scratchpadDocId);
+      if (nodes.parent.get(node) === NONE) state.setValue('workspaceDocument', payload.scratchpadDocId);
       break;
     case 'tree.scratchpad_updated':
       journal.setValue(nodes.tail, node, payload.tailPreview);
@@ -81,7 +81,7 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
 function created(state: State, event: StoredEvent, time: number): void {
   if (!event.nodeId || state.node(event) !== NONE) return;
   const { payload } = event;
-  if (state.nodes.count === 0) state.say('workspaceDocument', NO_DOCUMENT);
+  if (state.nodes.count === 0) state.setValue('workspaceDocument', NO_DOCUMENT);
   state.nodes.add(state.journal, {
     id: event.nodeId,
     title: payload.title,

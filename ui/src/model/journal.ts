@@ -1,5 +1,5 @@
-// The undo log. Every change of a remembered cell exchanges two values: what was there goes into the journal. Walking
-// back exchanges them again, and walking forward once more, so one list serves both directions and no event needs
+// The undo log. Each change of a cell swaps two values: the old one goes into the journal. Walking
+// back swaps them again, and walking forward once more, so one list serves both directions and no event needs
 // to be kept or folded twice.
 
 import type { Numbers, Values } from './columns';

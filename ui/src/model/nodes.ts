@@ -1,17 +1,17 @@
-// The nodes of a tree run: columns, the links that make them a tree, and sums over subtrees that follow every change
-// by themselves, in whichever direction time moves. It knows nothing of events.
+// The nodes of a tree run: columns, the links between them, and sums over subtrees that follow every change
+// in both directions of time. It knows nothing of events.
 
 import type { Outcome } from '../api/shapes';
 import { Numbers, Values } from './columns';
 import type { Journal } from './journal';
-import { BLOCKED, FAILED, isTerminal, NODE_STATUSES, NOWHERE } from './words';
+import { BLOCKED, FAILED, isTerminal, NODE_STATUSES, ABSENT } from './statuses';
 
 export const NONE = -1;
 
 /** A status that keeps the counts: of the run by status, of each subtree by what matters when it is folded. */
 class Statuses extends Numbers {
   constructor(private readonly nodes: Nodes) {
-    super(NOWHERE);
+    super(ABSENT);
   }
 
   override put(at: number, value: number): void {
@@ -172,14 +172,14 @@ export class Nodes {
   }
 
   moved(at: number, was: number, now: number): void {
-    if (was !== NOWHERE) this.counts[was]--;
-    if (now !== NOWHERE) this.counts[now]++;
+    if (was !== ABSENT) this.counts[was]--;
+    if (now !== ABSENT) this.counts[now]++;
     this.addUp(this.total, at, there(now) - there(was));
     this.addUp(this.unfinished, at, works(now) - works(was));
     this.addUp(this.failed, at, is(now, FAILED) - is(was, FAILED));
     this.addUp(this.blocked, at, is(now, BLOCKED) - is(was, BLOCKED));
     if (this.postponed !== null) return;
-    if (was === NOWHERE || now === NOWHERE) this.restructured.add(at);
+    if (was === ABSENT || now === ABSENT) this.restructured.add(at);
     else this.restated.add(at);
   }
 
@@ -204,6 +204,6 @@ export interface NewNode {
   created: number;
 }
 
-const there = (status: number) => (status === NOWHERE ? 0 : 1);
-const works = (status: number) => (status !== NOWHERE && !isTerminal(status) ? 1 : 0);
+const there = (status: number) => (status === ABSENT ? 0 : 1);
+const works = (status: number) => (status !== ABSENT && !isTerminal(status) ? 1 : 0);
 const is = (status: number, wanted: number) => (status === wanted ? 1 : 0);

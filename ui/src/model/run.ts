@@ -1,22 +1,22 @@
-// One run as this page knows it: folds stored events as the server does, can go back to any moment it has seen, and
-// tells whoever listens once per frame that something changed. It reads nothing from the network.
+// One run, folded from its events as the server folds them. It can go back to any moment it has seen, and
+// notifies listeners once per frame. It reads nothing from the network.
 
 import { foldHomework } from './fold-homework';
 import { foldTask } from './fold-task';
 import { clock, foldRun } from './fold-run';
 import { foldTree } from './fold-tree';
 import { NONE } from './nodes';
-import * as read from './read';
-import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
+import * as read from './selectors';
+import type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
-import { NOWHERE } from './words';
+import { ABSENT } from './statuses';
 
-export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './shapes';
+export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 
 export type Applied = 'applied' | 'known' | 'gap';
 
-/** What changed since listeners were last told. `moved`: time was travelled, everything may differ. */
+/** What changed since listeners were last notified. `moved`: another moment is shown, so everything may differ. */
 export interface Change {
   moved: boolean;
   restructured: ReadonlySet<number>;
@@ -60,7 +60,7 @@ export class Run {
     return this.at === this.head;
   }
 
-  /** Begin again where a snapshot stands. */
+  /** Start over from a snapshot. */
   startFrom(snapshot: Snapshot): void {
     this.state = startFrom(snapshot);
     this.base = snapshot.seq;
@@ -78,7 +78,7 @@ export class Run {
     return 'applied';
   }
 
-  /** Stops before the first gap: what comes after it has to be read again. */
+  /** Stops before the first gap; the caller reads the missing events and passes the rest again. */
   applyEvents(events: Iterable<StoredEvent>): { applied: number; gap: boolean } {
     let applied = 0;
     for (const event of events) {
@@ -114,7 +114,7 @@ export class Run {
     this.jumped();
   }
 
-  /** Take over the past that another run, folded from the first event, remembers. The moment shown stays. */
+  /** Take over the journal of another run that was folded from the first event. The shown moment stays. */
   adopt(other: Run): void {
     const [shown, live] = [this.at, this.live];
     const newer = this.waiting.filter((event) => event.seq > other.head);
@@ -167,19 +167,19 @@ export class Run {
   }
 
   iterations(): readonly IterationRow[] {
-    return this.state.word('iterations');
+    return this.state.value('iterations');
   }
 
   /** Homework: the newest entries of the main pad, the branches, and the actions that repeat without progress. */
   work(): { entries: readonly string[]; branches: readonly Branch[]; repeated: readonly string[] } {
-    return { entries: this.state.word('entries'), branches: this.state.word('branches'), repeated: this.state.word('repeated') };
+    return { entries: this.state.value('entries'), branches: this.state.value('branches'), repeated: this.state.value('repeated') };
   }
 
   messages(): readonly MessageRow[] {
-    return this.state.word('messages');
+    return this.state.value('messages');
   }
 
-  /** Calls whose outcome nobody knows: a person settles them. */
+  /** Calls with an unknown outcome; a person settles them. */
   unknown(): read.UnknownCall[] {
     return read.unknownCalls(this.state);
   }
@@ -193,21 +193,21 @@ export class Run {
     return read.snapshot(this.state, this.at, this.head);
   }
 
-  /** Tells of what comes: who begins to listen has the run as it stands. */
+  /** Notifies of later changes only: a new listener already has the current state. */
   subscribe(listener: Listener): () => void {
     if (this.listeners.size === 0) this.gathered();
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Tell the listeners now instead of with the next frame. */
+  /** Notify listeners now instead of with the next frame. */
   flush(): void {
     this.scheduled = false;
     const change = this.gathered();
     for (const listener of this.listeners) listener(change);
   }
 
-  /** What changed since this was last asked. */
+  /** Changes since the last call. */
   private gathered(): Change {
     const { nodes } = this.state;
     const change = { moved: this.moved, restructured: nodes.restructured, restated: nodes.restated };
@@ -230,7 +230,7 @@ export class Run {
     else foldRun(state, event);
     const node = state.node(event);
     state.events.node.put(at, node);
-    state.events.status.put(at, node === NONE ? NOWHERE : state.nodes.status.get(node));
+    state.events.status.put(at, node === NONE ? ABSENT : state.nodes.status.get(node));
     state.journal.close();
   }
 
@@ -251,7 +251,7 @@ export class Run {
     this.version++;
     if (this.scheduled || this.listeners.size === 0) return;
     this.scheduled = true;
-    // A page in the background gets no frames, and should still count what happened in its title.
+    // A hidden tab gets no animation frames, but its title must still change.
     if (typeof requestAnimationFrame === 'function' && !document.hidden) requestAnimationFrame(() => this.flush());
     else setTimeout(() => this.flush(), 0);
   }

@@ -1,11 +1,11 @@
-// The state a snapshot describes. What a snapshot does not carry (the calls in flight, the texts of pads) is learned from
-// the events that follow, or from the whole log when someone wants to look back.
+// Reads a snapshot into a state. A snapshot lacks the calls in flight and the scratchpad texts: they come with
+// later events, or with the whole log when somebody looks back.
 
 import { addTo, micros, sumsOf } from './charges';
 import { NONE } from './nodes';
-import type { NodeColumns, Snapshot, StepColumns } from './shapes';
-import { F, State } from './state';
-import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './words';
+import type { NodeColumns, Snapshot, StepColumns } from './rows';
+import { FIGURE, State } from './state';
+import { NODE_STATUSES, numberOf, ROLES, STEP_STATUSES } from './statuses';
 
 export function startFrom(snapshot: Snapshot): State {
   const state = new State();
@@ -32,26 +32,26 @@ function startRun(state: State, { run, iterations }: Snapshot): void {
   };
   state.createdAt = Date.parse(run.created_at);
   // The pause hides what the run would be doing; what hides a pause is running.
-  state.start('status', run.status === 'paused' ? 'running' : run.status);
-  state.figures.put(F.paused, run.status === 'paused' ? 1 : 0);
-  state.start('stopReason', run.stop_reason);
-  state.start('stopDetail', run.stop_detail);
-  state.start('budgets', run.budgets);
-  state.start('questions', run.questions);
-  state.start('plan', run.plan);
-  state.start('report', run.report);
-  state.start('workspaceDocument', run.workspace_document_id);
-  state.start('iterations', iterations);
-  state.start('providerWait', run.activity === 'waiting: provider' ? {} : null);
-  state.start('phase', phaseIn(run.activity, run.status));
-  state.figures.put(F.planned, /using tools|executors? working/.test(run.activity) ? 1 : 0);
-  state.figures.put(F.executors, Number(/(\d{1,6}) executors? working/.exec(run.activity)?.[1] ?? 0));
+  state.initValue('status', run.status === 'paused' ? 'running' : run.status);
+  state.figures.put(FIGURE.paused, run.status === 'paused' ? 1 : 0);
+  state.initValue('stopReason', run.stop_reason);
+  state.initValue('stopDetail', run.stop_detail);
+  state.initValue('budgets', run.budgets);
+  state.initValue('questions', run.questions);
+  state.initValue('plan', run.plan);
+  state.initValue('report', run.report);
+  state.initValue('workspaceDocument', run.workspace_document_id);
+  state.initValue('iterations', iterations);
+  state.initValue('providerWait', run.activity === 'waiting: provider' ? {} : null);
+  state.initValue('phase', phaseIn(run.activity, run.status));
+  state.figures.put(FIGURE.planned, /using tools|executors? working/.test(run.activity) ? 1 : 0);
+  state.figures.put(FIGURE.executors, Number(/(\d{1,6}) executors? working/.exec(run.activity)?.[1] ?? 0));
   state.calls.orphansBackingOff = run.activity.endsWith('(retrying)') ? 1 : 0;
-  state.figures.put(F.backingOff, state.calls.orphansBackingOff);
-  state.figures.put(F.iteration, run.iteration);
-  state.figures.put(F.started, timeOf(run.started_at));
-  state.figures.put(F.ended, timeOf(run.ended_at));
-  state.figures.put(F.noProgress, run.metrics.no_progress_streak);
+  state.figures.put(FIGURE.backingOff, state.calls.orphansBackingOff);
+  state.figures.put(FIGURE.iteration, run.iteration);
+  state.figures.put(FIGURE.started, timeOf(run.started_at));
+  state.figures.put(FIGURE.ended, timeOf(run.ended_at));
+  state.figures.put(FIGURE.noProgress, run.metrics.no_progress_streak);
   state.events.time.put(0, Date.parse(run.updated_at));
   state.events.running.put(0, run.metrics.running_ms);
   startCharges(state, run.metrics);
@@ -111,7 +111,7 @@ function startNodes(state: State, columns: NodeColumns): void {
   }
 }
 
-/** A step that has a node is that node: its part of the plan is read off the children. */
+/** A snapshot lists delegated steps only as nodes, so that part of each plan is rebuilt from the children. */
 function startSteps(state: State, columns: NodeColumns, ghosts: StepColumns): void {
   const { steps } = state;
   const plans = new Map<number, number[]>();

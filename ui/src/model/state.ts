@@ -1,16 +1,16 @@
-// Everything a run is at one point of time, in cells whose changes the journal remembers. The folds write it, the
-// run reads it; nothing here decides anything.
+// The state of a run at one point in time. Every change goes through the journal, so it can be undone and redone.
+// The folds write the state and the selectors read it; it decides nothing itself.
 
 import { Charges } from './charges';
 import { Names, Numbers, Series, Values } from './columns';
 import { Journal } from './journal';
 import { Nodes } from './nodes';
 import type { Kind, Limits, Plan, Report, Scope, Status, StopReason } from '../api/shapes';
-import type { ArtifactRow, IterationRow, MessageRow, Question, StoredEvent } from './shapes';
+import type { ArtifactRow, IterationRow, MessageRow, Question, StoredEvent } from './rows';
 import { Steps } from './steps';
 
-/** Numbers of the run itself, by place in one column. */
-export const F = {
+/** Where each number of the run itself is in the `figures` column. */
+export const FIGURE = {
   paused: 0,
   iteration: 1,
   started: 2,
@@ -24,7 +24,7 @@ export const F = {
 } as const;
 
 /** Values of the run itself. */
-export interface Words {
+export interface RunValues {
   status: Status;
   stopReason: StopReason | null;
   stopDetail: string | null;
@@ -59,21 +59,21 @@ export const IN_FLIGHT = 1;
 export const BACKING_OFF = 2;
 export const UNKNOWN = 3;
 
-/** Calls by the place they have in the run; a call that is over is idle. Only the state is shown, so only it is remembered:
- * the rest serves the fold, which happens at the end of time alone. */
+/** Calls by effect id; a finished call is idle. Only `state` is journaled, because only it is shown in the past;
+ * the other columns serve the fold, which runs at the end of the log. */
 export class Calls {
   readonly names = new Names();
   readonly state = new Numbers();
   readonly attempt = new Numbers();
   inFlight = 0;
-  /** Of these a snapshot said only that they are: in flight, and waiting to be tried again. */
+  /** Calls that a snapshot counts without naming them: in flight, and waiting for a retry. */
   orphansInFlight = 0;
   orphansBackingOff = 0;
   readonly what = new Values<string>('');
   readonly model = new Values<string | null>(null);
 }
 
-/** What is known of every event without keeping it: enough to draw a time line and to find one again. */
+/** A few columns per event instead of the event: enough to draw a timeline and to fetch the event again. */
 export class EventIndex {
   readonly types = new Names();
   readonly type = new Series(Uint8Array);
@@ -83,11 +83,11 @@ export class EventIndex {
   readonly status = new Series(Uint8Array);
   /** Milliseconds of work up to and with this event. */
   readonly running = new Series(Uint32Array);
-  /** 1: this event does not show that anybody was at work until then. */
-  readonly hearsay = new Series(Uint8Array);
+  /** 1: this event came from a person, so it does not prove that the run worked until then. */
+  readonly fromPerson = new Series(Uint8Array);
 }
 
-const INITIAL: Words = {
+const INITIAL: RunValues = {
   status: 'queued',
   stopReason: null,
   stopDetail: null,
@@ -105,8 +105,8 @@ const INITIAL: Words = {
   branches: [],
   repeated: [],
 };
-const WORD_NAMES = Object.keys(INITIAL) as (keyof Words)[];
-const SLOT = Object.fromEntries(WORD_NAMES.map((name, slot) => [name, slot])) as Record<keyof Words, number>;
+const VALUE_NAMES = Object.keys(INITIAL) as (keyof RunValues)[];
+const SLOT = Object.fromEntries(VALUE_NAMES.map((name, slot) => [name, slot])) as Record<keyof RunValues, number>;
 
 export class State {
   readonly journal = new Journal();
@@ -117,52 +117,52 @@ export class State {
   readonly events = new EventIndex();
   readonly figures = new Numbers();
   readonly artifacts = new Values<readonly ArtifactRow[]>([]);
-  /** The payload of `run.queued`: what never changes. */
+  /** The payload of `run.queued`; it never changes. */
   brief: Brief | null = null;
   createdAt = 0;
-  /** When a person said something last. */
-  wordAt = NaN;
-  private readonly words = new Values<unknown>(undefined);
+  /** When a person last did something to the run. */
+  lastMessageAt = NaN;
+  private readonly values = new Values<unknown>(undefined);
 
   constructor() {
-    for (const name of WORD_NAMES) this.words.put(SLOT[name], INITIAL[name]);
-    this.figures.put(F.started, NaN);
-    this.figures.put(F.ended, NaN);
+    for (const name of VALUE_NAMES) this.values.put(SLOT[name], INITIAL[name]);
+    this.figures.put(FIGURE.started, NaN);
+    this.figures.put(FIGURE.ended, NaN);
   }
 
-  word<K extends keyof Words>(name: K): Words[K] {
-    return this.words.data[SLOT[name]] as Words[K];
+  value<K extends keyof RunValues>(name: K): RunValues[K] {
+    return this.values.data[SLOT[name]] as RunValues[K];
   }
 
-  say<K extends keyof Words>(name: K, value: Words[K]): void {
-    this.journal.setValue(this.words, SLOT[name], value);
+  setValue<K extends keyof RunValues>(name: K, value: RunValues[K]): void {
+    this.journal.setValue(this.values, SLOT[name], value);
   }
 
-  /** Without remembering: only where a snapshot is read. */
-  start<K extends keyof Words>(name: K, value: Words[K]): void {
-    this.words.put(SLOT[name], value);
+  /** Sets a value without a journal entry, so it cannot be undone: only for reading a snapshot. */
+  initValue<K extends keyof RunValues>(name: K, value: RunValues[K]): void {
+    this.values.put(SLOT[name], value);
   }
 
   figure(at: number): number {
     return this.figures.get(at);
   }
 
-  mark(at: number, value: number): void {
+  setFigure(at: number, value: number): void {
     this.journal.setNumber(this.figures, at, value);
   }
 
-  count(at: number, change: number): void {
-    this.mark(at, this.figure(at) + change);
+  addToFigure(at: number, change: number): void {
+    this.setFigure(at, this.figure(at) + change);
   }
 
   node(event: StoredEvent): number {
     return this.nodes.number(event.nodeId);
   }
 
-  /** The status people see: the pause is a flag beside what the run would be doing. */
+  /** The status people see. A pause is a flag, so that resuming knows what the run was doing. */
   status(): Status {
-    const status = this.word('status');
-    return this.figure(F.paused) && !isOver(status) ? 'paused' : status;
+    const status = this.value('status');
+    return this.figure(FIGURE.paused) && !isOver(status) ? 'paused' : status;
   }
 }
 

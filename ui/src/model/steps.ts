@@ -1,11 +1,11 @@
-// Steps of the nodes' plans: which are still to come, and which child works on which. Kept as columns, because every
+// The steps of all node plans: their status, and which child works on which. Stored as columns, because every
 // child changes the status of its step twice.
 
 import { Numbers, Values } from './columns';
 import type { Journal } from './journal';
 import { NONE } from './nodes';
-import type { StepRow } from './shapes';
-import { numberOf, STEP_COMPLETED, STEP_PENDING, STEP_STATUSES } from './words';
+import type { StepRow } from './rows';
+import { numberOf, STEP_COMPLETED, STEP_PENDING, STEP_STATUSES } from './statuses';
 
 export interface Plan {
   id: string | null;

@@ -1,4 +1,4 @@
-// Where the eye is: the point of the tree in the middle of the view, and how near it is. Plain geometry.
+// The camera: which point of the tree is in the middle of the view, and the zoom. Geometry only.
 
 const NEAREST = 2.5;
 const FARTHEST = 0.004;
@@ -68,7 +68,7 @@ export class Camera {
     this.y = treeY - (y - this.height / 2) / this.zoom;
   }
 
-  /** What is looked at moved by itself: move with it. Where we are going is a place of the tree, and stays. */
+  /** Moves with a node that the layout moved. The goal of a glide is a point of the tree, so it stays. */
   shift(dy: number): void {
     this.y += dy;
   }
@@ -97,7 +97,7 @@ export class Camera {
     this.x += (goal.x - this.x) * part;
     this.y += (goal.y - this.y) * part;
     this.zoom *= (goal.zoom / this.zoom) ** part;
-    // The zoom arrives before the place does: cards of one size are cheap to draw.
+    // The zoom arrives before the position: cards of one size can be copied from the cache.
     if (Math.abs(goal.zoom / this.zoom - 1) < 0.004) this.zoom = goal.zoom;
     const near = Math.abs(goal.x - this.x) + Math.abs(goal.y - this.y) < 0.5 / this.zoom && this.zoom === goal.zoom;
     if (near) this.jumpTo(goal.x, goal.y, goal.zoom);

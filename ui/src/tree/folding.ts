@@ -1,12 +1,12 @@
-// Which cards of a tree are shown. Finished subtrees fold into one card, a crowd of quiet siblings into a stub, and steps
-// that nobody has started are ghosts: so that what is being worked on stays on the screen. Nothing here has a position.
+// Decides which cards of a tree are shown. Finished subtrees fold into one card, many quiet siblings into a stub, and steps
+// that have not started are ghosts, so that active nodes stay on the screen. Nothing here has a position.
 
 import { NONE, type Nodes } from '../model/nodes';
 import type { State } from '../model/state';
-import { FAILED, isActive, isTerminal, BLOCKED, STEP_PENDING } from '../model/words';
+import { FAILED, isActive, isTerminal, BLOCKED, STEP_PENDING } from '../model/statuses';
 
-/** A card that is not a node: several quiet ones, or a planned step. */
-export interface Extra {
+/** A card that is not a node: a stub for several quiet nodes, or a ghost for a planned step. */
+export interface Placeholder {
   kind: 'stub' | 'ghost';
   parent: number;
   band: number;
@@ -22,17 +22,17 @@ export interface Extra {
   seen: number;
 }
 
-export type Entry = number | Extra;
+export type Entry = number | Placeholder;
 
 const AUTO = 1;
-const SHUT = 2;
+const CLOSED = 2;
 const OPEN = 3;
 
 /** Small trees are shown whole: there is nothing to make room for. */
-export const ROOMY = 40;
-/** As many cards as are read without moving. */
-const EASY = 24;
-const QUIET_SHOWN = 4;
+export const SMALL_TREE = 40;
+/** As many cards as fit on a screen. */
+const FIRST_VIEW_CARDS = 24;
+const QUIET_CARDS_SHOWN = 4;
 export const FOLD_AFTER_MS = 1500;
 const NO_ENTRIES: readonly Entry[] = [];
 
@@ -51,7 +51,7 @@ export class Folding {
     return this.state.nodes;
   }
 
-  startOver(state: State): void {
+  reset(state: State): void {
     this.state = state;
     this.due.clear();
     this.shown.length = 0;
@@ -59,12 +59,12 @@ export class Folding {
 
   /** There are too many nodes to show them all. */
   get crowded(): boolean {
-    return this.nodes.count > ROOMY;
+    return this.nodes.count > SMALL_TREE;
   }
 
   isFolded(node: number): boolean {
     const fold = this.fold[node];
-    return fold === SHUT || fold === AUTO;
+    return fold === CLOSED || fold === AUTO;
   }
 
   /** What a node shows to its right, in order. */
@@ -78,12 +78,12 @@ export class Folding {
 
   /** Fold or unfold by hand; what someone opened is not folded again by itself. */
   set(node: number, folded: boolean): void {
-    this.room(node);
-    this.fold[node] = folded ? SHUT : OPEN;
+    this.grow(node);
+    this.fold[node] = folded ? CLOSED : OPEN;
   }
 
-  openBand(extra: Extra): void {
-    this.openBands.add(`${extra.parent}:${extra.band}`);
+  openBand(placeholder: Placeholder): void {
+    this.openBands.add(`${placeholder.parent}:${placeholder.band}`);
   }
 
   /** Open what hides a node. Returns the ancestors whose entries change. */
@@ -109,7 +109,7 @@ export class Folding {
 
   /** A node's subtree changed: note what should fold later, unfold at once what works again. Returns whether it unfolded. */
   consider(node: number, now: number): boolean {
-    this.room(node);
+    this.grow(node);
     if (this.nodes.unfinished.get(node) > 0) {
       this.due.delete(node);
       if (this.fold[node] !== AUTO) return false;
@@ -143,7 +143,7 @@ export class Folding {
   /** Everything anew, at once: after a jump in time, or at first sight. */
   settleAll(): void {
     const { nodes } = this;
-    this.room(nodes.count);
+    this.grow(nodes.count);
     this.due.clear();
     for (let node = 0; node < nodes.count; node++) {
       if (this.fold[node] === AUTO) this.fold[node] = 0;
@@ -161,10 +161,10 @@ export class Folding {
       const next: number[] = [];
       for (const node of level) {
         const children = [...this.nodes.children(node)];
-        if (shown + children.length > EASY) return;
+        if (shown + children.length > FIRST_VIEW_CARDS) return;
         if (this.fold[node] === AUTO) this.fold[node] = 0;
         shown += children.length;
-        if (this.fold[node] !== SHUT) next.push(...children);
+        if (this.fold[node] !== CLOSED) next.push(...children);
       }
       level = next;
     }
@@ -230,7 +230,7 @@ export class Folding {
     const nodes = quiet.filter((entry) => typeof entry === 'number');
     const planned = quiet.length - nodes.length;
     // A stub for one card would hide it for nothing.
-    const over = nodes.length > QUIET_SHOWN + 1 ? nodes.slice(QUIET_SHOWN) : [];
+    const over = nodes.length > QUIET_CARDS_SHOWN + 1 ? nodes.slice(QUIET_CARDS_SHOWN) : [];
     if (over.length === 0 && planned < 2) return;
     const stub = known(before, 'stub', band, 0) ?? fresh('stub', node, band, 0);
     stub.nodes = over;
@@ -241,7 +241,7 @@ export class Folding {
     entries.push(...kept, stub);
   }
 
-  private ghosts(node: number, before: readonly Entry[]): Extra[] {
+  private ghosts(node: number, before: readonly Entry[]): Placeholder[] {
     if (isTerminal(this.nodes.status.get(node))) return [];
     const { steps } = this.state;
     const planned = steps.plan(node).steps.filter((step) => steps.child.get(step) === NONE && steps.status.get(step) === STEP_PENDING);
@@ -259,7 +259,7 @@ export class Folding {
     return false;
   }
 
-  private room(node: number): void {
+  private grow(node: number): void {
     if (node < this.fold.length) return;
     const wider = new Uint8Array(Math.max(this.fold.length * 2, node + 1));
     wider.set(this.fold);
@@ -268,15 +268,15 @@ export class Folding {
 }
 
 
-function placeOf(extra: Extra): number {
-  return extra.band * 1e6 + extra.step;
+function placeOf(placeholder: Placeholder): number {
+  return placeholder.band * 1e6 + placeholder.step;
 }
 
-/** The same extra as before, so that it keeps its place on the screen. */
-function known(before: readonly Entry[], kind: Extra['kind'], band: number, step: number): Extra | undefined {
-  return before.find((entry): entry is Extra => typeof entry !== 'number' && entry.kind === kind && entry.band === band && entry.step === step);
+/** The same placeholder as before, so that it keeps its place on the screen. */
+function known(before: readonly Entry[], kind: Placeholder['kind'], band: number, step: number): Placeholder | undefined {
+  return before.find((entry): entry is Placeholder => typeof entry !== 'number' && entry.kind === kind && entry.band === band && entry.step === step);
 }
 
-function fresh(kind: Extra['kind'], parent: number, band: number, step: number): Extra {
+function fresh(kind: Placeholder['kind'], parent: number, band: number, step: number): Placeholder {
   return { kind, parent, band, step, nodes: [], planned: 0, title: '', off: 0, cur: 0, seen: -1 };
 }

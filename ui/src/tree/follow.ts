@@ -1,5 +1,5 @@
-// Follow: keeps in view what is being worked on, and moves as rarely as it can. A tree that fits is shown whole; in a larger
-// one the eye stays with one piece of work until it is done.
+// Follow mode: keeps active nodes in view and moves as rarely as it can. A tree that fits is shown whole; in a larger
+// one the camera stays with one active node until it is done.
 
 import { NONE } from '../model/nodes';
 import type { Tree } from './tree';
@@ -9,25 +9,25 @@ const WHOLE_ZOOM = 0.55;
 const WORK_ZOOM = 0.5;
 const CLOSE_ZOOM = 1;
 const LOOK_EVERY_MS = 400;
-/** After work is done its place is looked at a little longer. */
+/** The camera stays a little longer where work was just done. */
 const FRESH_MS = 2000;
 
 export class Follower {
-  private looked = -Infinity;
+  private viewed = -Infinity;
   private focus = NONE;
   private lastWork = -Infinity;
   private showing: 'whole' | 'work' | 'one' = 'whole';
 
   constructor(private readonly tree: Tree) {}
 
-  hurry(): void {
-    this.looked = -Infinity;
+  lookNow(): void {
+    this.viewed = -Infinity;
   }
 
   step(now: number): void {
     const { tree } = this;
-    if (now - this.looked < LOOK_EVERY_MS || tree.nodes.count === 0) return;
-    this.looked = now;
+    if (now - this.viewed < LOOK_EVERY_MS || tree.nodes.count === 0) return;
+    this.viewed = now;
     const { camera } = tree;
     const whole = camera.framing(tree.bounds(), 1);
     if (this.fits('whole', whole.zoom, WHOLE_ZOOM)) return this.frame(tree.bounds(), whole);
@@ -36,7 +36,7 @@ export class Follower {
     const view = camera.framing(work, CLOSE_ZOOM);
     if (this.fits('work', view.zoom, WORK_ZOOM)) return this.frame(work, view);
     this.showing = 'one';
-    this.stayWith(now);
+    this.followOne(now);
   }
 
   /** What is shown now may become a little smaller, what is not has to be well visible: no going back and forth. */
@@ -68,7 +68,7 @@ export class Follower {
     return box;
   }
 
-  private stayWith(now: number): void {
+  private followOne(now: number): void {
     const { tree } = this;
     const { camera, nodes } = tree;
     const isFresh = (node: number) => node < nodes.count && (tree.working.has(node) || now - this.lastWork < FRESH_MS);

@@ -1,10 +1,10 @@
-// The past in one pass over the index of events: when each node was in which state, and what was spent and worked on when. It only reads,
-// and sees nothing after the moment that is shown.
+// The past, read in one pass over the event index: the status of each node over time, and usage over time. It only reads,
+// and nothing after the shown moment.
 
 import { NONE } from '../model/nodes';
 import type { Run } from '../model/run';
-import { FAILED, isActive, isTerminal, NOWHERE } from '../model/words';
-import type { TimeLine } from './replay';
+import { FAILED, isActive, isTerminal, ABSENT } from '../model/statuses';
+import type { TimeScale } from './timeline';
 
 /** A node in one state, from one event to another. */
 export interface Span {
@@ -18,7 +18,7 @@ export function spansOf(run: Run): Map<number, Span[]> {
   const spans = new Map<number, Span[]>();
   for (let step = 1; step <= journal.at; step++) {
     const [node, status] = [events.node.get(step), events.status.get(step)];
-    if (node === NONE || status === NOWHERE) continue;
+    if (node === NONE || status === ABSENT) continue;
     const known = spans.get(node);
     const last = known?.at(-1);
     if (last?.status === status) continue;
@@ -47,7 +47,7 @@ export interface Sample {
 const SHORTEST_S = 0.5;
 
 /** The run at evenly spaced points of its time line, up to the moment that is shown. */
-export function samples(run: Run, line: TimeLine, many: number): Sample[] {
+export function samples(run: Run, line: TimeScale, many: number): Sample[] {
   const { events, journal, charges } = run.state;
   const found: Sample[] = [];
   const status = new Map<number, number>();
@@ -61,7 +61,7 @@ export function samples(run: Run, line: TimeLine, many: number): Sample[] {
     while (step < to) {
       const node = events.node.get(++step);
       if (node === NONE) continue;
-      const [was, is] = [status.get(node) ?? NOWHERE, events.status.get(step)];
+      const [was, is] = [status.get(node) ?? ABSENT, events.status.get(step)];
       active += Number(works(is)) - Number(works(was));
       status.set(node, is);
     }
@@ -79,7 +79,7 @@ export function samples(run: Run, line: TimeLine, many: number): Sample[] {
   return found;
 }
 
-const works = (status: number): boolean => status !== NOWHERE && isActive(status);
+const works = (status: number): boolean => status !== ABSENT && isActive(status);
 
 export interface DepthRow {
   depth: number;

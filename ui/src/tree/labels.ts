@@ -1,8 +1,8 @@
-// The words on cards: short, cut to fit once, and never more than one line. They are measured at zoom 1 and scale with it.
+// The text on cards: one line each, measured and cut once at zoom 1, then scaled.
 
 import type { State } from '../model/state';
-import { NODE_STATUSES } from '../model/words';
-import type { Extra } from './folding';
+import { NODE_STATUSES } from '../model/statuses';
+import type { Placeholder } from './folding';
 
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
@@ -66,7 +66,7 @@ export function foldedParts(state: State, node: number, now: number): string[] {
   return parts;
 }
 
-export function stubLine(state: State, stub: Extra): string {
+export function stubLine(state: State, stub: Placeholder): string {
   const by = new Map<string, number>();
   for (const node of stub.nodes) {
     const word = statusWord(state, node);
@@ -78,7 +78,7 @@ export function stubLine(state: State, stub: Extra): string {
 }
 
 /** Cuts texts to a width, and remembers how. */
-export class Cutter {
+export class TextFitter {
   private readonly cut = new Map<string, string>();
 
   constructor(

@@ -6,7 +6,7 @@ import type { Nodes } from '../model/nodes';
 import { NONE } from '../model/nodes';
 import type { State } from '../model/state';
 import type { Entry, Folding } from './folding';
-import { BAND_GAP, CARD_HEIGHT, COUSIN_GAP, SIBLING_GAP, STUB_HEIGHT } from './measures';
+import { BAND_GAP, CARD_HEIGHT, COUSIN_GAP, SIBLING_GAP, STUB_HEIGHT } from './dimensions';
 
 /** How far a subtree reaches up and down, by columns from its own; relative to the middle of its card. */
 interface Contour {
@@ -35,7 +35,7 @@ export class Layout {
     return this.state.nodes;
   }
 
-  startOver(state: State): void {
+  reset(state: State): void {
     this.state = state;
     this.contours = [];
     this.dirty = [];
@@ -52,13 +52,13 @@ export class Layout {
     for (let node = 0; node < this.nodes.count; node++) this.touch(node);
   }
 
-  /** Deepest first; a parent is looked at only if a child's contour changed. Returns how many nodes were looked at. */
+  /** Deepest first; a parent is visited only if a child's contour changed. Returns the number of visited nodes. */
   update(): number {
-    let looked = 0;
+    let viewed = 0;
     for (let depth = this.dirty.length - 1; depth >= 0; depth--) {
       for (const node of this.dirty[depth]) {
         if (node >= this.nodes.count) continue;
-        looked++;
+        viewed++;
         this.folding.refresh(node);
         if (!this.place(node)) continue;
         const parent = this.nodes.parent.get(node);
@@ -66,7 +66,7 @@ export class Layout {
       }
       this.dirty[depth].clear();
     }
-    return looked;
+    return viewed;
   }
 
   contourOf(entry: Entry): Contour {
@@ -76,7 +76,7 @@ export class Layout {
 
   /** Set the children's places and the node's contour. Returns whether the contour changed. */
   private place(node: number): boolean {
-    this.room(node);
+    this.grow(node);
     const before = this.contours[node];
     const after = this.stack(this.folding.entries(node));
     this.contours[node] = after;
@@ -121,11 +121,11 @@ export class Layout {
       entry.off = off;
       return;
     }
-    this.room(entry);
+    this.grow(entry);
     this.off[entry] = off;
   }
 
-  private room(node: number): void {
+  private grow(node: number): void {
     if (node < this.off.length) return;
     const wider = (data: Float64Array) => {
       const more = new Float64Array(Math.max(data.length * 2, node + 1));

@@ -1,8 +1,8 @@
-// Where cards are drawn while they move to where the layout wants them. Only what is looked at moves; the rest is simply
-// in its place when it comes into view.
+// Animates cards towards their positions in the layout. Only visible cards move; the others are
+// in place when they come into view.
 
 import { NONE, type Nodes } from '../model/nodes';
-import type { Extra } from './folding';
+import type { Placeholder } from './folding';
 import type { Layout } from './layout';
 
 const EASE_MS = 90;
@@ -12,7 +12,7 @@ export class Motion {
   private cur = new Float64Array(64);
   private seen = new Int32Array(64).fill(-1);
   /** Grow out of their parent when first drawn. */
-  private readonly sprouts = new Set<number>();
+  private readonly added = new Set<number>();
   private frame = 0;
   private part = 1;
   /** Something is still on its way. */
@@ -23,40 +23,40 @@ export class Motion {
     private readonly layout: Layout,
   ) {}
 
-  startOver(nodes: Nodes): void {
+  reset(nodes: Nodes): void {
     this.nodes = nodes;
-    this.sprouts.clear();
+    this.added.clear();
   }
 
-  sprout(node: number): void {
-    this.sprouts.add(node);
+  add(node: number): void {
+    this.added.add(node);
   }
 
   begin(ms: number, still: boolean): void {
     this.frame++;
     this.part = still ? 1 : 1 - Math.exp(-ms / EASE_MS);
     this.moving = false;
-    if (still) this.sprouts.clear();
+    if (still) this.added.clear();
   }
 
   /** The node's place relative to its parent in this frame. */
   offset(node: number): number {
-    if (node >= this.cur.length) this.room(node);
+    if (node >= this.cur.length) this.grow(node);
     if (this.seen[node] === this.frame) return this.cur[node];
     const goal = this.layout.off[node];
     const fresh = this.seen[node] !== this.frame - 1;
-    const from = this.sprouts.size > 0 && this.sprouts.delete(node) ? 0 : fresh ? goal : this.cur[node];
+    const from = this.added.size > 0 && this.added.delete(node) ? 0 : fresh ? goal : this.cur[node];
     this.cur[node] = this.towards(from, goal);
     this.seen[node] = this.frame;
     return this.cur[node];
   }
 
-  offsetOf(extra: Extra): number {
-    if (extra.seen === this.frame) return extra.cur;
-    const from = extra.seen === this.frame - 1 ? extra.cur : extra.off;
-    extra.cur = this.towards(from, extra.off);
-    extra.seen = this.frame;
-    return extra.cur;
+  offsetOf(placeholder: Placeholder): number {
+    if (placeholder.seen === this.frame) return placeholder.cur;
+    const from = placeholder.seen === this.frame - 1 ? placeholder.cur : placeholder.off;
+    placeholder.cur = this.towards(from, placeholder.off);
+    placeholder.seen = this.frame;
+    return placeholder.cur;
   }
 
   /** The middle of a node's card in the tree, as it is drawn now. */
@@ -83,7 +83,7 @@ export class Motion {
     return now;
   }
 
-  private room(node: number): void {
+  private grow(node: number): void {
     const size = Math.max(this.cur.length * 2, node + 1);
     const cur = new Float64Array(size);
     cur.set(this.cur);

@@ -1,23 +1,23 @@
-// Draws a scene on a canvas: edges, cards as near as the zoom allows, and what is only true for a moment: pulse, selection, search.
+// Paints a scene on a canvas: edges, cards in the detail of the zoom, and highlights: pulse, selection, search.
 
 import type { State } from '../model/state';
-import { moodOf } from '../model/words';
+import { toneOf } from '../model/statuses';
 import type { Camera } from './camera';
-import { Faces } from './faces';
-import type { Extra, Folding } from './folding';
-import { CARD_HEIGHT, CARD_WIDTH } from './measures';
+import { Cards } from './cards';
+import type { Placeholder, Folding } from './folding';
+import { CARD_HEIGHT, CARD_WIDTH } from './dimensions';
 import type { Palette } from './palette';
-import { Prints } from './prints';
+import { CardCache } from './card-cache';
 import { detailAt, heightOf, type Placed, pulses, type Scene } from './scene';
 
 const RADIUS = 9;
 const PULSE_MS = 1600;
 /** How round an edge turns. */
-const TURN = 8;
+const CORNER = 8;
 /** How much is left of what stands back. */
-const BACK = 0.3;
+const DIMMED_ALPHA = 0.3;
 
-export interface Look {
+export interface DrawOptions {
   selected: number;
   hovered: number;
   /** Nodes a search found. */
@@ -32,8 +32,8 @@ export interface Look {
 }
 
 export class Painter {
-  private readonly faces: Faces;
-  private readonly prints: Prints;
+  private readonly cards: Cards;
+  private readonly prints: CardCache;
 
   constructor(
     private readonly context: CanvasRenderingContext2D,
@@ -41,19 +41,19 @@ export class Painter {
     folding: Folding,
     private palette: Palette,
   ) {
-    this.faces = new Faces(context, state, folding, palette);
-    this.prints = new Prints(this.faces);
+    this.cards = new Cards(context, state, folding, palette);
+    this.prints = new CardCache(this.cards);
   }
 
-  startOver(state: State): void {
+  reset(state: State): void {
     this.state = state;
-    this.faces.startOver(state);
+    this.cards.reset(state);
     this.prints.clear();
   }
 
   /** Nodes whose cards may look different now. */
-  doubt(nodes: Iterable<number>): void {
-    for (const node of nodes) this.prints.doubt(node);
+  invalidate(nodes: Iterable<number>): void {
+    for (const node of nodes) this.prints.invalidate(node);
   }
 
   /** Not everything that changed could be drawn in one frame. */
@@ -61,12 +61,12 @@ export class Painter {
     return this.prints.late;
   }
 
-  recolour(palette: Palette): void {
-    this.palette = this.faces.palette = palette;
+  setPalette(palette: Palette): void {
+    this.palette = this.cards.palette = palette;
     this.prints.clear();
   }
 
-  paint(scene: Scene, camera: Camera, ratio: number, look: Look): void {
+  paint(scene: Scene, camera: Camera, ratio: number, look: DrawOptions): void {
     const { context, palette } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = palette.paper;
@@ -76,15 +76,15 @@ export class Painter {
     context.setTransform(scale, 0, 0, scale, left, top);
     this.paintEdges(scene, camera.zoom);
     for (const bar of scene.bars) {
-      context.fillStyle = palette.mood[bar.mood];
+      context.fillStyle = palette.tone[bar.tone];
       context.fillRect(bar.x, bar.top, CARD_WIDTH, bar.bottom - bar.top);
     }
     const detail = detailAt(camera.zoom);
     if (detail === 'card' || detail === 'pill') {
-      this.paintFaces(scene, detail === 'card', scale, left, top, look);
+      this.paintCards(scene, detail === 'card', scale, left, top, look);
     } else {
       for (const placed of scene.cards) {
-        context.globalAlpha = isBack(placed.entry, look) ? BACK : 1;
+        context.globalAlpha = isDimmed(placed.entry, look) ? DIMMED_ALPHA : 1;
         this.paintBlock(placed, camera.zoom);
       }
       context.globalAlpha = 1;
@@ -111,7 +111,7 @@ export class Painter {
     for (let at = 0; at < edges.length; at += 4) {
       const [x, y, toX, toY] = [edges[at], edges[at + 1], edges[at + 2], edges[at + 3]];
       const middle = (x + toX) / 2;
-      const turn = Math.min(TURN, Math.abs(toY - y) / 2);
+      const turn = Math.min(CORNER, Math.abs(toY - y) / 2);
       const way = Math.sign(toY - y) * turn;
       context.fillRect(x, y - half, middle - turn - x, width);
       context.fillRect(middle + turn, toY - half, toX - middle - turn, width);
@@ -138,25 +138,25 @@ export class Painter {
     context.stroke();
   }
 
-  private paintFaces(scene: Scene, near: boolean, scale: number, left: number, top: number, look: Look): void {
+  private paintCards(scene: Scene, near: boolean, scale: number, left: number, top: number, look: DrawOptions): void {
     const { context } = this;
-    for (const placed of scene.cards) if (typeof placed.entry === 'number') this.paintMoment(placed, placed.entry, look);
+    for (const placed of scene.cards) if (typeof placed.entry === 'number') this.paintHighlight(placed, placed.entry, look);
     this.prints.begin(scale, near, look.now);
     context.setTransform(1, 0, 0, 1, 0, 0);
     for (const { entry, x, y } of scene.cards) {
-      context.globalAlpha = isBack(entry, look) ? BACK : 1;
+      context.globalAlpha = isDimmed(entry, look) ? DIMMED_ALPHA : 1;
       this.prints.put(context, entry, look.now, left + x * scale, top + (y - heightOf(entry) / 2) * scale);
     }
     context.globalAlpha = 1;
   }
 
   /** What is true for a moment only, around the card. */
-  private paintMoment({ x, y }: Placed, node: number, look: Look): void {
+  private paintHighlight({ x, y }: Placed, node: number, look: DrawOptions): void {
     const { palette } = this;
     const found = look.found.has(node);
     if (!look.still && pulses(this.state, node)) {
       const phase = (look.tick % PULSE_MS) / PULSE_MS;
-      this.ring(x, y, 2 + phase * 7, palette.mood[moodOf(this.state.nodes.status.get(node))], 2, 0.5 * (1 - phase) ** 2);
+      this.ring(x, y, 2 + phase * 7, palette.tone[toneOf(this.state.nodes.status.get(node))], 2, 0.5 * (1 - phase) ** 2);
     }
     if (node === look.selected) this.ring(x, y, 4, palette.accent, 3, 1);
     else if (found) this.ring(x, y, 4, palette.accent, 1.5, 1);
@@ -180,12 +180,12 @@ export class Painter {
     this.context.fillRect(x, y - height / 2, CARD_WIDTH, height);
   }
 
-  private colourOf(entry: number | Extra): string {
-    return typeof entry === 'number' ? this.palette.mood[moodOf(this.state.nodes.status.get(entry))] : this.palette.line;
+  private colourOf(entry: number | Placeholder): string {
+    return typeof entry === 'number' ? this.palette.tone[toneOf(this.state.nodes.status.get(entry))] : this.palette.line;
   }
 
   /** From afar only what someone looks for has a name, at a size that can be read. */
-  private paintNames(scene: Scene, camera: Camera, ratio: number, look: Look): void {
+  private paintNames(scene: Scene, camera: Camera, ratio: number, look: DrawOptions): void {
     const { context, palette } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = palette.fonts.line;
@@ -197,7 +197,7 @@ export class Painter {
       if (node === look.selected) this.frame(left, middle, camera.zoom);
       if (middle - 7 < lastBottom) continue;
       lastBottom = middle + 7;
-      const text = this.faces.name(node);
+      const text = this.cards.name(node);
       context.globalAlpha = 0.85;
       context.fillStyle = palette.paper;
       context.fillRect(left, middle - 7, context.measureText(text).width + 6, 14);
@@ -214,12 +214,12 @@ export class Painter {
     this.context.strokeRect(left - 2, middle - height / 2 - 2, CARD_WIDTH * zoom + 4, height + 4);
   }
 
-  private isNamed(node: number, look: Look): boolean {
-    const mood = moodOf(this.state.nodes.status.get(node));
-    return node === look.selected || look.found.has(node) || mood === 'active' || mood === 'failed' || mood === 'blocked';
+  private isNamed(node: number, look: DrawOptions): boolean {
+    const tone = toneOf(this.state.nodes.status.get(node));
+    return node === look.selected || look.found.has(node) || tone === 'active' || tone === 'failed' || tone === 'blocked';
   }
 }
 
-function isBack(entry: number | Extra, look: Look): boolean {
+function isDimmed(entry: number | Placeholder, look: DrawOptions): boolean {
   return look.critical !== null && (typeof entry !== 'number' || !look.critical.has(entry)) && entry !== look.selected;
 }

@@ -1,6 +1,6 @@
-// The page's colours as the canvas needs them: the tokens of style/tokens.css, read once per theme.
+// Colours and fonts for the canvas: the tokens of style/tokens.css, read once per theme.
 
-import { type Mood, MOODS } from '../model/words';
+import { type Tone, TONES } from '../model/statuses';
 
 /** Sizes are at zoom 1. */
 export interface Fonts {
@@ -21,15 +21,15 @@ export interface Palette {
   ink: string;
   inkSoft: string;
   accent: string;
-  mood: Record<Mood, string>;
-  soft: Record<Mood, string>;
+  tone: Record<Tone, string>;
+  soft: Record<Tone, string>;
   fonts: Fonts;
 }
 
 export function readPalette(element: Element): Palette {
   const style = getComputedStyle(element);
   const token = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  const each = (suffix: string) => Object.fromEntries(MOODS.map((mood) => [mood, token(mood + suffix)])) as Record<Mood, string>;
+  const each = (suffix: string) => Object.fromEntries(TONES.map((tone) => [tone, token(tone + suffix)])) as Record<Tone, string>;
   return {
     paper: token('paper'),
     surface: token('surface'),
@@ -39,7 +39,7 @@ export function readPalette(element: Element): Palette {
     ink: token('ink'),
     inkSoft: token('ink-soft'),
     accent: token('accent'),
-    mood: each(''),
+    tone: each(''),
     soft: each('-soft'),
     fonts: fontsOf(token('font') || 'sans-serif'),
   };

@@ -1,13 +1,13 @@
-// What is in view, worked out anew for each frame by one walk from the root that leaves out whatever cannot be seen: the
-// cost follows the screen, not the size of the tree.
+// The visible cards and edges, computed for each frame by one walk from the root that skips what cannot be seen: the
+// cost depends on the screen, not on the size of the tree.
 
 import { NONE } from '../model/nodes';
 import type { State } from '../model/state';
-import { BLOCKED, FAILED, type Mood, moodOf } from '../model/words';
+import { BLOCKED, FAILED, type Tone, toneOf } from '../model/statuses';
 import type { Box, Camera } from './camera';
 import type { Entry, Folding } from './folding';
 import type { Layout } from './layout';
-import { CARD_HEIGHT, CARD_WIDTH, COLUMN, STUB_HEIGHT } from './measures';
+import { CARD_HEIGHT, CARD_WIDTH, COLUMN, STUB_HEIGHT } from './dimensions';
 import type { Motion } from './motion';
 
 /** Near to far: the whole card, its first words, a block of colour, a bar for a whole subtree. */
@@ -35,7 +35,7 @@ export interface Bar {
   x: number;
   top: number;
   bottom: number;
-  mood: Mood;
+  tone: Tone;
 }
 
 export class Scene {
@@ -52,7 +52,7 @@ export class Scene {
     private readonly motion: Motion,
   ) {}
 
-  startOver(state: State): void {
+  reset(state: State): void {
     this.state = state;
   }
 
@@ -120,15 +120,15 @@ export class Scene {
 
   private bar(node: number, x: number, y: number, thin: number): void {
     const height = Math.max(this.layout.bottom[node] - this.layout.top[node], thin / 2);
-    this.bars.push({ x: x + COLUMN, top: y - height / 2, bottom: y + height / 2, mood: this.worst(node) });
+    this.bars.push({ x: x + COLUMN, top: y - height / 2, bottom: y + height / 2, tone: this.worst(node) });
   }
 
   /** A bar has one colour: of what someone should look at first. */
-  private worst(node: number): Mood {
+  private worst(node: number): Tone {
     const { nodes } = this.state;
-    if (nodes.blocked.get(node) > 0) return moodOf(BLOCKED);
-    if (nodes.failed.get(node) > 0) return moodOf(FAILED);
-    return nodes.unfinished.get(node) > 0 ? 'active' : moodOf(nodes.status.get(node));
+    if (nodes.blocked.get(node) > 0) return toneOf(BLOCKED);
+    if (nodes.failed.get(node) > 0) return toneOf(FAILED);
+    return nodes.unfinished.get(node) > 0 ? 'active' : toneOf(nodes.status.get(node));
   }
 }
 

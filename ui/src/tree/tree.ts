@@ -1,22 +1,22 @@
-// The tree of one run as people move in it: what is folded, selected, found and followed. Canvas and outline share it, so
-// there is one selection and one place to be. It draws nothing.
+// The view state of a tree: what is folded, selected, found and followed. Canvas and outline share it, so
+// they have one selection. It draws nothing.
 
 import { NONE, type Nodes } from '../model/nodes';
 import type { Change, Run } from '../model/run';
-import { BLOCKED, FAILED, isActive } from '../model/words';
+import { BLOCKED, FAILED, isActive } from '../model/statuses';
 import { Camera } from './camera';
-import { criticalPath } from './critical';
-import { type Extra, Folding } from './folding';
+import { criticalPath } from './critical-path';
+import { type Placeholder, Folding } from './folding';
 import { Follower } from './follow';
 import { Layout } from './layout';
-import { CARD_WIDTH, COLUMN } from './measures';
-import * as paths from './paths';
+import { CARD_WIDTH, COLUMN } from './dimensions';
+import * as paths from './navigation';
 
 export type Mode = 'follow' | 'free';
 export type Kind = 'match' | 'failed' | 'active' | 'blocked';
 
 const SETTLE_MS = 250;
-/** A path of ten thousand nodes is looked for no more often than this. */
+/** A path of ten thousand nodes is viewed for no more often than this. */
 const PATH_EVERY_MS = 500;
 /** Opening more than this to show a path would hide it. */
 const MOST_REVEALED = 200;
@@ -38,28 +38,28 @@ export class Tree {
   query = '';
   found: ReadonlySet<number> = new Set();
   /** Nodes that appeared since the canvas last drew. */
-  readonly sprouts: number[] = [];
+  readonly added: number[] = [];
   /** Nodes whose cards may look different since then. */
   readonly stale = new Set<number>();
   readonly working = new Set<number>();
   /** What determines the end, while somebody wants to see it. */
   critical: ReadonlySet<number> | null = null;
-  private pathMade = 0;
+  private criticalAt = 0;
   private readonly follower: Follower;
-  private chosen = NONE;
-  private chosenId: string | null = null;
+  private selectedNumber = NONE;
+  private selectedId: string | null = null;
   private crowded = false;
   private heading = NONE;
   private readonly listeners = new Set<() => void>();
-  private readonly leave: () => void;
+  private readonly unsubscribe: () => void;
   private timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(readonly run: Run) {
     this.folding = new Folding(run.state);
     this.layout = new Layout(run.state, this.folding);
     this.follower = new Follower(this);
-    this.leave = run.subscribe((change) => this.changed(change));
-    this.startOver();
+    this.unsubscribe = run.subscribe((change) => this.changed(change));
+    this.reset();
   }
 
   get nodes(): Nodes {
@@ -67,15 +67,15 @@ export class Tree {
   }
 
   get selected(): string | null {
-    return this.chosenId;
+    return this.selectedId;
   }
 
   get selectedNode(): number {
-    return this.chosen;
+    return this.selectedNumber;
   }
 
   destroy(): void {
-    this.leave();
+    this.unsubscribe();
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
@@ -86,19 +86,19 @@ export class Tree {
 
   /** Select from outside: no callback. `reveal` opens the path to it and looks there. */
   select(id: string | null, { reveal = false } = {}): void {
-    this.chosenId = id;
+    this.selectedId = id;
     this.choose(this.nodes.number(id));
-    if (reveal && this.chosen !== NONE) this.reveal(this.chosen);
-    this.tell();
+    if (reveal && this.selectedNumber !== NONE) this.reveal(this.selectedNumber);
+    this.notify();
   }
 
   /** Selected by hand. */
-  pick(node: number, { look = false } = {}): void {
-    this.chosenId = node === NONE ? null : this.nodes.id.get(node);
+  userSelect(node: number, { look = false } = {}): void {
+    this.selectedId = node === NONE ? null : this.nodes.id.get(node);
     this.choose(node);
     if (look && node !== NONE) this.reveal(node);
-    this.onselect?.(this.chosenId);
-    this.tell();
+    this.onselect?.(this.selectedId);
+    this.notify();
   }
 
   showCritical(wanted: boolean): void {
@@ -107,12 +107,12 @@ export class Tree {
     if (path.length <= MOST_REVEALED) for (const node of path) for (const ancestor of this.folding.reveal(node)) this.layout.touch(ancestor);
     this.layout.update();
     for (let node = 0; node < this.nodes.count; node++) this.stale.add(node);
-    this.tell();
+    this.notify();
   }
 
   open(node: number): void {
     if (node === NONE) return;
-    if (node !== this.chosen) this.pick(node);
+    if (node !== this.selectedNumber) this.userSelect(node);
     this.onopen?.(this.nodes.id.get(node));
   }
 
@@ -127,15 +127,15 @@ export class Tree {
     this.stale.add(node);
     this.layout.touch(node);
     this.layout.update();
-    if (!folded) this.sprouts.push(...this.folding.entries(node).filter((entry) => typeof entry === 'number'));
-    this.tell();
+    if (!folded) this.added.push(...this.folding.entries(node).filter((entry) => typeof entry === 'number'));
+    this.notify();
   }
 
-  openStub(stub: Extra): void {
+  openStub(stub: Placeholder): void {
     this.folding.openBand(stub);
     this.layout.touch(stub.parent);
     this.layout.update();
-    this.tell();
+    this.notify();
   }
 
   unfoldTo(level: number): void {
@@ -143,7 +143,7 @@ export class Tree {
     for (let node = 0; node < this.nodes.count; node++) this.stale.add(node);
     this.layout.touchAll();
     this.layout.update();
-    this.tell();
+    this.notify();
   }
 
   /** Open what hides a node and bring it into view. */
@@ -170,13 +170,13 @@ export class Tree {
   find(query: string): number {
     this.query = query;
     this.found = paths.matching(this.nodes, query);
-    this.tell();
+    this.notify();
     return this.found.size;
   }
 
   next(kind: Kind, direction: 1 | -1 = 1): void {
-    const node = paths.next(this.nodes, this.chosen, direction, (at) => this.is(kind, at));
-    if (node !== NONE) this.pick(node, { look: true });
+    const node = paths.next(this.nodes, this.selectedNumber, direction, (at) => this.is(kind, at));
+    if (node !== NONE) this.userSelect(node, { look: true });
   }
 
   count(kind: Kind): number {
@@ -188,14 +188,14 @@ export class Tree {
 
   follow(): void {
     this.mode = 'follow';
-    this.follower.hurry();
-    this.tell();
+    this.follower.lookNow();
+    this.notify();
   }
 
   free(): void {
     if (this.mode === 'free') return;
     this.mode = 'free';
-    this.tell();
+    this.notify();
   }
 
   fit(): void {
@@ -203,7 +203,7 @@ export class Tree {
     this.heading = NONE;
     const view = this.camera.framing(this.bounds(), 1);
     this.camera.glideTo(view.x, view.y, view.zoom);
-    this.tell();
+    this.notify();
   }
 
   /** The box around everything that is shown. */
@@ -226,11 +226,11 @@ export class Tree {
   }
 
   /** Where the eye should be when the tree is first seen. */
-  firstLook(): void {
+  initialView(): void {
     const view = this.camera.framing(this.bounds(), 1);
     if (view.zoom >= 0.35 || this.nodes.count === 0) this.camera.jumpTo(view.x, view.y, view.zoom);
     else this.camera.jumpTo(this.camera.width * 0.5 - 40, 0, 0.8);
-    this.follower.hurry();
+    this.follower.lookNow();
   }
 
   private is(kind: Kind, node: number): boolean {
@@ -241,13 +241,13 @@ export class Tree {
   }
 
   private choose(node: number): void {
-    this.chosen = node;
+    this.selectedNumber = node;
     for (const parent of this.folding.select(node)) this.layout.touch(parent);
     this.layout.update();
   }
 
   private changed(change: Change): void {
-    if (change.moved) return this.startOver();
+    if (change.moved) return this.reset();
     const now = performance.now();
     if (this.folding.crowded !== this.crowded) this.layout.touchAll();
     this.crowded = this.folding.crowded;
@@ -255,44 +255,44 @@ export class Tree {
     for (const node of change.restructured) this.placed(node, now, climbed);
     for (const node of change.restated) this.restated(node, now, climbed);
     this.layout.update();
-    this.settleLater();
+    this.scheduleFolding();
     if (this.query !== '' && change.restructured.size > 0) this.found = paths.matching(this.nodes, this.query);
-    if (this.chosen === NONE && this.chosenId !== null) this.choose(this.nodes.number(this.chosenId));
-    this.renewPath(now);
-    this.tell();
+    if (this.selectedNumber === NONE && this.selectedId !== null) this.choose(this.nodes.number(this.selectedId));
+    this.refreshCriticalPath(now);
+    this.notify();
   }
 
-  private startOver(): void {
+  private reset(): void {
     const { state } = this.run;
-    this.folding.startOver(state);
+    this.folding.reset(state);
     this.crowded = this.folding.crowded;
-    this.layout.startOver(state);
-    this.chosen = this.nodes.number(this.chosenId);
-    this.folding.select(this.chosen);
+    this.layout.reset(state);
+    this.selectedNumber = this.nodes.number(this.selectedId);
+    this.folding.select(this.selectedNumber);
     this.folding.settleAll();
     this.layout.touchAll();
     this.layout.update();
-    this.sprouts.length = 0;
+    this.added.length = 0;
     this.working.clear();
     for (let node = 0; node < this.nodes.count; node++) {
-      this.noteWork(node);
+      this.trackActive(node);
       this.stale.add(node);
     }
     this.found = paths.matching(this.nodes, this.query);
-    this.pathMade = 0;
-    this.renewPath(performance.now());
-    this.tell();
+    this.criticalAt = 0;
+    this.refreshCriticalPath(performance.now());
+    this.notify();
   }
 
-  private renewPath(now: number): void {
-    if (this.critical === null || now - this.pathMade < PATH_EVERY_MS) return;
+  private refreshCriticalPath(now: number): void {
+    if (this.critical === null || now - this.criticalAt < PATH_EVERY_MS) return;
     this.critical = criticalPath(this.nodes);
-    this.pathMade = now;
+    this.criticalAt = now;
   }
 
   /** A node is new, or its plan is. */
   private placed(node: number, now: number, climbed: Set<number>): void {
-    this.sprouts.push(node);
+    this.added.push(node);
     this.restated(node, now, climbed);
     // The first child takes its parent out of the quiet ones among its own siblings.
     const parent = this.nodes.parent.get(node);
@@ -301,11 +301,11 @@ export class Tree {
   }
 
   private restated(node: number, now: number, climbed: Set<number>): void {
-    this.noteWork(node);
+    this.trackActive(node);
     this.layout.touch(node);
     const parent = this.nodes.parent.get(node);
     if (parent !== NONE) this.layout.touch(parent);
-    // Most of what changes at once has ancestors in common: each is looked at once.
+    // Nodes that change together share ancestors: visit each ancestor once.
     for (let at = node; at !== NONE && !climbed.has(at); at = this.nodes.parent.get(at)) {
       climbed.add(at);
       this.stale.add(at);
@@ -313,13 +313,13 @@ export class Tree {
     }
   }
 
-  private noteWork(node: number): void {
+  private trackActive(node: number): void {
     const status = this.nodes.status.get(node);
     if (isActive(status) || status === BLOCKED) this.working.add(node);
     else this.working.delete(node);
   }
 
-  private settleLater(): void {
+  private scheduleFolding(): void {
     if (this.timer !== null || !this.folding.waits) return;
     this.timer = setTimeout(() => {
       this.timer = null;
@@ -329,12 +329,12 @@ export class Tree {
         this.stale.add(node);
       }
       this.layout.update();
-      if (folded.length > 0) this.tell();
-      this.settleLater();
+      if (folded.length > 0) this.notify();
+      this.scheduleFolding();
     }, SETTLE_MS);
   }
 
-  private tell(): void {
+  private notify(): void {
     for (const listener of this.listeners) listener();
   }
 }

@@ -1,6 +1,6 @@
-// What browser tests may ask a canvas that has no elements to look at.
+// The hook by which browser tests find cards on the canvas, which has no elements.
 
-import type { ScreenBox } from './stage';
+import type { ScreenBox } from './renderer';
 
 declare global {
   interface Window {

@@ -1,10 +1,10 @@
-// Subagents in the page: make one, send it, watch its steps, and look after what it remembers.
+// Subagents: create one, start a task, follow its steps, edit its scratchpad.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { closeBrowser, openHouse } from './house.mjs';
-import { harmless, HOSTILE, NASTY, nothingSerious, nothingSticksOut, strangers } from './inspect.mjs';
-import { act, done, remember, shown, visit } from './parts.mjs';
+import { closeBrowser, startServer } from './server.mjs';
+import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
+import { act, done, remember, shown, visit } from './answers.mjs';
 
 after(closeBrowser);
 
@@ -25,31 +25,31 @@ const clerk = (hold = null) => {
 
 /** A shop with a scout that may write there. */
 async function shop(play, agent = {}) {
-  const house = await openHouse(play);
-  const page = await house.page();
-  const project = await house.api('POST', '/api/projects', { title: 'Shop', description: '' });
-  await house.api('POST', '/api/agents', { handle: 'scout', identity: 'You are tidy.', actions: ['create_document'], projects: [project.id], ...agent });
-  return { house, page, project };
+  const server = await startServer(play);
+  const page = await server.page();
+  const project = await server.api('POST', '/api/projects', { title: 'Shop', description: '' });
+  await server.api('POST', '/api/agents', { handle: 'scout', identity: 'You are tidy.', actions: ['create_document'], projects: [project.id], ...agent });
+  return { server, page, project };
 }
 
-async function send(house, objective) {
-  const { id } = await house.api('POST', '/api/runs', { kind: 'task', agent: 'scout', objective });
+async function send(server, objective) {
+  const { id } = await server.api('POST', '/api/runs', { kind: 'task', agent: 'scout', objective });
   for (;;) {
-    const run = await house.api('GET', `/api/runs/${id}`);
+    const run = await server.api('GET', `/api/runs/${id}`);
     if (run.ended_at) return run;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
 const memory = (page) => page.getByRole('region', { name: 'Scratchpad' });
-const pad = (house) => house.api('GET', '/api/agents/scout/scratchpad');
+const pad = (server) => server.api('GET', '/api/agents/scout/scratchpad');
 
 test('a6 an agent is made in the page, sent on a task, and its steps are seen as they are taken', async () => {
   let free;
-  const house = await openHouse(clerk(new Promise((resolve) => (free = resolve))));
-  const page = await house.page();
-  await house.api('POST', '/api/projects', { title: 'Shop', description: '' });
-  await page.goto(`${house.url}/agents`);
+  const server = await startServer(clerk(new Promise((resolve) => (free = resolve))));
+  const page = await server.page();
+  await server.api('POST', '/api/projects', { title: 'Shop', description: '' });
+  await page.goto(`${server.url}/agents`);
   await page.getByText('No agents yet').waitFor();
   await page.getByRole('button', { name: 'New agent' }).first().click();
   await page.getByLabel('Handle').fill('scout');
@@ -58,7 +58,7 @@ test('a6 an agent is made in the page, sent on a task, and its steps are seen as
   await page.getByRole('checkbox', { name: 'create document' }).check();
   await page.getByRole('button', { name: 'Create' }).click();
   await page.waitForURL(/\/agents\/scout$/);
-  await page.getByText('It has not been sent anywhere yet.').waitFor();
+  await page.getByText('No tasks yet.').waitFor();
   await page.getByLabel('Send it on a task').fill('Write the opening hours down');
   await page.getByLabel('Steps at most').fill('7');
   await page.getByRole('button', { name: 'Send' }).click();
@@ -78,17 +78,17 @@ test('a6 an agent is made in the page, sent on a task, and its steps are seen as
   await memory(page).getByText('learned in: Write the opening hours down').first().waitFor();
   await memory(page).getByRole('link', { name: 'after “Write the opening hours down”' }).click();
   await page.waitForURL(/\/runs\//);
-  const agent = await house.api('GET', '/api/agents/scout');
+  const agent = await server.api('GET', '/api/agents/scout');
   assert.deepEqual([agent.identity, agent.actions, agent.projects.map((item) => item.title)], ['You are tidy.', ['create_document'], ['Shop']]);
-  await house.close();
+  await server.close();
 });
 
 test('a5 each version says which task wrote it and what changed; it is restored and cleared by its owner', async () => {
-  const { house, page } = await shop(clerk());
-  await send(house, 'First errand');
-  await send(house, 'Second errand');
-  const before = await house.api('GET', '/api/agents/scout/scratchpad/versions?limit=10');
-  await page.goto(`${house.url}/agents/scout`);
+  const { server, page } = await shop(clerk());
+  await send(server, 'First errand');
+  await send(server, 'Second errand');
+  const before = await server.api('GET', '/api/agents/scout/scratchpad/versions?limit=10');
+  await page.goto(`${server.url}/agents/scout`);
   // What the newest one changed is shown at once.
   await memory(page).getByText('Version 2, what it knows now').waitFor();
   await memory(page).getByText('What version 2 changed').waitFor();
@@ -100,38 +100,38 @@ test('a5 each version says which task wrote it and what changed; it is restored 
   await memory(page).getByRole('button', { name: 'Restore' }).click();
   await memory(page).getByText('Version 3, what it knows now').waitFor();
   await memory(page).getByText('by hand').waitFor();
-  assert.equal((await pad(house)).content, before.items[1].content);
+  assert.equal((await pad(server)).content, before.items[1].content);
   // Clearing asks first, and forgets nothing for good.
   await memory(page).getByRole('button', { name: 'Clear' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Clear' }).click();
-  await memory(page).getByText('Empty: it starts with nothing.').waitFor();
-  assert.deepEqual([(await pad(house)).version, (await pad(house)).content], [4, '']);
+  await memory(page).getByText('Empty.').waitFor();
+  assert.deepEqual([(await pad(server)).version, (await pad(server)).content], [4, '']);
   await memory(page).getByRole('button', { name: 'Version 3', exact: true }).waitFor();
-  await house.close();
+  await server.close();
 });
 
 test('a step that was not granted is shown as refused with the reason, and grants change in the page', async () => {
-  const { house, page } = await shop(clerk(), { actions: [] });
-  const run = await send(house, 'Write without a grant');
-  await page.goto(`${house.url}/runs/${run.id}`);
+  const { server, page } = await shop(clerk(), { actions: [] });
+  const run = await send(server, 'Write without a grant');
+  await page.goto(`${server.url}/runs/${run.id}`);
   await page.getByText(/403 Forbidden: create_document was not granted to scout/).waitFor();
-  await page.goto(`${house.url}/agents/scout`);
+  await page.goto(`${server.url}/agents/scout`);
   await page.getByText('read, and keep notes').waitFor();
   await page.getByRole('button', { name: 'Change', exact: true }).click();
   await page.getByRole('checkbox', { name: 'create document' }).check();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('definition').filter({ hasText: 'create document' }).waitFor();
-  await send(house, 'Write with a grant');
+  await send(server, 'Write with a grant');
   await page.getByRole('link', { name: 'Write with a grant' }).first().click();
   await page.getByRole('link', { name: 'Opening hours' }).first().waitFor();
-  await house.close();
+  await server.close();
 });
 
 test('t12 an errand at a moment of its past shows the steps of that moment, and what each was shown', async () => {
-  const { house, page } = await shop(clerk());
-  const run = await send(house, 'Write the opening hours down');
-  const steps = await house.api('GET', `/api/runs/${run.id}/steps`);
-  await page.goto(`${house.url}/runs/${run.id}?at=${steps[1].seq}`);
+  const { server, page } = await shop(clerk());
+  const run = await send(server, 'Write the opening hours down');
+  const steps = await server.api('GET', `/api/runs/${run.id}/steps`);
+  await page.goto(`${server.url}/runs/${run.id}?at=${steps[1].seq}`);
   await page.getByText('Looking back executes nothing').waitFor();
   await page.getByText('Begin with the project.').waitFor();
   assert.equal(await page.getByText('Nobody wrote them down yet.').count(), 0);
@@ -140,21 +140,21 @@ test('t12 an errand at a moment of its past shows the steps of that moment, and 
   await page.getByText('Nobody wrote them down yet.').waitFor();
   await page.getByRole('button', { name: 'what it was shown' }).nth(1).click();
   await page.getByText('kind: "project"').waitFor();
-  await house.close();
+  await server.close();
 });
 
 test('axe finds nothing serious on the pages of agents, nothing sticks out, and hostile text does nothing', async () => {
   const play = clerk();
-  const { house, page } = await shop((call) => (call.role === 'agent_reflection' ? remember(HOSTILE) : call.nth === 2 ? act(shown(call.prompt, 'projects'), 'create_document', { title: NASTY, content: HOSTILE }, HOSTILE) : call.nth === 3 ? done(NASTY) : play(call)), { identity: HOSTILE });
-  const foreign = strangers(page, house.url);
-  const run = await send(house, `Beware ${NASTY}`);
-  await house.api('POST', '/api/agents', { handle: 'newcomer' });
+  const { server, page } = await shop((call) => (call.role === 'agent_reflection' ? remember(HOSTILE) : call.nth === 2 ? act(shown(call.prompt, 'projects'), 'create_document', { title: NASTY, content: HOSTILE }, HOSTILE) : call.nth === 3 ? done(NASTY) : play(call)), { identity: HOSTILE });
+  const foreign = watchRequests(page, server.url);
+  const run = await send(server, `Beware ${NASTY}`);
+  await server.api('POST', '/api/agents', { handle: 'newcomer' });
   const places = ['/agents', '/agents/scout', '/agents/newcomer', '/agents/nobody', `/runs/${run.id}`, `/runs/${run.id}?view=report`, `/runs/${run.id}?view=events`, `/runs/${run.id}?view=documents`];
-  await page.goto(`${house.url}/agents/scout`);
+  await page.goto(`${server.url}/agents/scout`);
   await memory(page).getByText('image not loaded').first().waitFor();
-  await harmless(page, house.url, places);
+  await assertHarmless(page, server.url, places);
   assert.deepEqual(foreign, []);
-  await nothingSticksOut(page, house.url, places);
-  await nothingSerious(page, house.url, places);
-  await house.close();
+  await assertNoOverflow(page, server.url, places);
+  await assertAccessible(page, server.url, places);
+  await server.close();
 });

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { closeBrowser, openHouse } from './house.mjs';
-import { harmless, HOSTILE, NASTY, nothingSerious, nothingSticksOut, strangers } from './inspect.mjs';
-import { ask, page as written, plan, together } from './parts.mjs';
+import { closeBrowser, startServer } from './server.mjs';
+import { assertHarmless, HOSTILE, NASTY, assertAccessible, assertNoOverflow, watchRequests } from './checks.mjs';
+import { ask, page as written, plan, together } from './answers.mjs';
 
 after(closeBrowser);
 
@@ -15,52 +15,52 @@ const play = ({ role, title, prompt }) => {
 };
 
 async function filled() {
-  const house = await openHouse(play);
-  const page = await house.page();
-  const done = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'Here and there', success_criteria: ['both are described'] });
-  const asks = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'Which of the two, with a rather long objective that has to wrap on a narrow screen and still be readable' });
-  const project = await house.api('POST', '/api/projects', { title: 'Garden', description: 'What grows' });
+  const server = await startServer(play);
+  const page = await server.page();
+  const done = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Here and there', success_criteria: ['both are described'] });
+  const asks = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Which of the two, with a rather long objective that has to wrap on a narrow screen and still be readable' });
+  const project = await server.api('POST', '/api/projects', { title: 'Garden', description: 'What grows' });
   await page.getByText('completed', { exact: true }).waitFor();
   await page.locator('#main').getByText('waiting on you', { exact: true }).waitFor();
-  const { documents } = await house.api('GET', `/api/runs/${done.id}/workspace`);
+  const { documents } = await server.api('GET', `/api/runs/${done.id}/workspace`);
   const doc = documents.find((item) => item.type_key === 'document.tree_agent.artifact');
-  const root = (await house.api('GET', `/api/runs/${done.id}`)).root_node_id;
+  const root = (await server.api('GET', `/api/runs/${done.id}`)).root_node_id;
   const places = ['/', '/questions', '/documents', `/documents/${doc.id}`, '/projects', `/projects/${project.id}`, '/webhooks', '/settings', '/nowhere',
     ...['tree', 'outline', 'timeline', 'documents', 'report', 'metrics', 'events'].map((view) => `/runs/${done.id}?view=${view}`), `/runs/${done.id}?node=${root}`, `/runs/${asks.id}`];
-  return { house, page, places };
+  return { server, page, places };
 }
 
 test('axe finds nothing serious on any page in either theme, wide or narrow', async () => {
-  const { house, page, places } = await filled();
-  await nothingSerious(page, house.url, places);
-  await house.close();
+  const { server, page, places } = await filled();
+  await assertAccessible(page, server.url, places);
+  await server.close();
 });
 
 test('nothing sticks out at 375, 768 and 1600 pixels', async () => {
-  const { house, page, places } = await filled();
-  await nothingSticksOut(page, house.url, places);
-  await house.close();
+  const { server, page, places } = await filled();
+  await assertNoOverflow(page, server.url, places);
+  await server.close();
 });
 
 test('e4 hostile text does nothing', async () => {
-  const house = await openHouse(({ role, title }) => (role === 'tree_planner' ? plan(HOSTILE, [`Step ${NASTY}`]) : role === 'tree_executor' ? written(`Doc ${NASTY}`, HOSTILE, HOSTILE) : together(`All ${title}`, HOSTILE)));
-  const page = await house.page();
-  const foreign = strangers(page, house.url);
-  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: `Beware ${NASTY}` });
-  await page.goto(`${house.url}/runs/${id}?view=report`);
+  const server = await startServer(({ role, title }) => (role === 'tree_planner' ? plan(HOSTILE, [`Step ${NASTY}`]) : role === 'tree_executor' ? written(`Doc ${NASTY}`, HOSTILE, HOSTILE) : together(`All ${title}`, HOSTILE)));
+  const page = await server.page();
+  const foreign = watchRequests(page, server.url);
+  const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: `Beware ${NASTY}` });
+  await page.goto(`${server.url}/runs/${id}?view=report`);
   await page.getByText('image not loaded').first().waitFor();
-  const { documents } = await house.api('GET', `/api/runs/${id}/workspace`);
-  await harmless(page, house.url, [`/runs/${id}`, `/runs/${id}?view=documents`, `/runs/${id}?view=events`, '/', ...documents.map((doc) => `/documents/${doc.id}`)]);
+  const { documents } = await server.api('GET', `/api/runs/${id}/workspace`);
+  await assertHarmless(page, server.url, [`/runs/${id}`, `/runs/${id}?view=documents`, `/runs/${id}?view=events`, '/', ...documents.map((doc) => `/documents/${doc.id}`)]);
   assert.deepEqual(foreign, []);
-  await house.close();
+  await server.close();
 });
 
 test('the whole way by keyboard: start, answer, walk the tree, open what was made, come back', async () => {
-  const house = await openHouse(({ role, title, prompt }) => {
+  const server = await startServer(({ role, title, prompt }) => {
     if (role === 'tree_planner') return prompt.includes('"keyboard answer"') ? plan('sides', ['Here', 'There']) : ask('By hand?');
     return role === 'tree_executor' ? written(title, `# ${title}\n\nText of ${title}.`) : together('Both', '# Both');
   });
-  const page = await house.page();
+  const page = await server.page();
   const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
   await page.getByRole('button', { name: /first run/ }).waitFor();
   await press('c');
@@ -85,8 +85,8 @@ test('the whole way by keyboard: start, answer, walk the tree, open what was mad
   await press('g', 'd');
   await page.getByRole('heading', { name: 'Both' }).first().waitFor();
   await press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await house.close();
+  await server.close();
 });

@@ -1,9 +1,9 @@
-// The other ways to look at a run: against time, by what determined its end, and by what it used.
+// The timeline, the critical path and the metrics of a run.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { closeBrowser, openHouse } from './house.mjs';
-import { page as written, plan, together } from './parts.mjs';
+import { closeBrowser, startServer } from './server.mjs';
+import { page as written, plan, together } from './answers.mjs';
 
 after(closeBrowser);
 
@@ -14,12 +14,12 @@ const play = ({ role, title }) => {
 };
 
 async function finished() {
-  const house = await openHouse(play);
-  const page = await house.page();
-  const { id } = await house.api('POST', '/api/runs', { kind: 'tree', objective: 'Wait for the slow one' });
+  const server = await startServer(play);
+  const page = await server.page();
+  const { id } = await server.api('POST', '/api/runs', { kind: 'tree', objective: 'Wait for the slow one' });
   for (;;) {
-    const run = await house.api('GET', `/api/runs/${id}`);
-    if (run.ended_at) return { house, page, run };
+    const run = await server.api('GET', `/api/runs/${id}`);
+    if (run.ended_at) return { server, page, run };
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
@@ -28,8 +28,8 @@ const rowOf = (page, title) => page.getByRole('option', { name: new RegExp(`^${t
 const rows = (page) => page.getByRole('listbox', { name: 'Nodes against time' }).getByRole('option');
 
 test('the timeline has a row for each node, and what took longer is longer', async () => {
-  const { house, page, run } = await finished();
-  await page.goto(`${house.url}/runs/${run.id}?view=timeline`);
+  const { server, page, run } = await finished();
+  await page.goto(`${server.url}/runs/${run.id}?view=timeline`);
   await page.keyboard.press('9');
   await rows(page).nth(3).waitFor();
   assert.equal(await rows(page).count(), 4);
@@ -37,12 +37,12 @@ test('the timeline has a row for each node, and what took longer is longer', asy
   assert.ok((await width('Slow')) > 1.2 * (await width('Quick')), `${await width('Slow')} beside ${await width('Quick')}`);
   await rowOf(page, 'Slow').click();
   await page.getByRole('complementary', { name: 'Node' }).getByRole('heading', { name: 'Slow' }).waitFor();
-  await house.close();
+  await server.close();
 });
 
 test('dragging over the hours looks at a part of them, a click goes there', async () => {
-  const { house, page, run } = await finished();
-  await page.goto(`${house.url}/runs/${run.id}?view=timeline`);
+  const { server, page, run } = await finished();
+  await page.goto(`${server.url}/runs/${run.id}?view=timeline`);
   const axis = await page.locator('.axis').boundingBox();
   const point = (share) => [axis.x + axis.width * share, axis.y + axis.height / 2];
   await page.mouse.move(...point(0.2));
@@ -54,12 +54,12 @@ test('dragging over the hours looks at a part of them, a click goes there', asyn
   await page.getByText('Looking back executes nothing').waitFor();
   const at = Number(new URL(page.url()).searchParams.get('at'));
   assert.ok(at > 1 && at < run.last_seq, `${at} of ${run.last_seq}`);
-  await house.close();
+  await server.close();
 });
 
 test('the critical path is what the end waited for, and nothing else', async () => {
-  const { house, page, run } = await finished();
-  await page.goto(`${house.url}/runs/${run.id}?view=timeline`);
+  const { server, page, run } = await finished();
+  await page.goto(`${server.url}/runs/${run.id}?view=timeline`);
   await page.getByRole('button', { name: 'Critical path' }).click();
   await page.locator('.row.back').first().waitFor();
   const back = await page.locator('.row.back .title').allTextContents();
@@ -67,28 +67,28 @@ test('the critical path is what the end waited for, and nothing else', async () 
   await page.keyboard.press('g');
   await page.keyboard.press('t');
   assert.equal(await page.getByRole('button', { name: 'Critical path' }).getAttribute('aria-pressed'), 'true', 'the tree shows the same');
-  await house.close();
+  await server.close();
 });
 
 test('the figures are those of the run, now and at a moment of the past', async () => {
-  const { house, page, run } = await finished();
+  const { server, page, run } = await finished();
   const sum = (name) => page.locator('.sums div').filter({ hasText: name }).locator('dd').textContent();
-  await page.goto(`${house.url}/runs/${run.id}?view=metrics`);
+  await page.goto(`${server.url}/runs/${run.id}?view=metrics`);
   await page.getByRole('img', { name: /^Cost: / }).waitFor();
   assert.equal(await sum('Model calls'), String(run.metrics.llm_calls));
   assert.equal(await page.getByRole('row', { name: /openai\/scripted/ }).getByRole('cell').first().textContent(), String(run.metrics.llm_calls));
   const middle = Math.round(run.last_seq / 2);
-  const then = await house.api('GET', `/api/runs/${run.id}/snapshot?at=${middle}`);
-  await page.goto(`${house.url}/runs/${run.id}?view=metrics&at=${middle}`);
+  const then = await server.api('GET', `/api/runs/${run.id}/snapshot?at=${middle}`);
+  await page.goto(`${server.url}/runs/${run.id}?view=metrics&at=${middle}`);
   await page.getByText('Looking back executes nothing').waitFor();
   assert.equal(await sum('Model calls'), String(then.run.metrics.llm_calls));
   assert.ok(then.run.metrics.llm_calls < run.metrics.llm_calls);
-  await house.close();
+  await server.close();
 });
 
 test('t12 the slider is dragged to a moment, and tree and figures are those of its snapshot', async () => {
-  const { house, page, run } = await finished();
-  await page.goto(`${house.url}/runs/${run.id}?view=outline`);
+  const { server, page, run } = await finished();
+  await page.goto(`${server.url}/runs/${run.id}?view=outline`);
   const slider = page.getByRole('slider', { name: 'Moment of the run' });
   const box = await slider.boundingBox();
   await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2);
@@ -97,11 +97,11 @@ test('t12 the slider is dragged to a moment, and tree and figures are those of i
   await page.mouse.up();
   await page.waitForURL(/at=\d+/);
   const at = Number(new URL(page.url()).searchParams.get('at'));
-  const snapshot = await house.api('GET', `/api/runs/${run.id}/snapshot?at=${at}`);
+  const snapshot = await server.api('GET', `/api/runs/${run.id}/snapshot?at=${at}`);
   await page.waitForFunction((seq) => document.querySelector('[role=slider]')?.getAttribute('aria-valuenow') === String(seq), at);
   const titles = await page.getByRole('treeitem').evaluateAll((items) => items.map((item) => item.querySelector('.text').textContent));
   assert.deepEqual(titles.toSorted(), snapshot.nodes.title.toSorted());
   await page.getByRole('button', { name: 'Back to live' }).first().click();
   await page.waitForURL((url) => !url.searchParams.has('at'));
-  await house.close();
+  await server.close();
 });

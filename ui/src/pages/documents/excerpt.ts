@@ -1,4 +1,4 @@
-// Excerpts of what was found: their words without marks, and where in them the sought words stand.
+// Search excerpts: markdown to plain text, split at the words that were searched for.
 
 const MARKS = new Set([...'#*`>|']);
 /** More words than this are not marked; the server found them all the same. */

@@ -1,11 +1,11 @@
-// What kind of document something is, in words. Type keys are the protocol's; one that is unknown here is shown as it is.
+// Labels for kinds of documents. A type key that this page does not know is shown as it is.
 
 import type { Document as Doc } from '../../api/shapes';
-import { shelf } from '../../app/shelf.svelte';
-import { rehearses } from '../../parts/words';
+import { runs } from '../../app/runs.svelte';
+import { rehearses } from '../../components/format';
 
 export interface DocKind {
-  words: string;
+  label: string;
   /** An append-only list of entries. */
   pad: boolean;
   /** The platform's own, as opposed to what the work produced. */
@@ -13,17 +13,17 @@ export interface DocKind {
 }
 
 const KINDS: Record<string, DocKind> = {
-  'document.homework.workspace': { words: 'workspace', pad: false, own: true },
-  'document.homework.scratchpad.root': { words: 'main scratchpad', pad: true, own: true },
-  'document.homework.scratchpad.exec': { words: 'branch scratchpad', pad: true, own: true },
-  'document.homework.plan': { words: 'plan', pad: false, own: true },
-  'document.homework.summary.iteration': { words: 'summary of iterations', pad: false, own: true },
-  'document.tree_agent.scratchpad': { words: 'scratchpad', pad: true, own: true },
-  'document.tree_agent.artifact': { words: 'result of a node', pad: false, own: false },
+  'document.homework.workspace': { label: 'workspace', pad: false, own: true },
+  'document.homework.scratchpad.root': { label: 'main scratchpad', pad: true, own: true },
+  'document.homework.scratchpad.exec': { label: 'branch scratchpad', pad: true, own: true },
+  'document.homework.plan': { label: 'plan', pad: false, own: true },
+  'document.homework.summary.iteration': { label: 'summary of iterations', pad: false, own: true },
+  'document.tree_agent.scratchpad': { label: 'scratchpad', pad: true, own: true },
+  'document.tree_agent.artifact': { label: 'result of a node', pad: false, own: false },
 };
 
 export function kindOf(doc: Pick<Doc, 'type_key'>): DocKind {
-  return KINDS[doc.type_key] ?? { words: doc.type_key.replace(/^document\.?/, '').replaceAll(/[._]/g, ' ') || 'document', pad: false, own: false };
+  return KINDS[doc.type_key] ?? { label: doc.type_key.replace(/^document\.?/, '').replaceAll(/[._]/g, ' ') || 'document', pad: false, own: false };
 }
 
 export function runOf(doc: Pick<Doc, 'props'>): string | null {
@@ -39,6 +39,6 @@ export function nodeOf(doc: Pick<Doc, 'props'>): string | null {
 /** Whether the run that wrote it only rehearsed; the list of known runs knows. */
 export function rehearsed(doc: Pick<Doc, 'props'>): boolean {
   const run = runOf(doc);
-  const row = run === null ? undefined : shelf.runs.get(run);
+  const row = run === null ? undefined : runs.byId.get(run);
   return row !== undefined && rehearses(row.model);
 }

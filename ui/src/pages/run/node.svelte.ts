@@ -1,4 +1,4 @@
-// One node's own story: its events up to the moment that is shown, and what can be read from them.
+// The events of one node up to the shown moment, and what the node panel reads from them.
 
 import { nodeEventsAfter } from '../../api/runs';
 import type { StoredEvent } from '../../model/run';

@@ -1,14 +1,14 @@
-// One open run: its events folded here, kept current by the tab's stream, and able to show any moment of the past.
+// One open run: folds its events, follows the tab's stream, and can show any earlier moment.
 
 import { SvelteMap } from 'svelte/reactivity';
 import { Problem } from '../../api/http';
 import { eventsAfter, getRun, snapshot } from '../../api/runs';
 import type { Run } from '../../api/shapes';
 import { live } from '../../app/live.svelte';
-import { shelf } from '../../app/shelf.svelte';
+import { runs } from '../../app/runs.svelte';
 import { createFeed, loadHistory } from '../../model/feed';
 import { createRun, type Snapshot, type StoredEvent } from '../../model/run';
-import { watch } from '../../model/watch.svelte';
+import { watch } from '../../model/reactive-run.svelte';
 import { createTree } from '../../tree/tree';
 
 /** A log this long is opened from a snapshot; its past is fetched when somebody wants to see it. */
@@ -25,7 +25,7 @@ export class Session {
   /** How much each call in flight has said so far. */
   readonly speaking = new SvelteMap<string, number>();
   /** The run as shown: folded here, or as the list knew it until then. */
-  readonly row = $derived.by(() => (this.opened ? (this.seen.row as Run | null) : null) ?? shelf.runs.get(this.id) ?? null);
+  readonly row = $derived.by(() => (this.opened ? (this.seen.row as Run | null) : null) ?? runs.byId.get(this.id) ?? null);
   private unfollow: (() => void) | null = null;
   private closed = false;
 
@@ -37,7 +37,7 @@ export class Session {
     this.problem = null;
     try {
       const row = await getRun(this.id);
-      shelf.put(row);
+      runs.put(row);
       if (row.last_seq > WHOLE_LOG) this.run.startFrom(await snapshot<Snapshot>(this.id));
       else await this.feed.catchUp();
     } catch (error) {

@@ -1,4 +1,4 @@
-// A run's documents and tasks as a tree, read again while it works. One per run page, shared by whoever shows them.
+// A run's documents and tasks as a tree, read again while the run works. One per run page, shared by its views.
 
 import { workspace as readWorkspace } from '../../api/runs';
 import type { Document as Doc, Task, Workspace } from '../../api/shapes';
@@ -12,7 +12,7 @@ export interface Leaf {
   id: string;
   kind: 'document' | 'task';
   title: string;
-  words: string;
+  label: string;
   own: boolean;
   doc: Doc | null;
   task: Task | null;
@@ -58,8 +58,8 @@ function grow(all: Workspace | null, until: string | null): Leaf[] {
   if (!all) return [];
   const known = (created: string): boolean => until === null || created <= until;
   const leaves = new Map<string, Leaf>();
-  for (const doc of all.documents) if (known(doc.created_at)) leaves.set(doc.id, { id: doc.id, kind: 'document', title: doc.title, words: kindOf(doc).words, own: kindOf(doc).own, doc, task: null, children: [] });
-  for (const task of all.tasks) if (known(task.created_at)) leaves.set(task.id, { id: task.id, kind: 'task', title: task.title, words: 'task', own: false, doc: null, task, children: [] });
+  for (const doc of all.documents) if (known(doc.created_at)) leaves.set(doc.id, { id: doc.id, kind: 'document', title: doc.title, label: kindOf(doc).label, own: kindOf(doc).own, doc, task: null, children: [] });
+  for (const task of all.tasks) if (known(task.created_at)) leaves.set(task.id, { id: task.id, kind: 'task', title: task.title, label: 'task', own: false, doc: null, task, children: [] });
   const placed = new Set<string>();
   for (const edge of all.edges) {
     const [parent, child] = [leaves.get(edge.src), leaves.get(edge.dst)];
@@ -70,7 +70,7 @@ function grow(all: Workspace | null, until: string | null): Leaf[] {
   return [...leaves.values()].filter((leaf) => !placed.has(leaf.id));
 }
 
-/** Edges may go in circles; a tree may not. */
+/** Edges may form cycles; the tree must not. */
 function holds(leaf: Leaf, other: Leaf): boolean {
   return leaf.children.some((child) => child === other || holds(child, other));
 }

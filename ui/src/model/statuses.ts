@@ -1,0 +1,83 @@
+// The statuses, roles and outcomes of the API as small numbers for columns, and the tone each status is shown in.
+
+import type { NodeStatus, Outcome, Role, StepStatus } from '../api/shapes';
+
+export const NODE_STATUSES = [
+  'planning',
+  'delegating',
+  'executing',
+  'waiting',
+  'aggregating',
+  'blocked',
+  'completed',
+  'failed',
+  'canceled',
+  'superseded',
+] as const satisfies readonly NodeStatus[];
+
+/** The status of a node that does not exist at the shown moment. */
+export const ABSENT = 255;
+
+export const PLANNING = 0;
+export const WAITING = 3;
+export const BLOCKED = 5;
+export const COMPLETED = 6;
+export const FAILED = 7;
+export const CANCELED = 8;
+
+/** Tones: the colour groups of statuses; people also filter by them. */
+export const TONES = ['active', 'waiting', 'blocked', 'done', 'failed', 'canceled'] as const;
+export type Tone = (typeof TONES)[number];
+
+const TONE_OF: readonly Tone[] = [
+  'active',
+  'active',
+  'active',
+  'waiting',
+  'active',
+  'blocked',
+  'done',
+  'failed',
+  'canceled',
+  'canceled',
+];
+
+export function toneOf(status: number): Tone {
+  return TONE_OF[status];
+}
+
+export function isTerminal(status: number): boolean {
+  return status >= COMPLETED;
+}
+
+/** Working, as opposed to waiting for something or over. */
+export function isActive(status: number): boolean {
+  return status < BLOCKED && status !== WAITING;
+}
+
+/** Still deciding what to do: drawn dashed. */
+export function isTentative(status: number): boolean {
+  return status <= 1;
+}
+
+export const ROLES = ['planner', 'executor'] as const satisfies readonly Role[];
+
+export const STEP_STATUSES = ['pending', 'running', 'completed', 'failed', 'canceled', 'superseded', 'skipped'] as const satisfies readonly StepStatus[];
+export const STEP_PENDING = 0;
+export const STEP_COMPLETED = 2;
+
+export const OUTCOMES = ['success', 'partial', 'no_op'] as const satisfies readonly Outcome[];
+
+/** Names that the API has and these lists lack. The compiler fails when there is one. */
+export type MissingName =
+  | Exclude<NodeStatus, (typeof NODE_STATUSES)[number]>
+  | Exclude<Role, (typeof ROLES)[number]>
+  | Exclude<StepStatus, (typeof STEP_STATUSES)[number]>
+  | Exclude<Outcome, (typeof OUTCOMES)[number]>;
+export const MISSING_NAMES: MissingName[] extends never[] ? 'none' : never = 'none';
+
+/** The index of a name in its list, or `unknown` for a name that this page does not know. */
+export function numberOf(list: readonly string[], word: unknown, unknown: number): number {
+  const at = list.indexOf(word as string);
+  return at < 0 ? unknown : at;
+}
