@@ -59,7 +59,7 @@ impl Fixture {
             library: store.clone(),
             registry: Registry::builtin(),
             outside: Outsiders::default(),
-            task_tools: Arc::new(pages::PageTools::new(memory.clone())),
+            task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(RehearsalModels::default()),
             live: Default::default(),
         };
