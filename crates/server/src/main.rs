@@ -23,9 +23,9 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    mcp::secrecy::hide_from_other_processes();
+    mcp::process_isolation::hide_from_other_processes();
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == mcp::warden::WORD) {
+    if words.next().is_some_and(|word| word == mcp::warden::ARGUMENT) {
         return ExitCode::from(mcp::warden::watch(words));
     }
     let cli = args::Cli::parse();
