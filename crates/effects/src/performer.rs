@@ -3,7 +3,7 @@
 
 use crate::delta_throttle::DeltaThrottle;
 use crate::model::{Gateway, OnDelta};
-use crate::tools::{self, Denied, Outsiders, Registry, TaskTools};
+use crate::tools::{self, Denied, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -62,7 +62,7 @@ impl ModelPort for Gateway {
 pub struct EffectsPerformer {
     pub library: Arc<dyn Store>,
     pub registry: Registry,
-    pub outside: Outsiders,
+    pub outside: Toolboxes,
     pub task_tools: Arc<dyn TaskTools>,
     pub models: Arc<dyn ModelPort>,
     /// Who sees answers while they grow.
@@ -172,7 +172,7 @@ mod tests {
         let performer = EffectsPerformer {
             library: Arc::new(Memory::new(Arc::new(Stopped))),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(NoTaskTools),
             models: Arc::new(RehearsalModels::default()),
             live: Live::default(),

@@ -7,7 +7,7 @@ use crate::toolboxes;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
-use effects::tools::{Outsiders, Registry};
+use effects::tools::{Registry, Toolboxes};
 use engine::effect::{CallFailure, ToolList, ToolSpec};
 use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
@@ -25,7 +25,7 @@ pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
     /// Used where a run names no model of its own.
     chosen: ModelNames,
-    outside: Outsiders,
+    outside: Toolboxes,
 }
 
 /// What a run is given to work with.
@@ -130,7 +130,7 @@ impl Catalogue {
     }
 
     /// Who carries out tools that are not built in.
-    pub fn outside(&self) -> &Outsiders {
+    pub fn outside(&self) -> &Toolboxes {
         &self.outside
     }
 

@@ -1,5 +1,5 @@
-//! A run's tools in the hands of a subagent that was given a part of the run: it may do what the run may and it was granted, where
-//! both it and the run's owner may be. Judged at the moment of the call, and closed unless it is open.
+//! The scope of a subagent that works on a part of a run: it may do what both the run and its grants allow, in projects that both
+//! it and the run's owner may use. Judged at the moment of the call; denied by default.
 
 use super::{Authorization, Registry, list};
 use engine::effect::{Class, RunContext, ToolCall};

@@ -11,7 +11,6 @@ mod files;
 mod hosts;
 mod links;
 mod memory;
-mod outside;
 mod projects;
 mod props;
 mod schema;
@@ -19,18 +18,19 @@ mod search;
 mod task_tools;
 mod tasks;
 mod tool_context;
+mod toolbox;
 mod web;
-mod writing;
+mod write_permission;
 
 pub use agent_scope::{Denied, agent_scope};
 pub use files::Files;
 pub use hosts::Hosts;
-pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
-pub use schema::misfits;
+pub use schema::schema_violations;
 pub use task_tools::{TaskTools, is_task_tool};
+pub use toolbox::{Approval, LONGEST_RESULT, Offer, Offers, Toolbox, Toolboxes, output};
 pub use web::Web;
 pub(crate) use web::read_page;
-pub use writing::VIEWER_ONLY;
+pub use write_permission::VIEWER_ONLY;
 
 use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
@@ -189,7 +189,7 @@ impl Registry {
             Ok(action) => {
                 let context = ToolContext::new(library, run, call, effect);
                 match action.carry_out(&context).await {
-                    Ok(done) => writing::permitted(&context, &done.mutations).await.map(|()| done),
+                    Ok(done) => write_permission::check(&context, &done.mutations).await.map(|()| done),
                     refused => refused,
                 }
             }

@@ -1,5 +1,5 @@
-//! What one call can reach: the library seen with the run's scope at this moment, and the ids the call
-//! may hand out. Unknown and forbidden are the same answer here, so nothing reveals what exists elsewhere.
+//! What one call can reach: the library through the run's scope at this moment, and the ids it may give to new things. Unknown
+//! and forbidden get the same answer, so that nothing reveals what exists elsewhere.
 
 use super::Refused;
 use super::arguments::{Arguments, list};

@@ -1,6 +1,6 @@
 //! Elicitation: a server's question to a person as text, and the person's text as the answer its schema asks for.
 
-use effects::tools::misfits;
+use effects::tools::schema_violations;
 use rmcp::model::{ElicitResult, ElicitationAction, InputRequest, InputRequiredResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -130,7 +130,7 @@ pub fn read(request: &Value, text: &str) -> Result<ElicitResult, String> {
             return Err(format!("a JSON object with {} is needed", names.join(", ")));
         }
     };
-    match misfits(&request["requestedSchema"], &content) {
+    match schema_violations(&request["requestedSchema"], &content) {
         wrong if wrong.is_empty() => Ok(accepted.with_content(content)),
         wrong => Err(wrong.join("; ")),
     }

@@ -7,7 +7,7 @@ use super::provider::{Provider, ProviderConnection};
 use super::witness::Witness;
 use crate::clock::VirtualClock;
 use effects::performer::EffectsPerformer;
-use effects::tools::{Outsiders, Registry};
+use effects::tools::{Registry, Toolboxes};
 use runtime::ports::Store;
 use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Workforce {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(line),
             live: Default::default(),

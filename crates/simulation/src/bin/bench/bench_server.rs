@@ -3,7 +3,7 @@
 use crate::meter::own_cpu;
 use crate::model::{Instant, Play};
 use effects::performer::EffectsPerformer;
-use effects::tools::{Outsiders, Registry};
+use effects::tools::{Registry, Toolboxes};
 use engine::actor::Actor;
 use engine::budget::Budgets;
 use engine::event::{Event, StoredEvent};
@@ -87,7 +87,7 @@ impl BenchServer {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: models.clone(),
             live: Default::default(),
