@@ -12,7 +12,7 @@ use engine::effect::{
 };
 use engine::request::{Request, Speaker};
 use runtime::live::Live;
-use runtime::ports::{Performer, Store};
+use runtime::ports::{Library, Performer};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl ModelPort for Gateway {
 }
 
 pub struct EffectsPerformer {
-    pub library: Arc<dyn Store>,
+    pub library: Arc<dyn Library>,
     pub registry: Registry,
     pub outside: Outsiders,
     pub models: Arc<dyn ModelPort>,
@@ -90,7 +90,7 @@ impl EffectsPerformer {
     }
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
-        let store: &dyn Store = &*self.library;
+        let store: &dyn Library = &*self.library;
         let narrowed;
         let run = match call.agent {
             None => run,

@@ -19,7 +19,7 @@ use axum::http::StatusCode;
 use effects::notify::{Private, WebhookSender};
 use effects::trace::{Exporter, Tracer};
 use runtime::live::Live;
-use runtime::ports::{Clock, LOCAL_HANDLE, Performer, StoreError};
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -325,9 +325,6 @@ fn app(
     AppState {
         sights: Revocations::new(OfRuns(store.clone()), &revoked),
         revoked,
-        keys: store.clone(),
-        members: store.clone(),
-        removal: store.clone(),
         notifications: store.clone(),
         store,
         commands: None,

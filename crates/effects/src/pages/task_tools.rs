@@ -6,7 +6,7 @@ use engine::effect::{EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput};
 use engine::task::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
 use engine::workspace::{Mutation, Scope};
 use runtime::agents::AgentRecord;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Library, StoreError};
 use serde_json::{Value, json};
 
 /// Characters of a page that a step is shown.
@@ -20,7 +20,7 @@ pub fn is_task_tool(call: &ToolCall) -> bool {
 
 /// Carry out one step. What the agent is and may do is looked up now, not remembered from when it was sent.
 pub async fn perform(
-    store: &dyn Store,
+    store: &dyn Library,
     registry: &Registry,
     run: &RunContext,
     call: &ToolCall,
@@ -105,7 +105,7 @@ fn cut(text: &str) -> String {
     text.chars().take(kept).chain(marker.chars()).collect()
 }
 
-async fn read(store: &dyn Store, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {
+async fn read(store: &dyn Library, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {
     let pad = store.scratchpad(agent.id).await?;
     let (version, content) = pad.map_or((0, String::new()), |pad| (pad.version, pad.content));
     let output = ToolOutput {
@@ -117,7 +117,7 @@ async fn read(store: &dyn Store, agent: &AgentRecord) -> Result<ToolOutcome, Sto
 }
 
 /// What a reflection wants to keep, if the scratchpad is still the one it saw.
-async fn write(store: &dyn Store, agent: &AgentRecord, arguments: &Value) -> Result<ToolOutcome, StoreError> {
+async fn write(store: &dyn Library, agent: &AgentRecord, arguments: &Value) -> Result<ToolOutcome, StoreError> {
     let based_on = arguments["version"].as_i64().unwrap_or_default();
     let content = arguments["content"].as_str().unwrap_or_default().to_owned();
     let current = store.scratchpad(agent.id).await?.map_or(0, |pad| pad.version);

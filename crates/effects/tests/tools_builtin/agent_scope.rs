@@ -8,7 +8,7 @@ use engine::lessons;
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
-use runtime::agents::{AgentRecord, Agents};
+use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde_json::{Value, json};
 use uuid::Uuid;

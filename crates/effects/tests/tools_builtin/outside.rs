@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use effects::tools::{Offer, Offers, Outsiders, Toolbox, output};
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
-use runtime::ports::Library;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

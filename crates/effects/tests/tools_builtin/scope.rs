@@ -3,8 +3,6 @@
 use crate::world::World;
 use engine::role::Role;
 use engine::workspace::Scope;
-use runtime::members::Members;
-use runtime::ports::Library;
 use serde_json::json;
 use uuid::Uuid;
 
