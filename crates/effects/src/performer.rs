@@ -11,7 +11,7 @@ use engine::effect::{
 };
 use engine::request::{Request, Speaker};
 use runtime::live::Live;
-use runtime::ports::{Performer, Store};
+use runtime::ports::{Library, Performer};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl ModelPort for Gateway {
 }
 
 pub struct EffectsPerformer {
-    pub library: Arc<dyn Store>,
+    pub library: Arc<dyn Library>,
     pub registry: Registry,
     pub outside: Toolboxes,
     pub task_tools: Arc<dyn TaskTools>,
@@ -90,7 +90,7 @@ impl EffectsPerformer {
     }
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
-        let store: &dyn Store = &*self.library;
+        let store: &dyn Library = &*self.library;
         let narrowed;
         let run = match call.agent {
             None => run,
@@ -147,7 +147,6 @@ mod tests {
     use engine::request::Part;
     use engine::time::Timestamp;
     use engine::workspace::Scope;
-    use runtime::memory::Memory;
     use runtime::ports::{Clock, StoreError};
     use uuid::Uuid;
 
@@ -170,7 +169,7 @@ mod tests {
 
     async fn asked(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
         let performer = EffectsPerformer {
-            library: Arc::new(Memory::new(Arc::new(Stopped))),
+            library: store::open_inline(None, Arc::new(Stopped)).await.expect("a database in memory"),
             registry: Registry::builtin(),
             outside: Toolboxes::default(),
             task_tools: Arc::new(NoTaskTools),

@@ -4,23 +4,19 @@
 //! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
 //! `live` tells who is listening what was committed, `views` shows runs as they stood, `breaker` remembers which
 //! providers are down, `agents` is what is kept of subagents, `keys`, `removal`, `post` and `traces` are what doors, letters and onlookers need of a store and the loop does not,
-//! `run_clock` is the time that a run's work and waits are measured in,
-//! `memory` is the store that the others are measured against.
+//! `run_clock` is the time that a run's work and waits are measured in.
 
 pub mod agents;
 pub mod breaker;
 mod driver;
-pub mod keys;
 pub mod live;
 mod load;
-pub mod members;
-pub mod memory;
 pub mod notifications;
 mod perform;
 pub mod ports;
-pub mod removal;
 mod run_clock;
 pub mod run_commands;
+pub mod search_terms;
 pub mod traces;
 pub mod views;
 pub mod worker;

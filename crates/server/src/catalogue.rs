@@ -12,7 +12,7 @@ use engine::effect::{CallFailure, ToolList, ToolSpec};
 use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
 use runtime::live::Live;
-use runtime::ports::{Performer, Store};
+use runtime::ports::{Library, Performer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Catalogue {
         self.gateway.as_ref().map_err(String::clone)
     }
 
-    pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
+    pub fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
         let outside = self.outside.clone();
         let task_tools = Arc::new(pages::PageTools::new(store.clone()));

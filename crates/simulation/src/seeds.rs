@@ -1,7 +1,7 @@
 //! One seed from the first roll of the dice to the verdict, and many of them at once.
 
 use crate::checks::{self, Judged};
-use crate::world::{Kinds, Lived, Setup, StoreKind, live};
+use crate::world::{Kinds, Lived, Setup, live};
 use std::cell::RefCell;
 use std::sync::Once;
 
@@ -13,7 +13,6 @@ thread_local! {
 #[derive(Debug)]
 pub struct SeedResult {
     pub seed: u64,
-    pub store: StoreKind,
     pub wrongs: Vec<String>,
     pub trace_hash: u64,
     pub trace: Vec<String>,
@@ -52,7 +51,7 @@ fn watch_panics() {
 pub fn run(setup: Setup) -> SeedResult {
     watch_panics();
     PANIC.with_borrow_mut(|seen| *seen = Some(String::new()));
-    let (seed, store) = (setup.seed, setup.store);
+    let seed = setup.seed;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -71,7 +70,6 @@ pub fn run(setup: Setup) -> SeedResult {
         Ok((lived, judged)) => SeedResult::of(lived, judged),
         Err(_) => SeedResult {
             seed,
-            store,
             wrongs: Vec::new(),
             trace_hash: 0,
             trace: Vec::new(),
@@ -89,10 +87,10 @@ pub fn run(setup: Setup) -> SeedResult {
 }
 
 /// A seed of the ordinary kind; some are lived twice.
-pub fn run_seed(seed: u64, store: StoreKind, kinds: Kinds) -> SeedResult {
-    let mut verdict = run(Setup::of(seed, store, kinds));
+pub fn run_seed(seed: u64, kinds: Kinds) -> SeedResult {
+    let mut verdict = run(Setup::of(seed, kinds));
     if seed.is_multiple_of(TWICE_EVERY) {
-        let again = run(Setup::of(seed, store, kinds));
+        let again = run(Setup::of(seed, kinds));
         if again.trace_hash != verdict.trace_hash {
             verdict.wrongs.push("determinism: lived twice, the seed left two different traces".into());
         }
@@ -105,7 +103,6 @@ impl SeedResult {
         let commits = &lived.record.commits;
         SeedResult {
             seed: lived.setup.seed,
-            store: lived.setup.store,
             wrongs,
             lost,
             trace_hash: lived.trace_hash,

@@ -51,14 +51,7 @@ fn the_simulation_drives_the_products_own_worker_tools_and_stores() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/world");
     let world = fs::read_to_string(root.join("mod.rs")).expect("source")
         + &fs::read_to_string(root.join("workforce.rs")).expect("source");
-    for word in [
-        "Worker::new",
-        "worker.serve(",
-        "EffectsPerformer {",
-        "Registry::builtin()",
-        "Memory::new",
-        "store::open_inline",
-    ] {
+    for word in ["Worker::new", "worker.serve(", "EffectsPerformer {", "Registry::builtin()", "store::open_inline"] {
         assert!(world.contains(word), "the world no longer uses {word}");
     }
 }

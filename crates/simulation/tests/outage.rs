@@ -2,10 +2,11 @@
 
 use simulation::fault_rates::{FaultRates, Model, Store};
 use simulation::seeds::run;
-use simulation::world::{Kinds, Setup, StoreKind};
+use simulation::world::{Kinds, Setup};
 
 /// One worker, slow models, and nothing wrong but the database.
-fn outlives_outages(store: StoreKind, kinds: Kinds) {
+#[test]
+fn r1_a_living_process_keeps_its_answers_through_any_outage() {
     let mut calls = 0;
     for seed in 0..25 {
         let fault_rates = FaultRates {
@@ -14,21 +15,11 @@ fn outlives_outages(store: StoreKind, kinds: Kinds) {
             storm_ms: 300_000,
             ..FaultRates::default()
         };
-        let setup = Setup { fault_rates, workers: 1, ..Setup::of(seed, store, kinds) };
+        let setup = Setup { fault_rates, workers: 1, ..Setup::of(seed, Kinds::Mixed) };
         let verdict = run(setup);
-        assert!(verdict.wrongs.is_empty(), "seed {seed} on {store:?}: {}", verdict.wrongs.join("; "));
-        assert_eq!(verdict.lost, 0, "seed {seed} on {store:?}: a living process lost its own calls");
+        assert!(verdict.wrongs.is_empty(), "seed {seed}: {}", verdict.wrongs.join("; "));
+        assert_eq!(verdict.lost, 0, "seed {seed}: a living process lost its own calls");
         calls += verdict.requests;
     }
     assert!(calls > 100, "{calls} calls are no test");
-}
-
-#[test]
-fn r1_a_living_process_keeps_its_answers_through_any_outage_in_memory() {
-    outlives_outages(StoreKind::Memory, Kinds::Mixed);
-}
-
-#[test]
-fn r1_a_living_process_keeps_its_answers_through_any_outage_on_sqlite() {
-    outlives_outages(StoreKind::Sqlite, Kinds::Mixed);
 }

@@ -5,19 +5,21 @@ use crate::backend::WriteError;
 use crate::rows::Stage;
 use crate::sql::{Guard, Statement, Value, id, optional_id};
 use crate::tables::HASH_AT;
+use crate::workspace::Touched;
 use crate::{SqlStore, StoreError, codec, notifications, rows};
 use engine::batch::Rows;
 use engine::blob::Blob;
 use engine::ids::RunId;
 use engine::run::Status;
 use engine::time::Timestamp;
-use runtime::memory::workspace::Touched;
-use runtime::memory::{FIRST_LEASE, at_of};
 use runtime::ports::{Append, AppendError};
+use std::time::Duration;
 
 /// How often a batch is tried again because an entity moved between the look-up and the write, or
 /// because a commit's fate was unknown.
 const TRIES: usize = 4;
+/// How long a run that was claimed as it was created is held before it must be renewed.
+const FIRST_LEASE: Duration = Duration::from_secs(10);
 
 const BORN: &str = "INSERT INTO jobs (run_id, kind, state, unit, last_seq, lease_owner, lease_until, epoch, attempts, last_seen, due, created_at, agent, owner) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, now_ms() + ?7, ?8, ?8, CASE WHEN ?6 IS NULL THEN NULL ELSE now_ms() END, now_ms(), now_ms(), ?9, ?10) \
@@ -101,7 +103,11 @@ impl SqlStore {
     async fn revised(&self, append: &Append, touched: &Touched) -> Result<Vec<Statement>, AppendError> {
         let batch = &append.batch;
         let updated = append.rows.run.updated_at;
-        let at = |seq: u64| -> Timestamp { at_of(&batch.events, seq).unwrap_or(updated) };
+        // A change that names no event of this batch belongs to its last one.
+        let at = |seq: u64| -> Timestamp {
+            let event = batch.events.iter().find(|event| event.seq == seq).or(batch.events.last());
+            event.map_or(updated, |event| event.at)
+        };
         self.revise(&batch.changes, touched, Some(batch.run_id), at).await
     }
 

@@ -2,24 +2,47 @@
 //! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
 
 use crate::agents::scratchpad_written;
+use crate::backend::WriteError;
+use crate::log::unguarded;
 use crate::members::MAKE_MEMBER;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
+use crate::workspace::{Conflict, Revision, Touched, Versioned, Workspace};
 use crate::{SqlStore, StoreError, codec, lessons, records, rows};
 use engine::ids::{ActorId, RunId};
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Project, Task};
-use runtime::memory::terms;
-use runtime::memory::workspace::{Conflict, Kept, Revision, Touched, Workspace};
 use runtime::ports::AppendError;
+use runtime::search_terms as terms;
 use std::sync::LazyLock;
 use uuid::Uuid;
 
 /// Ids per look-up; a batch rarely touches more than a few.
 const LOOKED_UP_AT_ONCE: usize = 200;
+/// A person's change whose entity keeps moving is theirs to look at again.
+const TRIES: usize = 4;
 
 impl SqlStore {
+    /// A person's own change, outside any run.
+    pub async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
+        let now = self.now().await?;
+        let touched = Touched::by(&changes);
+        let mut last = StoreError::Unavailable("the change was not written".into()).into();
+        for _ in 0..TRIES {
+            let statements = self.revise(&changes, &touched, None, |_| now).await?;
+            match self.backend.write(statements).await {
+                Ok(_) => {
+                    self.backend.hint();
+                    return Ok(());
+                }
+                Err(WriteError::Refused(Guard::Entity(entity))) => last = AppendError::Conflict(entity),
+                Err(error) => return Err(unguarded(error).into()),
+            }
+        }
+        Err(last)
+    }
+
     /// Statements that make `changes`, judged on the entities in `touched` as they are now.
     pub(crate) async fn revise(
         &self,
@@ -40,20 +63,20 @@ impl SqlStore {
 
     async fn look_up(&self, touched: &Touched) -> Result<Workspace, StoreError> {
         let mut seen = Workspace::default();
-        for row in self.by_ids(records::KEPT_PROJECT, &touched.projects).await? {
-            let kept = records::kept_project(&row)?;
+        for row in self.by_ids(records::PROJECT, &touched.projects).await? {
+            let kept = records::versioned_project(&row)?;
             seen.projects.insert(kept.entity.id, kept);
         }
-        for row in self.by_ids(records::KEPT_DOCUMENT, &touched.documents).await? {
-            let kept = records::kept_document(&row)?;
+        for row in self.by_ids(records::DOCUMENT, &touched.documents).await? {
+            let kept = records::versioned_document(&row)?;
             seen.documents.insert(kept.entity.id, kept);
         }
-        for row in self.by_ids(records::KEPT_TASK, &touched.tasks).await? {
-            let kept = records::kept_task(&row)?;
+        for row in self.by_ids(records::TASK, &touched.tasks).await? {
+            let kept = records::versioned_task(&row)?;
             seen.tasks.insert(kept.entity.id, kept);
         }
-        for row in self.by_ids(records::KEPT_EDGE, &touched.edges).await? {
-            let kept = records::kept_edge(&row)?;
+        for row in self.by_ids(records::EDGE, &touched.edges).await? {
+            let kept = records::versioned_edge(&row)?;
             seen.edges.insert(kept.entity.id, kept);
         }
         if !touched.pads.is_empty() {
@@ -101,7 +124,7 @@ fn written(revision: &Revision) -> Vec<Statement> {
     }
 }
 
-fn project_made(kept: &Kept<Project>, creator: ActorId) -> Statement {
+fn project_made(kept: &Versioned<Project>, creator: ActorId) -> Statement {
     let project = &kept.entity;
     let values = vec![
         id(project.id),
@@ -135,7 +158,7 @@ fn project_changed(from: i64, project: &Project) -> Statement {
     Statement::new(sql, values).guarded(Guard::Entity(project.id.0))
 }
 
-fn document_made(kept: &Kept<Document>) -> Statement {
+fn document_made(kept: &Versioned<Document>) -> Statement {
     let document = &kept.entity;
     let values = vec![
         id(document.id),
@@ -158,7 +181,7 @@ fn document_made(kept: &Kept<Document>) -> Statement {
     made(&MAKE_DOCUMENT, values, document.id.0)
 }
 
-fn document_changed(from: i64, to: &Kept<Document>) -> Statement {
+fn document_changed(from: i64, to: &Versioned<Document>) -> Statement {
     let document = &to.entity;
     let sql = "UPDATE onto_documents SET title = ?1, doc_role = ?2, props = ?3, version = ?4, updated_at = ?5, run_id = ?6, seq = ?7, \
         actor = ?8, content = ?9, terms = ?10 WHERE id = ?11 AND version = ?12";
@@ -179,7 +202,7 @@ fn document_changed(from: i64, to: &Kept<Document>) -> Statement {
     Statement::new(sql, values).guarded(Guard::Entity(document.id.0))
 }
 
-fn superseded(from: &Kept<Document>) -> Statement {
+fn superseded(from: &Versioned<Document>) -> Statement {
     let sql = "INSERT INTO onto_document_versions (document_id, version, title, body, actor, run_id, seq, at) \
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING";
     let values = vec![
@@ -195,7 +218,7 @@ fn superseded(from: &Kept<Document>) -> Statement {
     Statement::new(sql, values)
 }
 
-fn task_made(kept: &Kept<Task>) -> Statement {
+fn task_made(kept: &Versioned<Task>) -> Statement {
     let task = &kept.entity;
     let values = vec![
         id(task.id),
@@ -231,7 +254,7 @@ fn task_changed(from: i64, task: &Task) -> Statement {
     Statement::new(sql, values).guarded(Guard::Entity(task.id.0))
 }
 
-fn linked(kept: &Kept<Edge>) -> Statement {
+fn linked(kept: &Versioned<Edge>) -> Statement {
     let edge = &kept.entity;
     let values = vec![
         id(edge.id),

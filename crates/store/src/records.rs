@@ -1,6 +1,8 @@
 //! Rows read back as records. Each select list stands beside the function that reads it.
 
+use crate::documents::DocumentVersion;
 use crate::sql::Row;
+use crate::workspace::{Origin, Versioned};
 use crate::{StoreError, codec};
 use engine::batch::{IterationRow, NotificationRow, RunRow};
 use engine::blob::Hash;
@@ -9,8 +11,6 @@ use engine::ids::RunId;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Document, Edge, Entry, Project, Task, TaskState};
-use runtime::memory::workspace::{Kept, Origin};
-use runtime::ports::DocumentVersion;
 
 pub fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
     row.int(column).map(Timestamp)
@@ -135,7 +135,7 @@ pub fn notification(row: &Row) -> Result<NotificationRow, StoreError> {
     })
 }
 
-pub const KEPT_PROJECT: &str =
+pub const PROJECT: &str =
     "SELECT id, title, description, props, version, created_at, updated_at, made_run, made_seq FROM onto_projects";
 
 pub fn project(row: &Row) -> Result<Project, StoreError> {
@@ -151,12 +151,12 @@ pub fn project(row: &Row) -> Result<Project, StoreError> {
 }
 
 /// Only documents keep who changed them last; for the others it is as good as the platform.
-pub fn kept_project(row: &Row) -> Result<Kept<Project>, StoreError> {
+pub fn versioned_project(row: &Row) -> Result<Versioned<Project>, StoreError> {
     let made = origin(row, 7, 8)?;
-    Ok(Kept { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
+    Ok(Versioned { entity: project(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
-pub const KEPT_DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
+pub const DOCUMENT: &str = "SELECT id, project_id, title, type_key, content, props, version, created_at, updated_at, \
     made_run, made_seq, run_id, seq, actor FROM onto_documents";
 /// The same without the text, for lists.
 pub const LISTED_DOCUMENT: &str =
@@ -176,8 +176,8 @@ pub fn document(row: &Row) -> Result<Document, StoreError> {
     })
 }
 
-pub fn kept_document(row: &Row) -> Result<Kept<Document>, StoreError> {
-    Ok(Kept {
+pub fn versioned_document(row: &Row) -> Result<Versioned<Document>, StoreError> {
+    Ok(Versioned {
         entity: document(row)?,
         made: origin(row, 9, 10)?,
         changed: origin(row, 11, 12)?,
@@ -199,7 +199,7 @@ pub fn version(row: &Row) -> Result<DocumentVersion, StoreError> {
     })
 }
 
-pub fn current_version(kept: Kept<Document>) -> DocumentVersion {
+pub fn current_version(kept: Versioned<Document>) -> DocumentVersion {
     DocumentVersion {
         version: kept.entity.version,
         title: kept.entity.title,
@@ -226,7 +226,7 @@ pub fn entry(row: &Row) -> Result<Entry, StoreError> {
     })
 }
 
-pub const KEPT_TASK: &str = "SELECT id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq FROM onto_tasks";
+pub const TASK: &str = "SELECT id, project_id, title, description, state, props, version, created_at, updated_at, made_run, made_seq FROM onto_tasks";
 
 pub fn task(row: &Row) -> Result<Task, StoreError> {
     Ok(Task {
@@ -242,13 +242,12 @@ pub fn task(row: &Row) -> Result<Task, StoreError> {
     })
 }
 
-pub fn kept_task(row: &Row) -> Result<Kept<Task>, StoreError> {
+pub fn versioned_task(row: &Row) -> Result<Versioned<Task>, StoreError> {
     let made = origin(row, 9, 10)?;
-    Ok(Kept { entity: task(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
+    Ok(Versioned { entity: task(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
-pub const KEPT_EDGE: &str =
-    "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
+pub const EDGE: &str = "SELECT id, project_id, src, dst, rel, props, created_at, made_run, made_seq FROM onto_edges";
 
 pub fn edge(row: &Row) -> Result<Edge, StoreError> {
     Ok(Edge {
@@ -262,9 +261,9 @@ pub fn edge(row: &Row) -> Result<Edge, StoreError> {
     })
 }
 
-pub fn kept_edge(row: &Row) -> Result<Kept<Edge>, StoreError> {
+pub fn versioned_edge(row: &Row) -> Result<Versioned<Edge>, StoreError> {
     let made = origin(row, 7, 8)?;
-    Ok(Kept { entity: edge(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
+    Ok(Versioned { entity: edge(row)?, made, changed: made, actor: engine::actor::Actor::Platform })
 }
 
 pub const ACTOR: &str = "SELECT id, kind, handle, name, created_at FROM actors";

@@ -4,11 +4,13 @@ use crate::sql::{Statement, Value, id, optional_id};
 use crate::tables::{self, PART};
 use engine::batch::{IterationRow, Rows, RunRow};
 use engine::event::Event;
+use engine::ids::RunId;
 use engine::run::Kind;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
-use runtime::memory::{entry_positions, terms};
+use runtime::search_terms as terms;
 use serde::Serialize;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub fn json(value: &impl Serialize) -> Value {
@@ -181,6 +183,18 @@ fn iterations(iterations: &[IterationRow]) -> Vec<Statement> {
         Statement::new(UPSERT_ITERATION.as_str(), values)
     };
     iterations.iter().map(row).collect()
+}
+
+/// Where each entry stands in its document: by the event that made it, so that a rebuild puts it there again. Entries of
+/// one event are numbered in the order they were made.
+fn entry_positions(rows: &Rows) -> Vec<i64> {
+    let mut made: HashMap<(RunId, u64), i64> = HashMap::new();
+    let position = |entry: &engine::batch::EntryRow| {
+        let index = made.entry((entry.run_id, entry.seq)).or_default();
+        *index += 1;
+        (entry.seq as i64).saturating_mul(1000).saturating_add(*index - 1)
+    };
+    rows.entries.iter().map(position).collect()
 }
 
 fn entries(rows: &Rows) -> Option<Statement> {

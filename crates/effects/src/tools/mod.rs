@@ -36,7 +36,7 @@ use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Library, StoreError};
 use serde_json::Value;
 use tool_context::ToolContext;
 
@@ -180,7 +180,7 @@ impl Registry {
     /// an error of the store is nobody's result, and the call is to be made again.
     pub async fn call(
         &self,
-        library: &dyn Store,
+        library: &dyn Library,
         run: &RunContext,
         call: &ToolCall,
         effect: &EffectId,

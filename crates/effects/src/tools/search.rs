@@ -37,7 +37,7 @@ async fn find(context: &ToolContext<'_>, arguments: &Arguments, kinds: &[HitKind
     if !query.chars().any(char::is_alphanumeric) {
         return Err(Refused::Request("argument `query` has no letters or digits: expected words to look for".into()));
     }
-    if let Some(why) = runtime::memory::terms::too_many(query) {
+    if let Some(why) = runtime::search_terms::too_many(query) {
         return Err(Refused::Request(format!("argument `query`: {why}")));
     }
     let limit = arguments.limit();

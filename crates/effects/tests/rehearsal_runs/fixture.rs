@@ -1,4 +1,4 @@
-//! One process on the store in memory, with one run of the built-in model: the real engine, driver and tools.
+//! One process on a database in memory, with one run of the built-in model: the real engine, driver and tools.
 
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::{PROVIDER, RehearsalModels};
@@ -12,11 +12,11 @@ use engine::model::{ModelSpec, Models, Price};
 use engine::run::{Command, Criterion, Kind, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Document, Scope};
-use runtime::memory::Memory;
 use runtime::ports::{Clock, DocumentFilter, LOCAL_HANDLE, Library, Log};
 use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use store::SqlStore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ impl Clock for WallClock {
 
 /// One process with one run; it drives nothing before it is told to.
 pub struct Fixture {
-    pub memory: Arc<Memory>,
+    pub store: Arc<SqlStore>,
     commands: RunCommands,
     owner: ActorId,
     worker: Option<Worker>,
@@ -53,22 +53,22 @@ impl Fixture {
 
     /// A run with a brief of its own.
     pub async fn taking(brief: impl FnOnce(ActorId) -> Queued) -> Fixture {
-        let memory = Arc::new(Memory::new(Arc::new(WallClock)));
-        let owner = memory.actor(LOCAL_HANDLE).await.expect("readable").expect("there is a local person").id;
+        let store = store::open_inline(None, Arc::new(WallClock)).await.expect("a database in memory");
+        let owner = store.actor(LOCAL_HANDLE).await.expect("readable").expect("there is a local person").id;
         let performer = EffectsPerformer {
-            library: memory.clone(),
+            library: store.clone(),
             registry: Registry::builtin(),
             outside: Toolboxes::default(),
-            task_tools: Arc::new(pages::PageTools::new(memory.clone())),
+            task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(RehearsalModels::default()),
             live: Default::default(),
         };
         let lease = Duration::from_secs(10);
         let config = WorkerConfig { id: "test".into(), slots: 4, lease, duty: Duty::All, shared: false };
-        let worker = Worker::new(memory.clone(), Arc::new(performer), Arc::new(WallClock), config);
+        let worker = Worker::new(store.clone(), Arc::new(performer), Arc::new(WallClock), config);
         let commands = worker.commands();
         commands.create(RUN, brief(owner), Actor::Person(owner)).await.expect("the run is taken");
-        Fixture { memory, commands, owner, worker: Some(worker), closing: CancellationToken::new() }
+        Fixture { store, commands, owner, worker: Some(worker), closing: CancellationToken::new() }
     }
 
     pub async fn settled(&mut self) -> RunRow {
@@ -88,16 +88,16 @@ impl Fixture {
     /// What the run wrote, the platform's own documents left out.
     pub async fn pages(&self) -> Vec<Document> {
         let filter = DocumentFilter { limit: 50, ..DocumentFilter::default() };
-        let listed = self.memory.documents(&Scope::Platform, filter).await.expect("readable");
+        let listed = self.store.documents(&Scope::Platform, filter).await.expect("readable");
         let mut pages = Vec::new();
         for document in listed {
-            pages.extend(self.memory.document(&Scope::Platform, document.id).await.expect("readable"));
+            pages.extend(self.store.document(&Scope::Platform, document.id).await.expect("readable"));
         }
         pages
     }
 
     pub async fn events(&self) -> Vec<(String, String)> {
-        let events = self.memory.events(RUN, 0, 10_000).await.expect("readable");
+        let events = self.store.events(RUN, 0, 10_000).await.expect("readable");
         events.into_iter().map(|event| (event.kind, event.payload)).collect()
     }
 }

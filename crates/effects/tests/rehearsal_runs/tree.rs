@@ -9,8 +9,9 @@ use engine::tree::envelope::ArtifactType;
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
 use proptest::prelude::*;
-use runtime::ports::{Library, NodeFilter, Slice};
+use runtime::ports::{Library, Slice};
 use std::collections::BTreeSet;
+use store::NodeFilter;
 
 const OBJECTIVES: [(&str, &str); 12] = [
     ("Compare SQLite and PostgreSQL for a small bookkeeping team", "SQLite"),
@@ -44,17 +45,17 @@ async fn grown(objective: &str) -> Fixture {
 }
 
 async fn nodes(fixture: &Fixture) -> Vec<NodeRow> {
-    fixture.memory.nodes(&Scope::Platform, RUN, NodeFilter::default()).await.expect("readable")
+    fixture.store.nodes(&Scope::Platform, RUN, NodeFilter::default()).await.expect("readable")
 }
 
 /// The versions of the root's plan.
 async fn plans(fixture: &Fixture) -> Vec<PlanRow> {
     let root = nodes(fixture).await[0].id;
-    fixture.memory.plans(&Scope::Platform, RUN, Some(root), Slice::first(1_000)).await.expect("readable")
+    fixture.store.plans(&Scope::Platform, RUN, Some(root), Slice::first(1_000)).await.expect("readable")
 }
 
 async fn artifacts(fixture: &Fixture) -> Vec<ArtifactRow> {
-    fixture.memory.artifacts(&Scope::Platform, RUN, None, Slice::first(1_000)).await.expect("readable")
+    fixture.store.artifacts(&Scope::Platform, RUN, None, Slice::first(1_000)).await.expect("readable")
 }
 
 /// Band by band, the titles of the root's steps.
@@ -86,7 +87,7 @@ async fn t6_e3_twelve_objectives_give_twelve_trees_of_pages_and_data() {
         let root = &nodes(&fixture).await[0];
         let primary = made.iter().find(|made| made.node_id == root.id && made.is_primary).expect("a primary artifact");
         let document = primary.document_id.expect("a document");
-        let synthesis = fixture.memory.document(&Scope::Platform, document).await.expect("readable").expect("there");
+        let synthesis = fixture.store.document(&Scope::Platform, document).await.expect("readable").expect("there");
         assert!(synthesis.title.starts_with("Synthesis: "), "{}", synthesis.title);
         shapes.insert(plan);
     }

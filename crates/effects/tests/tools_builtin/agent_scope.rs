@@ -8,7 +8,7 @@ use engine::lessons;
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
-use runtime::agents::{AgentRecord, Agents};
+use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -27,7 +27,7 @@ async fn scout(fixture: &Fixture, owner: ActorId, actions: &[&str]) -> ActorId {
         created_at: Timestamp(0),
         updated_at: Timestamp(0),
     };
-    fixture.memory.create_agent(agent).await.expect("an agent");
+    fixture.store.create_agent(agent).await.expect("an agent");
     id
 }
 
@@ -37,7 +37,7 @@ fn asked(fixture: &Fixture, agent: ActorId, tool: &str, arguments: Value) -> Too
 
 /// The scope the call is carried out with, or why it is not.
 async fn judged(fixture: &Fixture, call: &ToolCall) -> Result<Scope, String> {
-    match agent_scope(&*fixture.memory, &fixture.registry, &fixture.run, call, call.agent.expect("a subagent")).await {
+    match agent_scope(&*fixture.store, &fixture.registry, &fixture.run, call, call.agent.expect("a subagent")).await {
         Ok(run) => Ok(run.scope),
         Err(Denied::Refused(why)) => Err(why),
         Err(Denied::Store(error)) => panic!("{error}"),
@@ -61,9 +61,9 @@ async fn h8_it_reads_changes_what_it_was_granted_and_is_told_when_it_was_not() {
         assert_eq!(judged(&fixture, &call).await.is_ok(), may, "{class:?}");
     }
     // Taken back, it is refused at the next call
-    let mut record = fixture.memory.agent("scout").await.expect("readable").expect("there");
+    let mut record = fixture.store.agent("scout").await.expect("readable").expect("there");
     record.actions.clear();
-    assert!(fixture.memory.change_agent(record, 1).await.expect("writable"));
+    assert!(fixture.store.change_agent(record, 1).await.expect("writable"));
     assert!(judge("create_document").await.is_err());
 }
 
@@ -77,11 +77,11 @@ async fn h8_it_sees_what_it_its_owner_and_the_run_may_all_see_and_the_runs_own_w
     let agent = scout(&fixture, fixture.owner, &[]).await;
     let look = |fixture: &Fixture| asked(fixture, agent, "list_projects", json!({}));
     assert_eq!(judged(&fixture, &look(&fixture)).await, Ok(Scope::Within(fixture.owner, vec![fixture.home])));
-    fixture.memory.grant(fixture.second, agent, Role::Editor).await.expect("granted");
+    fixture.store.grant(fixture.second, agent, Role::Editor).await.expect("granted");
     let both = Scope::Within(fixture.owner, vec![fixture.second, fixture.home]);
     assert_eq!(judged(&fixture, &look(&fixture)).await, Ok(both));
     // A project of somebody else's is not its owner's to lend
-    fixture.memory.grant(fixture.foreign, agent, Role::Editor).await.expect("granted");
+    fixture.store.grant(fixture.foreign, agent, Role::Editor).await.expect("granted");
     let Ok(Scope::Within(_, seen)) = judged(&fixture, &look(&fixture)).await else { panic!("a scope") };
     assert!(!seen.contains(&fixture.foreign));
     // A run that was given projects lends no others, and those only to who may see them
@@ -106,7 +106,7 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
     let agent = scout(&fixture, fixture.owner, &[]).await;
     let call = asked(&fixture, agent, "add_lesson", json!({"text": "Oak is\n## dear"}));
     let effect = EffectId("i3.x0.r1.t0".into());
-    let kept = fixture.registry.call(&*fixture.memory, &fixture.run, &call, &effect).await.expect("the store answers");
+    let kept = fixture.registry.call(&*fixture.store, &fixture.run, &call, &effect).await.expect("the store answers");
     let [Mutation::AddLesson { agent: of, text, iteration, .. }] = kept.mutations.as_slice() else {
         panic!("{kept:?}")
     };
@@ -114,7 +114,7 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
     for text in ["", "  \n", &"x".repeat(1_001)] {
         let call = asked(&fixture, agent, "add_lesson", json!({ "text": text }));
         let refused =
-            fixture.registry.call(&*fixture.memory, &fixture.run, &call, &effect).await.expect("the store answers");
+            fixture.registry.call(&*fixture.store, &fixture.run, &call, &effect).await.expect("the store answers");
         assert!(refused.result.is_err_and(|why| why.contains("1000")) && refused.mutations.is_empty());
     }
     assert!(fixture.error("add_lesson", json!({"text": "mine"})).await.contains("subagent"));
@@ -128,17 +128,17 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
 async fn x1_a_subagent_that_only_reads_a_project_writes_in_the_runs_own_workspace_and_not_there() {
     let fixture = Fixture::global().await;
     let agent = scout(&fixture, fixture.owner, &["create_document"]).await;
-    fixture.memory.grant(fixture.second, agent, Role::Viewer).await.expect("granted");
+    fixture.store.grant(fixture.second, agent, Role::Viewer).await.expect("granted");
     let written = |project| {
         let call =
             asked(&fixture, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));
         let fixture = &fixture;
         async move {
-            let Ok(run) = agent_scope(&*fixture.memory, &fixture.registry, &fixture.run, &call, agent).await else {
+            let Ok(run) = agent_scope(&*fixture.store, &fixture.registry, &fixture.run, &call, agent).await else {
                 panic!("lent")
             };
             let effect = EffectId("i1.t0".into());
-            fixture.registry.call(&*fixture.memory, &run, &call, &effect).await.expect("readable").result
+            fixture.registry.call(&*fixture.store, &run, &call, &effect).await.expect("readable").result
         }
     };
     let refused = written(fixture.second).await.expect_err("a viewer");

@@ -6,11 +6,11 @@ use engine::effect::{EffectId, RunContext, ToolCall, ToolOutcome};
 use engine::ids::{ActorId, DocumentId, ProjectId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Document, Edge, Mutation, Scope};
-use runtime::memory::Memory;
 use runtime::ports::{Clock, EdgeFilter, Library, Slice};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use store::SqlStore;
 use uuid::Uuid;
 
 const NOW: i64 = 1_790_000_000_000;
@@ -25,7 +25,7 @@ impl Clock for Ticking {
 }
 
 pub struct Fixture {
-    pub memory: Arc<Memory>,
+    pub store: Arc<SqlStore>,
     pub registry: Registry,
     pub run: RunContext,
     pub owner: ActorId,
@@ -57,12 +57,12 @@ impl Fixture {
 
     /// A run that may use all of its owner's projects.
     pub async fn global() -> Fixture {
-        let memory = Arc::new(Memory::new(Arc::new(Ticking(AtomicI64::new(0)))));
+        let store = store::open_inline(None, Arc::new(Ticking(AtomicI64::new(0)))).await.expect("a database in memory");
         let (owner, stranger): (ActorId, ActorId) = (id(1), id(2));
         for (actor, handle) in [(owner, "owner"), (stranger, "stranger")] {
             let (handle, name) = (handle.to_owned(), handle.to_owned());
             let record = ActorRecord { id: actor, kind: ActorKind::Person, handle, name, created_at: Timestamp(NOW) };
-            memory.create_actor(record).await.expect("actor");
+            store.create_actor(record).await.expect("actor");
         }
         let (home, second, foreign): (ProjectId, ProjectId, ProjectId) = (id(11), id(12), id(13));
         let (workspace, run_id): (DocumentId, RunId) = (id(21), id(31));
@@ -77,7 +77,7 @@ impl Fixture {
             now: Timestamp(NOW),
         };
         let fixture = Fixture {
-            memory,
+            store,
             registry,
             run,
             owner,
@@ -131,7 +131,7 @@ impl Fixture {
 
     pub async fn commit(&self, mutations: Vec<Mutation>) {
         let change = |mutation| Change { mutation, actor: Actor::Person(self.owner), seq: 0 };
-        self.memory.change(mutations.into_iter().map(change).collect()).await.expect("the changes fit");
+        self.store.change(mutations.into_iter().map(change).collect()).await.expect("the changes fit");
     }
 
     pub fn request(&self, tool: &str, arguments: Value) -> ToolCall {
@@ -151,7 +151,7 @@ impl Fixture {
     pub async fn outcome(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let effect = EffectId(format!("i1.t{}", self.calls.fetch_add(1, Ordering::Relaxed)));
         self.registry
-            .call(&*self.memory, &self.run, &self.request(tool, arguments), &effect)
+            .call(&*self.store, &self.run, &self.request(tool, arguments), &effect)
             .await
             .expect("the store answers")
     }
@@ -173,12 +173,12 @@ impl Fixture {
 
     pub async fn document(&self, document: &Value) -> Document {
         let document = document.as_str().and_then(|id| id.parse().ok()).expect("an id");
-        self.memory.document(&Scope::Platform, document).await.expect("readable").expect("exists")
+        self.store.document(&Scope::Platform, document).await.expect("readable").expect("exists")
     }
 
     pub async fn edges_to(&self, dst: &Value) -> Vec<Edge> {
         let dst = dst.as_str().and_then(|id| id.parse().ok());
-        self.memory
+        self.store
             .edges(&Scope::Platform, EdgeFilter { dst, ..EdgeFilter::default() }, Slice::first(1_000))
             .await
             .expect("readable")

@@ -3,8 +3,6 @@
 use crate::fixture::Fixture;
 use engine::role::Role;
 use engine::workspace::Scope;
-use runtime::members::Members;
-use runtime::ports::Library;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -87,12 +85,12 @@ async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() 
     let fixture = Fixture::bound().await;
     let document = fixture.document_in(fixture.home, 1, "Ours", "text").await;
     fixture.done("get_document", json!({"document_id": document})).await;
-    assert!(fixture.memory.revoke(fixture.home, fixture.owner).await.expect("revoked"));
+    assert!(fixture.store.revoke(fixture.home, fixture.owner).await.expect("revoked"));
     let error = fixture.error("get_document", json!({"document_id": document})).await;
     assert!(error.contains("not found in scope"), "{error}");
     let error = fixture.error("create_document", json!({"title": "T", "content": ""})).await;
     assert_eq!(error, format!("project {} not found; projects that may be used here: ", fixture.home));
-    fixture.memory.grant(fixture.home, fixture.owner, Role::Owner).await.expect("granted");
+    fixture.store.grant(fixture.home, fixture.owner, Role::Owner).await.expect("granted");
     fixture.done("create_document", json!({"title": "T", "content": ""})).await;
 }
 
@@ -103,7 +101,7 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
         fixture.document_in(fixture.foreign, 1, "Theirs", "t").await,
         fixture.document_in(fixture.second, 2, "Mine", "m").await,
     );
-    fixture.memory.grant(fixture.foreign, fixture.owner, Role::Viewer).await.expect("granted");
+    fixture.store.grant(fixture.foreign, fixture.owner, Role::Viewer).await.expect("granted");
     fixture.done("get_document", json!({"document_id": theirs})).await;
     let foreign = fixture.foreign;
     for (tool, arguments) in [
@@ -118,6 +116,6 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
     }
     // What is written elsewhere may refer to what is only read
     fixture.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
-    fixture.memory.set_role(foreign, fixture.owner, Role::Editor).await.expect("an editor");
+    fixture.store.set_role(foreign, fixture.owner, Role::Editor).await.expect("an editor");
     fixture.done("update_document", json!({"document_id": theirs, "append": "x"})).await;
 }

@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use effects::tools::{Offer, Offers, Toolbox, Toolboxes, output};
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
-use runtime::ports::Library;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,7 +64,7 @@ impl Tower {
 
     async fn make(&self, call: ToolCall) -> Result<Value, String> {
         let toolboxes = Toolboxes(vec![self.bell.clone()]);
-        match toolboxes.call(&*self.fixture.memory, &self.fixture.run, &call, &EffectId("i1.t0".into())).await {
+        match toolboxes.call(&*self.fixture.store, &self.fixture.run, &call, &EffectId("i1.t0".into())).await {
             Outcome::Tool(ToolOutcome { result, .. }) => result.map(|output| output.content),
             other => panic!("an outcome: {other:?}"),
         }
@@ -110,7 +109,7 @@ async fn h8_sec_s41_s48_what_was_not_given_or_has_changed_or_does_not_fit_is_ref
 async fn h8_a_project_taken_away_takes_the_tools_along_at_the_next_call() {
     let tower = Tower::new(|fixture| vec![fixture.home]).await;
     tower.make(tower.request(json!({"times": 1}))).await.expect("allowed");
-    tower.fixture.memory.revoke(tower.fixture.home, tower.fixture.owner).await.expect("revoked");
+    tower.fixture.store.revoke(tower.fixture.home, tower.fixture.owner).await.expect("revoked");
     let refused = tower.make(tower.request(json!({"times": 1}))).await.expect_err("refused");
     assert!(refused.contains("may no longer use project"), "{refused}");
     assert_eq!(tower.bell.rung.load(Ordering::Relaxed), 1);

@@ -173,7 +173,7 @@ async fn carrying_out_the_same_effect_again_asks_for_the_same_change() {
         async move {
             fixture
                 .registry
-                .call(&*fixture.memory, &fixture.run, call, &effect)
+                .call(&*fixture.store, &fixture.run, call, &effect)
                 .await
                 .expect("the store answers")
                 .mutations

@@ -10,7 +10,7 @@ pub use exporter::{Collector, Exporter};
 use engine::ids::RunId;
 use exporter::NotAccepted;
 use runtime::live::Live;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Log, StoreError};
 use runtime::traces::Traces;
 use span_builder::SpanBuilder;
 use std::collections::{BTreeSet, HashMap};
@@ -37,7 +37,7 @@ const REMEMBERED: usize = 1_000;
 
 pub struct Tracer {
     traces: Arc<dyn Traces>,
-    store: Arc<dyn Store>,
+    log: Arc<dyn Log>,
     exporter: Exporter,
     builders: HashMap<RunId, SpanBuilder>,
 }
@@ -55,8 +55,8 @@ impl From<StoreError> for Pause {
 }
 
 impl Tracer {
-    pub fn new(traces: Arc<dyn Traces>, store: Arc<dyn Store>, exporter: Exporter) -> Tracer {
-        Tracer { traces, store, exporter, builders: HashMap::new() }
+    pub fn new(traces: Arc<dyn Traces>, log: Arc<dyn Log>, exporter: Exporter) -> Tracer {
+        Tracer { traces, log, exporter, builders: HashMap::new() }
     }
 
     /// Until told to stop, and then what is in the log already.
@@ -123,7 +123,7 @@ impl Tracer {
         let mut builder = self.builders.remove(&run).unwrap_or_else(|| SpanBuilder::new(run));
         let mut spans = Vec::new();
         loop {
-            let page = self.store.events(run, builder.seq, PAGE).await?;
+            let page = self.log.events(run, builder.seq, PAGE).await?;
             let is_last = page.len() < PAGE;
             for event in page {
                 let ended = builder.take(&event.decode());

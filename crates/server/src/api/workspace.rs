@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Document, Edge, Task};
-use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, SearchFilter, Slice, TaskFilter};
+use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, SearchFilter, Slice, TaskFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -112,7 +112,7 @@ async fn search(
     caller: Caller,
     Asked(query): Asked<SearchQuery>,
 ) -> Answer<Json<Page<Value>>> {
-    if let Some(why) = runtime::memory::terms::too_many(&query.q) {
+    if let Some(why) = runtime::search_terms::too_many(&query.q) {
         return Err(Problem::invalid("too_many_words", why));
     }
     let limit = query.limit.unwrap_or(20).clamp(1, MAX_PAGE);

@@ -2,19 +2,18 @@
 //! with the command that replays it, for each that fails.
 
 use simulation::seeds::{SeedResult, run, run_seed};
-use simulation::world::{Kinds, Setup, StoreKind};
+use simulation::world::{Kinds, Setup};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--kind homework|tree|task|mixed] [--store memory|sqlite|mix] [--stop-at-first]\n       simulate --seed N [--kind homework|tree|task|mixed] [--store memory|sqlite] [--trace]";
+const USAGE: &str = "usage: simulate [--seeds N] [--from N] [--jobs N] [--kind homework|tree|task|mixed] [--stop-at-first]\n       simulate --seed N [--kind homework|tree|task|mixed] [--trace]";
 
 struct Options {
     seeds: u64,
     from: u64,
     jobs: usize,
-    store: Option<StoreKind>,
     kinds: Kinds,
     one: Option<u64>,
     trace: bool,
@@ -27,7 +26,6 @@ fn options() -> Result<Options, String> {
         seeds: 2_000,
         from: 0,
         jobs: cores,
-        store: None,
         kinds: Kinds::Mixed,
         one: None,
         trace: false,
@@ -52,24 +50,10 @@ fn options() -> Result<Options, String> {
                     other => return Err(format!("--kind is homework, tree, task or mixed, not {other:?}")),
                 }
             }
-            "--store" => {
-                options.store = match words.next().as_deref() {
-                    Some("memory") => Some(StoreKind::Memory),
-                    Some("sqlite") => Some(StoreKind::Sqlite),
-                    Some("mix") => None,
-                    other => return Err(format!("--store is memory, sqlite or mix, not {other:?}")),
-                }
-            }
             other => return Err(format!("{other} is not known here")),
         }
     }
     Ok(options)
-}
-
-/// Every fourth seed runs on SQL, unless one store is asked for.
-fn store_of(options: &Options, seed: u64) -> StoreKind {
-    let mixed = if seed % 4 == 3 { StoreKind::Sqlite } else { StoreKind::Memory };
-    options.store.unwrap_or(mixed)
 }
 
 fn main() -> ExitCode {
@@ -87,8 +71,8 @@ fn main() -> ExitCode {
 }
 
 fn one(options: &Options, seed: u64) -> ExitCode {
-    let setup = Setup { keep_lines: options.trace, ..Setup::of(seed, store_of(options, seed), options.kinds) };
-    let verdict = if options.trace { run(setup) } else { run_seed(seed, setup.store, options.kinds) };
+    let setup = Setup { keep_lines: options.trace, ..Setup::of(seed, options.kinds) };
+    let verdict = if options.trace { run(setup) } else { run_seed(seed, options.kinds) };
     verdict.trace.iter().for_each(|line| println!("{line}"));
     println!(
         "seed {seed}: {} events, {} model calls, {} deaths, {} virtual s, trace {:016x}",
@@ -135,7 +119,7 @@ fn many(options: &Options) -> ExitCode {
                         return;
                     }
                     let seed = options.from + nth;
-                    let verdict = run_seed(seed, store_of(options, seed), options.kinds);
+                    let verdict = run_seed(seed, options.kinds);
                     totals.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict);
                     if !verdict.wrongs.is_empty() {
                         complain(&verdict, options.kinds);
@@ -161,13 +145,9 @@ fn complain(verdict: &SeedResult, kinds: Kinds) {
         Kinds::Task => "task",
         Kinds::Mixed => "mixed",
     };
-    let store = match verdict.store {
-        StoreKind::Memory => "memory",
-        StoreKind::Sqlite => "sqlite",
-    };
     let first = verdict.wrongs.first().map(String::as_str).unwrap_or_default();
     println!(
-        "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --kind {kind} --store {store} --trace",
+        "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --kind {kind} --trace",
         verdict.seed, verdict.seed
     );
 }

@@ -21,21 +21,15 @@ use faults::{CrashAt, Faults};
 pub use fixtures::{Fixtures, PlannedRun};
 use people::{Person, Wish};
 use provider::{Provider, Request};
-use runtime::memory::Memory;
-use runtime::ports::{Clock, Store};
+use runtime::ports::{Clock, Library};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use store::SqlStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use witness::{Record, Witness};
 use workforce::{SharedWorld, Workforce};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreKind {
-    Memory,
-    Sqlite,
-}
 
 /// Which kinds of run a world has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +59,6 @@ impl Kinds {
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub seed: u64,
-    pub store: StoreKind,
     pub kinds: Kinds,
     pub fault_rates: FaultRates,
     pub workers: usize,
@@ -75,19 +68,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub fn of(seed: u64, store: StoreKind, kinds: Kinds) -> Setup {
+    pub fn of(seed: u64, kinds: Kinds) -> Setup {
         let mut dice = Dice::about(seed, "setup");
         let (workers, errands) = (dice.between(1, 3) as usize, dice.between(1, 4));
-        Setup {
-            seed,
-            store,
-            kinds,
-            fault_rates: FaultRates::of(seed),
-            workers,
-            errands,
-            crash_at: None,
-            keep_lines: false,
-        }
+        Setup { seed, kinds, fault_rates: FaultRates::of(seed), workers, errands, crash_at: None, keep_lines: false }
     }
 }
 
@@ -95,7 +79,7 @@ impl Setup {
 pub struct Lived {
     pub setup: Setup,
     pub fixtures: Fixtures,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<SqlStore>,
     pub errands: Vec<PlannedRun>,
     pub record: Record,
     pub bill: Vec<Request>,
@@ -133,10 +117,7 @@ struct World {
 /// Live through one world. Only inside a paused, single-threaded runtime.
 pub async fn live(setup: Setup) -> Lived {
     let clock = Arc::new(VirtualClock::start());
-    let store: Arc<dyn Store> = match setup.store {
-        StoreKind::Memory => Arc::new(Memory::new(clock.clone())),
-        StoreKind::Sqlite => store::open_inline(None, clock.clone()).await.expect("a database in memory opens"),
-    };
+    let store = store::open_inline(None, clock.clone()).await.expect("a database in memory opens");
     let fixtures = Fixtures::settle(store.as_ref(), clock.now()).await;
     let errand = |nth| fixtures.errand(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.fault_rates.storm_ms);
     let errands: Vec<PlannedRun> = (0..setup.errands).map(errand).collect();

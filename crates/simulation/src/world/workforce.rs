@@ -8,10 +8,10 @@ use super::witness::Witness;
 use crate::clock::VirtualClock;
 use effects::performer::EffectsPerformer;
 use effects::tools::{Registry, Toolboxes};
-use runtime::ports::Store;
 use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::Duration;
+use store::SqlStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(10_500);
 #[derive(Clone)]
 pub struct SharedWorld {
     pub clock: Arc<VirtualClock>,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<SqlStore>,
     pub faults: Arc<Faults>,
     pub witness: Arc<Witness>,
     pub obituaries: mpsc::UnboundedSender<String>,

@@ -10,10 +10,10 @@ use engine::model::Role;
 use engine::run::{Command, Kind, Run, Status};
 use engine::workspace::Mutation;
 use runtime::agents::AgentRecord;
-use runtime::ports::{AppendError, DocumentFilter, RunFilter, Slice};
+use runtime::ports::{AppendError, DocumentFilter, Library, Log, RunFilter, Slice};
 use serde_json::{Value, json};
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     an_agent_is_an_actor_that_a_person_owns,
     a_changed_agent_is_changed_once_per_version,
     a5_every_version_of_a_scratchpad_is_kept_with_where_it_came_from,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-crate::promises!(on [memory = Memory, inline = Inline]: [
+crate::promises!(on [inline = Inline]: [
     r3_a_clock_set_a_day_ahead_uses_up_no_limit,
     r3_a_clock_set_back_an_hour_still_counts_the_work,
     r3_a_clock_set_back_prolongs_no_wait,

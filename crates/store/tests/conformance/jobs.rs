@@ -6,14 +6,14 @@ use engine::effect::{Job, Outcome};
 use engine::facts::run::Queued;
 use engine::ids::{ActorId, RunId};
 use engine::run::{Command, Kind, Run, Status};
-use runtime::ports::{AppendError, Performer};
+use runtime::ports::{AppendError, Log, Performer};
 use runtime::{Duty, Worker, WorkerConfig};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_waiting_run_is_claimed_by_one_worker,
     runs_are_claimed_oldest_first_and_no_more_than_asked_for,
     a_worker_may_ask_for_one_run_only,
@@ -345,7 +345,7 @@ async fn b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_wo
     let serving = tokio::spawn(worker.serve(stop.clone()));
     let ended = tokio::time::timeout(Duration::from_secs(20), async {
         loop {
-            let row = commands.store().run(&world.mine(), run_id(&run)).await.unwrap().unwrap();
+            let row = commands.log().run_row(run_id(&run)).await.unwrap().unwrap();
             if row.status.is_terminal() {
                 return row;
             }

@@ -6,9 +6,9 @@ use engine::event::genesis;
 use engine::ids::RunId;
 use engine::run::Command;
 use engine::workspace::Scope;
-use runtime::ports::{AppendError, StoreError};
+use runtime::ports::{AppendError, Library, Log, StoreError};
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     invariant_1_seq_is_gapless_and_read_in_order,
     invariant_3_stored_events_come_back_as_the_bytes_that_were_hashed,
     a_batch_that_expects_another_end_is_told_where_the_log_ends_and_writes_nothing,

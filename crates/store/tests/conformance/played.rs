@@ -4,7 +4,7 @@ use crate::world::{Place, World, client, drafted, fenced, fresh, now, run_id};
 use engine::effect::{Job, ModelReply, Outcome, Usage};
 use engine::facts::run::Queued;
 use engine::run::Run;
-use runtime::ports::Lease;
+use runtime::ports::{Lease, Log};
 use serde_json::Value;
 
 /// Until it is at rest; `perform` is the world outside.
@@ -40,14 +40,13 @@ pub fn replied(answer: Value) -> Outcome {
 }
 
 pub fn sql(world: &World) -> &store::SqlStore {
-    world.sql.as_ref().expect("a store on SQL")
+    &world.store
 }
 
 pub async fn raw(world: &World, sql: &str) {
     match &world.place {
         Place::File(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
         Place::Database(url) => client(url).await.batch_execute(sql).await.unwrap(),
-        Place::Nowhere => panic!("this store has no rows to look at"),
     }
 }
 
@@ -67,7 +66,6 @@ pub async fn dump(world: &World, table: &str) -> Vec<String> {
                 client(url).await.query(&format!("SELECT row_to_json(t)::text FROM {table} t"), &[]).await.unwrap();
             rows.iter().map(|row| row.get(0)).collect()
         }
-        Place::Nowhere => panic!("this store has no rows to look at"),
     };
     rows.sort();
     rows

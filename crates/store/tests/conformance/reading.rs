@@ -7,10 +7,10 @@ use engine::role::Role;
 use engine::run::{Command, Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope, TaskState};
-use runtime::ports::{DocumentFilter, HitKind, RunFilter, SearchFilter, Slice, StoreError, TaskFilter};
+use runtime::ports::{DocumentFilter, HitKind, Library, Log, RunFilter, SearchFilter, Slice, StoreError, TaskFilter};
 use serde_json::json;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     what_is_out_of_scope_does_not_exist,
     a_revoked_membership_takes_effect_at_once,
     a_narrowed_scope_sees_only_its_projects,

@@ -12,11 +12,12 @@ use engine::projection;
 use engine::run::{Kind, Machine, Run, Status};
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
-use runtime::ports::{NodeFilter, RunFilter, Slice};
+use runtime::ports::{Library, Log, RunFilter, Slice};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use store::NodeFilter;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     t1_nodes_plans_and_artifacts_are_what_the_log_says,
     nodes_are_paged_in_the_order_they_were_made,
     a_nodes_timeline_is_its_own_events,

@@ -4,9 +4,10 @@ use crate::world::{World, drafted, run_id};
 use engine::run::{Command, Run};
 use engine::time::Timestamp;
 use engine::view::{FORMAT, View};
+use runtime::ports::Log;
 use runtime::views::{self, STRETCH};
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     t12_a_view_is_the_same_from_a_checkpoint_as_from_the_beginning,
     a_checkpoint_of_another_format_or_a_damaged_one_is_as_good_as_none,
     ends_and_changes_are_known_of_every_run,

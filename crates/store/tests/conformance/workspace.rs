@@ -4,10 +4,10 @@ use crate::world::{World, document, document_as, fresh, link, now, rewrite, run_
 use engine::batch::EntryRow;
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Mutation, Scope, TaskState};
-use runtime::ports::{AppendError, EdgeFilter, Slice};
+use runtime::ports::{AppendError, EdgeFilter, Library, Log, Slice};
 use serde_json::json;
 
-crate::promises!(on [memory = Memory, sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
+crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     changes_commit_with_the_events_that_made_them,
     a_compare_and_swap_that_misses_rolls_back_the_whole_append,
     of_many_edits_of_one_version_one_wins,

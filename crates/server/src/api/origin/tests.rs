@@ -3,12 +3,11 @@
 use super::super::revocation::{OfKeys, RevocationSignal};
 use super::*;
 use crate::drive::SystemClock;
-use runtime::memory::Memory;
 
-fn origin(listening: &str, public: Option<&str>) -> OriginPolicy {
+async fn origin(listening: &str, public: Option<&str>) -> OriginPolicy {
     let clock = Arc::new(SystemClock);
-    let validity =
-        Revocations::new(OfKeys { keys: Arc::new(Memory::new(clock.clone())), clock }, &RevocationSignal::default());
+    let keys = store::open_inline(None, clock.clone()).await.unwrap();
+    let validity = Revocations::new(OfKeys { keys, clock }, &RevocationSignal::default());
     let origin = OriginPolicy::new(public.map(|url| PublicUrl::parse(url).unwrap()), validity);
     origin.listening.set(listening.parse().unwrap()).unwrap();
     origin
@@ -19,9 +18,9 @@ fn refusal(origin: &OriginPolicy, method: Method, headers: &[(&'static str, &str
     origin.check(&method, &Uri::from_static("/api/runs"), &pairs.collect()).err().map(|problem| problem.slug)
 }
 
-#[test]
-fn sec_s24_only_addresses_localhost_and_the_public_name_are_this_server() {
-    let local = origin("127.0.0.1:7333", Some("https://Pleach.example.org/"));
+#[tokio::test]
+async fn sec_s24_only_addresses_localhost_and_the_public_name_are_this_server() {
+    let local = origin("127.0.0.1:7333", Some("https://Pleach.example.org/")).await;
     let host = |name: &str| refusal(&local, Method::GET, &[("host", name)]);
     for own in ["127.0.0.1:7333", "localhost:7333", "LOCALHOST", "[::1]:7333", "pleach.example.org"] {
         assert_eq!(host(own), None, "{own}");
@@ -29,12 +28,12 @@ fn sec_s24_only_addresses_localhost_and_the_public_name_are_this_server() {
     for strange in ["evil.test", "localhost.evil.test", "10.0.0.7:7333", "", "pleach.example.org.evil.test"] {
         assert_eq!(host(strange).as_deref(), Some("unknown_host"), "{strange}");
     }
-    assert_eq!(refusal(&origin("0.0.0.0:80", None), Method::GET, &[("host", "10.0.0.7")]), None);
+    assert_eq!(refusal(&origin("0.0.0.0:80", None).await, Method::GET, &[("host", "10.0.0.7")]), None);
 }
 
-#[test]
-fn sec_s20_other_origins_are_refused_and_links_from_elsewhere_are_not() {
-    let local = origin("127.0.0.1:7333", Some("https://pleach.example.org"));
+#[tokio::test]
+async fn sec_s20_other_origins_are_refused_and_links_from_elsewhere_are_not() {
+    let local = origin("127.0.0.1:7333", Some("https://pleach.example.org")).await;
     let asked = |method, headers: &[(&'static str, &str)]| {
         refusal(&local, method, &[&[("host", "localhost:7333")], headers].concat()).is_some()
     };

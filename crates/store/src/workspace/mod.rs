@@ -1,11 +1,14 @@
-//! The meaning of workspace changes, once for every store: what each mutation does to the entities it
-//! touches, and when it conflicts. Stores load what a batch touches, apply, and write what was revised.
+//! The meaning of workspace changes: what each mutation does to the entities it touches, and when it conflicts.
+//! `changes` loads what a batch touches, applies it here, and writes what was revised. Knows no SQL.
 
-use crate::agents::{Lesson, PadVersion};
+mod lessons;
+
+use crate::lessons::Lesson;
 use engine::actor::Actor;
 use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Mutation, Project, Task};
+use runtime::agents::PadVersion;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -25,7 +28,7 @@ impl Origin {
 
 /// An entity with where it came from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept<T> {
+pub struct Versioned<T> {
     pub entity: T,
     pub made: Origin,
     pub changed: Origin,
@@ -34,10 +37,10 @@ pub struct Kept<T> {
 
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
-    pub projects: BTreeMap<ProjectId, Kept<Project>>,
-    pub documents: BTreeMap<DocumentId, Kept<Document>>,
-    pub tasks: BTreeMap<TaskId, Kept<Task>>,
-    pub edges: BTreeMap<EdgeId, Kept<Edge>>,
+    pub projects: BTreeMap<ProjectId, Versioned<Project>>,
+    pub documents: BTreeMap<DocumentId, Versioned<Document>>,
+    pub tasks: BTreeMap<TaskId, Versioned<Task>>,
+    pub edges: BTreeMap<EdgeId, Versioned<Edge>>,
     /// The newest version of each scratchpad.
     pub pads: BTreeMap<ActorId, PadVersion>,
     pub lessons: BTreeMap<LessonId, Lesson>,
@@ -46,22 +49,22 @@ pub struct Workspace {
 /// What a change amounted to. `from` is the version it was made on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Revision {
-    ProjectMade(Kept<Project>, ActorId),
+    ProjectMade(Versioned<Project>, ActorId),
     ProjectChanged {
         from: i64,
-        to: Kept<Project>,
+        to: Versioned<Project>,
     },
-    DocumentMade(Kept<Document>),
+    DocumentMade(Versioned<Document>),
     DocumentChanged {
-        from: Box<Kept<Document>>,
-        to: Kept<Document>,
+        from: Box<Versioned<Document>>,
+        to: Versioned<Document>,
     },
-    TaskMade(Kept<Task>),
+    TaskMade(Versioned<Task>),
     TaskChanged {
         from: i64,
-        to: Kept<Task>,
+        to: Versioned<Task>,
     },
-    Linked(Kept<Edge>),
+    Linked(Versioned<Edge>),
     Unlinked(EdgeId),
     ScratchpadWritten(ActorId, PadVersion),
     LessonAdded(Lesson),
@@ -173,14 +176,14 @@ impl Workspace {
                 Ok(made.map(|project| Revision::ProjectMade(project, *owner)))
             }
             Mutation::UpdateProject { id, expected_version, title, description, props } => {
-                let kept = self.projects.get_mut(id).ok_or(Conflict(id.0))?;
-                let from = kept.entity.version;
+                let current = self.projects.get_mut(id).ok_or(Conflict(id.0))?;
+                let from = current.entity.version;
                 expect(from, Some(*expected_version), id.0)?;
-                set(&mut kept.entity.title, title);
-                set(&mut kept.entity.description, description);
-                merge(&mut kept.entity.props, props);
-                (kept.entity.version, kept.entity.updated_at) = (from + 1, stamp.at);
-                Ok(Some(Revision::ProjectChanged { from, to: stamp.changed(kept) }))
+                set(&mut current.entity.title, title);
+                set(&mut current.entity.description, description);
+                merge(&mut current.entity.props, props);
+                (current.entity.version, current.entity.updated_at) = (from + 1, stamp.at);
+                Ok(Some(Revision::ProjectChanged { from, to: stamp.changed(current) }))
             }
             _ => Ok(None),
         }
@@ -203,14 +206,14 @@ impl Workspace {
                 Ok(stamp.make(&mut self.documents, *id, id.0, made)?.map(Revision::DocumentMade))
             }
             Mutation::UpdateDocument { id, expected_version, title, content, props } => {
-                let kept = self.documents.get_mut(id).ok_or(Conflict(id.0))?;
-                expect(kept.entity.version, *expected_version, id.0)?;
-                let from = Box::new(kept.clone());
-                set(&mut kept.entity.title, title);
-                set(&mut kept.entity.content, content);
-                merge(&mut kept.entity.props, props);
-                (kept.entity.version, kept.entity.updated_at) = (from.entity.version + 1, stamp.at);
-                Ok(Some(Revision::DocumentChanged { from, to: stamp.changed(kept) }))
+                let current = self.documents.get_mut(id).ok_or(Conflict(id.0))?;
+                expect(current.entity.version, *expected_version, id.0)?;
+                let from = Box::new(current.clone());
+                set(&mut current.entity.title, title);
+                set(&mut current.entity.content, content);
+                merge(&mut current.entity.props, props);
+                (current.entity.version, current.entity.updated_at) = (from.entity.version + 1, stamp.at);
+                Ok(Some(Revision::DocumentChanged { from, to: stamp.changed(current) }))
             }
             _ => Ok(None),
         }
@@ -233,15 +236,15 @@ impl Workspace {
                 Ok(stamp.make(&mut self.tasks, *id, id.0, made)?.map(Revision::TaskMade))
             }
             Mutation::UpdateTask { id, expected_version, title, description, state, props } => {
-                let kept = self.tasks.get_mut(id).ok_or(Conflict(id.0))?;
-                let from = kept.entity.version;
+                let current = self.tasks.get_mut(id).ok_or(Conflict(id.0))?;
+                let from = current.entity.version;
                 expect(from, Some(*expected_version), id.0)?;
-                set(&mut kept.entity.title, title);
-                set(&mut kept.entity.description, description);
-                set(&mut kept.entity.state, state);
-                merge(&mut kept.entity.props, props);
-                (kept.entity.version, kept.entity.updated_at) = (from + 1, stamp.at);
-                Ok(Some(Revision::TaskChanged { from, to: stamp.changed(kept) }))
+                set(&mut current.entity.title, title);
+                set(&mut current.entity.description, description);
+                set(&mut current.entity.state, state);
+                merge(&mut current.entity.props, props);
+                (current.entity.version, current.entity.updated_at) = (from + 1, stamp.at);
+                Ok(Some(Revision::TaskChanged { from, to: stamp.changed(current) }))
             }
             _ => Ok(None),
         }
@@ -249,34 +252,34 @@ impl Workspace {
 }
 
 /// Who, at which event, when.
-pub(super) struct Stamp {
-    pub(super) origin: Origin,
-    pub(super) actor: Actor,
-    pub(super) at: Timestamp,
+struct Stamp {
+    origin: Origin,
+    actor: Actor,
+    at: Timestamp,
 }
 
 impl Stamp {
     fn make<K: Ord, T: Clone>(
         &self,
-        kept: &mut BTreeMap<K, Kept<T>>,
+        current: &mut BTreeMap<K, Versioned<T>>,
         key: K,
         id: Uuid,
         entity: T,
-    ) -> Result<Option<Kept<T>>, Conflict> {
-        match kept.get(&key) {
+    ) -> Result<Option<Versioned<T>>, Conflict> {
+        match current.get(&key) {
             Some(known) if self.origin.run_id.is_some() && known.made == self.origin => Ok(None),
             Some(_) => Err(Conflict(id)),
             None => {
-                let made = Kept { entity, made: self.origin, changed: self.origin, actor: self.actor };
-                kept.insert(key, made.clone());
+                let made = Versioned { entity, made: self.origin, changed: self.origin, actor: self.actor };
+                current.insert(key, made.clone());
                 Ok(Some(made))
             }
         }
     }
 
-    fn changed<T: Clone>(&self, kept: &mut Kept<T>) -> Kept<T> {
-        (kept.changed, kept.actor) = (self.origin, self.actor);
-        kept.clone()
+    fn changed<T: Clone>(&self, current: &mut Versioned<T>) -> Versioned<T> {
+        (current.changed, current.actor) = (self.origin, self.actor);
+        current.clone()
     }
 }
 

@@ -1,6 +1,6 @@
-//! Search terms, with one meaning in every store: split on whatever is not alphanumeric, lower-cased,
-//! all required, the last one a prefix. A text is indexed as its distinct terms between spaces, so a
-//! match is a plain substring and no query grammar ever sees user text.
+//! Search terms: a query is split on whatever is not alphanumeric and lower-cased; all terms are required, the last one
+//! is a prefix. A text is indexed as its distinct terms between spaces, so a match is a plain substring and no query
+//! grammar ever sees user text. Knows no database.
 
 use std::collections::BTreeSet;
 
@@ -48,21 +48,13 @@ pub fn needles(query: &str) -> Option<Vec<String>> {
     Some(needles)
 }
 
-pub fn matches(index: &str, needles: &[String]) -> bool {
-    needles.iter().all(|needle| index.contains(needle.as_str()))
-}
-
-/// The beginning of a text, for lists.
-pub fn excerpt(text: &str) -> String {
-    text.chars().take(200).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn found(text: &str, query: &str) -> bool {
-        needles(query).is_some_and(|needles| matches(&index(&[text]), &needles))
+        let index = index(&[text]);
+        needles(query).is_some_and(|needles| needles.iter().all(|needle| index.contains(needle.as_str())))
     }
 
     #[test]

@@ -3,6 +3,10 @@
 //! The portable subset: placeholders `?1`…, `now_ms()` for the database's clock, `instr` for a
 //! substring, and `FOR UPDATE SKIP LOCKED` where a claim must not wait. `dialect` turns it into what PostgreSQL reads.
 
+mod conditions;
+
+pub use conditions::{equals, in_order_made, newest, older, oldest, only, page};
+
 use crate::StoreError;
 use std::borrow::Cow;
 use std::str::FromStr;
