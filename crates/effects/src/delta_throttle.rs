@@ -1,4 +1,4 @@
-//! An answer while it grows, passed on to whoever looks, a few times a second at most.
+//! Broadcasts a growing answer to whoever watches the run, a few times a second at most.
 
 use engine::effect::{EffectId, Job};
 use engine::ids::RunId;

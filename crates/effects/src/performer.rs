@@ -3,7 +3,7 @@
 
 use crate::delta_throttle::DeltaThrottle;
 use crate::model::{Gateway, OnDelta};
-use crate::tools::{self, Denied, Outsiders, Registry, TaskTools};
+use crate::tools::{self, Denied, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -11,7 +11,7 @@ use engine::effect::{
 };
 use engine::request::{Request, Speaker};
 use runtime::live::Live;
-use runtime::ports::{Performer, Store};
+use runtime::ports::{Library, Performer};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,9 +60,9 @@ impl ModelPort for Gateway {
 }
 
 pub struct EffectsPerformer {
-    pub library: Arc<dyn Store>,
+    pub library: Arc<dyn Library>,
     pub registry: Registry,
-    pub outside: Outsiders,
+    pub outside: Toolboxes,
     pub task_tools: Arc<dyn TaskTools>,
     pub models: Arc<dyn ModelPort>,
     /// Who sees answers while they grow.
@@ -90,7 +90,7 @@ impl EffectsPerformer {
     }
 
     async fn run_tool(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
-        let store: &dyn Store = &*self.library;
+        let store: &dyn Library = &*self.library;
         let narrowed;
         let run = match call.agent {
             None => run,
@@ -171,7 +171,7 @@ mod tests {
         let performer = EffectsPerformer {
             library: store::open_inline(None, Arc::new(Stopped)).await.expect("a database in memory"),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(NoTaskTools),
             models: Arc::new(RehearsalModels::default()),
             live: Live::default(),

@@ -1,7 +1,8 @@
-//! The Model Context Protocol, on both sides: servers of tools that runs use, and the server through which other
-//! programs use runs. The only crate that knows the protocol's library, which is the heaviest to compile.
+//! The Model Context Protocol, on both sides: MCP servers whose tools runs use, and the MCP server through which other programs
+//! use runs. The only crate that knows the protocol's library, which is the heaviest to compile. It must not know runs,
+//! the HTTP API or configuration files.
 
 pub mod client;
-pub mod secrecy;
+pub mod process_isolation;
 pub mod server;
 pub mod warden;

@@ -1,5 +1,6 @@
-//! Runs for other programs: a face of actions and texts, spoken over HTTP without sessions or over standard input and
-//! output. Both eras of the protocol are served; nothing is remembered between two requests.
+//! The MCP server through which other programs use runs: tools and resources over HTTP without sessions, or over standard input
+//! and output. It serves both versions of the protocol and remembers nothing between two requests; what the tools do is
+//! the `ToolProvider`'s.
 
 use async_trait::async_trait;
 use engine::effect::Class;
@@ -37,7 +38,7 @@ pub struct Action {
 }
 
 /// A text that can be read, as a list shows it.
-pub struct Listed {
+pub struct ResourceEntry {
     pub uri: String,
     pub title: String,
     pub media_type: &'static str,
@@ -46,7 +47,7 @@ pub struct Listed {
 /// Why something was not done.
 pub enum Refused {
     /// There is no such thing that this caller may see.
-    Nowhere(String),
+    NotFound(String),
     /// In words that help the caller do better.
     Request(String),
 }
@@ -57,7 +58,7 @@ pub trait ToolProvider: Send + Sync + 'static {
     fn about(&self) -> &'static str;
     fn actions(&self) -> Vec<Action>;
     async fn act(&self, action: &str, arguments: Value) -> Result<Value, Refused>;
-    async fn texts(&self, cursor: Option<String>) -> Result<(Vec<Listed>, Option<String>), Refused>;
+    async fn texts(&self, cursor: Option<String>) -> Result<(Vec<ResourceEntry>, Option<String>), Refused>;
     /// Patterns of addresses that can be read though no list names them all, with what is there.
     fn patterns(&self) -> Vec<(&'static str, &'static str)>;
     async fn read(&self, uri: &str) -> Result<(&'static str, String), Refused>;
@@ -143,7 +144,7 @@ impl ServerHandler for ProviderHandler {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let result = match self.0.act(&request.name, arguments).await {
             Ok(value) => CallToolResult::structured(value),
-            Err(Refused::Nowhere(why) | Refused::Request(why)) => CallToolResult::error(vec![ContentBlock::text(why)]),
+            Err(Refused::NotFound(why) | Refused::Request(why)) => CallToolResult::error(vec![ContentBlock::text(why)]),
         };
         Ok(result.into())
     }
@@ -179,7 +180,7 @@ impl ServerHandler for ProviderHandler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let (texts, next) = self.0.texts(request.and_then(|request| request.cursor)).await.map_err(refused)?;
-        let resource = |text: Listed| {
+        let resource = |text: ResourceEntry| {
             let mut resource = Resource::new(text.uri, text.title);
             resource.mime_type = Some(text.media_type.into());
             resource
@@ -214,7 +215,7 @@ impl ServerHandler for ProviderHandler {
                 Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private).into())
             }
             // The newer protocol has no code of its own for this.
-            Err(Refused::Nowhere(why)) if !modern => Err(ErrorData::resource_not_found(why, None)),
+            Err(Refused::NotFound(why)) if !modern => Err(ErrorData::resource_not_found(why, None)),
             Err(why) => Err(refused(why)),
         }
     }
@@ -222,7 +223,7 @@ impl ServerHandler for ProviderHandler {
 
 fn refused(refused: Refused) -> ErrorData {
     match refused {
-        Refused::Nowhere(why) | Refused::Request(why) => ErrorData::invalid_params(why, None),
+        Refused::NotFound(why) | Refused::Request(why) => ErrorData::invalid_params(why, None),
     }
 }
 

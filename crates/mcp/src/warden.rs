@@ -1,5 +1,5 @@
-//! The warden of a server of tools: this very program, started under another word. It starts the server in its own
-//! process group with its own input and output, and ends the group when the server ends or when whoever held the other
+//! The warden of an MCP server: this program, started with another first argument. It starts the MCP server in its own process
+//! group with its own input and output, and ends the group when the server ends or when the process that holds the other
 //! end of the input is gone, even by `kill -9`.
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -9,9 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The first argument that makes this program a warden.
-pub const WORD: &str = "mcp-warden";
+pub const ARGUMENT: &str = "mcp-warden";
 /// How long a server may take to end by itself once its input is closed.
-const TO_END: Duration = Duration::from_millis(1_500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Runs the command until it ends; does not return while anything of it is left.
 pub fn watch(mut words: impl Iterator<Item = OsString>) -> u8 {
@@ -36,11 +36,11 @@ pub fn watch(mut words: impl Iterator<Item = OsString>) -> u8 {
 fn end_with_the_other_side() {
     let input = std::io::stdin();
     loop {
-        let mut watched = [PollFd::new(&input, PollFlags::HUP)];
-        let polled = poll(&mut watched, None);
-        let gone = watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+        let mut run_to_end = [PollFd::new(&input, PollFlags::HUP)];
+        let polled = poll(&mut run_to_end, None);
+        let gone = run_to_end[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
         if gone || matches!(polled, Err(error) if error != rustix::io::Errno::INTR) {
-            std::thread::sleep(TO_END);
+            std::thread::sleep(EXIT_TIMEOUT);
             end_all();
         }
     }

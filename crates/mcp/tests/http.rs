@@ -1,4 +1,4 @@
-//! Servers of tools over HTTP that answer with more than is taken, in one piece and as events.
+//! MCP servers over HTTP that answer with more than is taken, in one piece and as events.
 
 use effects::tools::{Offer, Toolbox};
 use engine::effect::{EffectId, Outcome, ToolCall};
@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A server of the older protocol; its tools are named after how they answer. With how often one was called.
-async fn office() -> (String, Arc<AtomicUsize>) {
+async fn oversized_server() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     let calls = Arc::new(AtomicUsize::new(0));
@@ -61,7 +61,7 @@ fn answer(message: &Value, calls: &AtomicUsize) -> (&'static str, &'static str, 
     let tool = |name: &str| json!({"name": name, "description": "Answers", "inputSchema": {"type": "object"}});
     match message["method"].as_str().unwrap_or_default() {
         "initialize" => json(result(json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "office", "version": "1"},
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "oversized_server", "version": "1"},
         }))),
         "tools/list" => {
             let tools = ["small", "piece", "events", "deep"].map(tool);
@@ -115,7 +115,7 @@ async fn called(server: &McpServer, offer: &Offer) -> Result<Value, String> {
 async fn r8_over_http_a_result_that_is_too_large_is_an_outcome_and_the_next_call_is_answered() {
     // Given a server over HTTP
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (url, calls) = office().await;
+    let (url, calls) = oversized_server().await;
     let config = ServerConfig::read("far", json!({"url": url, "timeout_s": 60}), &|_| None).expect("a configuration");
     let server = McpServer::new(config);
     let offers = server.offers().await.expect("its tools").tools;

@@ -25,7 +25,7 @@ use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Mutation, Scope};
 use page::{QUOTED, line};
 use runtime::agents::AgentRecord;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Library, StoreError};
 use serde_json::{Map, Value, json};
 
 /// Who reads, as they are at this moment.
@@ -48,7 +48,7 @@ impl Reader {
     }
 
     /// Whoever this is; `None` for a subagent that is no longer kept.
-    pub async fn of(store: &dyn Store, actor: ActorRecord) -> Result<Option<Reader>, StoreError> {
+    pub async fn of(store: &dyn Library, actor: ActorRecord) -> Result<Option<Reader>, StoreError> {
         match actor.kind {
             ActorKind::Person => Ok(Some(Reader::person(actor))),
             ActorKind::Subagent => Ok(store.agent(&actor.id.to_string()).await?.map(Reader::agent)),
@@ -65,7 +65,7 @@ pub struct Cause<'a> {
 }
 
 pub struct Pages<'a> {
-    pub store: &'a dyn Store,
+    pub store: &'a dyn Library,
     pub registry: &'a Registry,
     pub reader: &'a Reader,
 }

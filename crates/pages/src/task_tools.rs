@@ -7,7 +7,7 @@ use engine::effect::{EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput};
 use engine::task::{OPEN_PAGE, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
 use engine::workspace::{Mutation, Scope};
 use runtime::agents::AgentRecord;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Library, StoreError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ const SHOWN: usize = 24_000;
 
 /// Carries task tools out on the pages of the product.
 pub struct PageTools {
-    store: Arc<dyn Store>,
+    store: Arc<dyn Library>,
     registry: Registry,
 }
 
 impl PageTools {
-    pub fn new(store: Arc<dyn Store>) -> PageTools {
+    pub fn new(store: Arc<dyn Library>) -> PageTools {
         PageTools { store, registry: Registry::builtin() }
     }
 }
@@ -107,7 +107,7 @@ fn cut(text: &str) -> String {
     text.chars().take(kept).chain(marker.chars()).collect()
 }
 
-async fn read(store: &dyn Store, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {
+async fn read(store: &dyn Library, agent: &AgentRecord) -> Result<ToolOutcome, StoreError> {
     let pad = store.scratchpad(agent.id).await?;
     let (version, content) = pad.map_or((0, String::new()), |pad| (pad.version, pad.content));
     let output = ToolOutput {
@@ -119,7 +119,7 @@ async fn read(store: &dyn Store, agent: &AgentRecord) -> Result<ToolOutcome, Sto
 }
 
 /// What a reflection wants to keep, if the scratchpad is still the one it saw.
-async fn write(store: &dyn Store, agent: &AgentRecord, arguments: &Value) -> Result<ToolOutcome, StoreError> {
+async fn write(store: &dyn Library, agent: &AgentRecord, arguments: &Value) -> Result<ToolOutcome, StoreError> {
     let based_on = arguments["version"].as_i64().unwrap_or_default();
     let content = arguments["content"].as_str().unwrap_or_default().to_owned();
     let current = store.scratchpad(agent.id).await?.map_or(0, |pad| pad.version);

@@ -280,13 +280,13 @@ impl Driver {
             let events = batch.events.clone();
             let rows = projection::rows(&self.run, &events);
             let append = Append { batch, rows, fence: Some(self.lease.clone()), claim_for: None };
-            if let Err(error) = self.commands.inner.store.append(append).await
+            if let Err(error) = self.commands.inner.log.append(append).await
                 && !self.start_over(error, &events).await?
             {
                 return Ok(false);
             }
             self.commands.inner.live.publish(&events);
-            self.keeper.committed(self.commands.inner.store.as_ref(), self.lease.run_id, &events).await;
+            self.keeper.committed(self.commands.inner.log.as_ref(), self.lease.run_id, &events).await;
         }
         self.drafted.clear();
         let happened = std::mem::take(&mut self.since_commit).into_iter();
@@ -328,7 +328,7 @@ impl Driver {
 
     async fn is_stored(&self, draft: &[Event]) -> Result<bool, DriveEnd> {
         loop {
-            match is_stored(self.commands.inner.store.as_ref(), draft).await {
+            match is_stored(self.commands.inner.log.as_ref(), draft).await {
                 Ok(stored) => return Ok(stored),
                 Err(StoreError::Unusable(why)) => return Err(DriveEnd::Unusable(why)),
                 Err(_) => self.pause_for_store().await?,
@@ -446,7 +446,7 @@ async fn until(deadline: Option<Instant>) {
 
 async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &CancellationToken) -> Result<Run, DriveEnd> {
     loop {
-        match load(commands.inner.store.as_ref(), lease.run_id).await {
+        match load(commands.inner.log.as_ref(), lease.run_id).await {
             Ok(Some(run)) => return Ok(run),
             Ok(None) => return Err(DriveEnd::Unusable(format!("run {} has no log", lease.run_id))),
             Err(StoreError::Unusable(why)) => return Err(DriveEnd::Unusable(why)),

@@ -9,14 +9,11 @@
 pub mod agents;
 pub mod breaker;
 mod driver;
-pub mod keys;
 pub mod live;
 mod load;
-pub mod members;
 pub mod notifications;
 mod perform;
 pub mod ports;
-pub mod removal;
 mod run_clock;
 pub mod run_commands;
 pub mod search_terms;

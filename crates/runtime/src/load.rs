@@ -1,6 +1,6 @@
 //! Folding a run out of the store, page by page.
 
-use crate::ports::{Store, StoreError};
+use crate::ports::{Log, StoreError};
 use engine::event::Event;
 use engine::ids::RunId;
 use engine::run::Run;
@@ -8,18 +8,18 @@ use engine::run::Run;
 const PAGE: usize = 2_000;
 
 /// Whether events drafted here are in the log: a commit whose receipt was lost did happen, or did not.
-pub async fn is_stored(store: &dyn Store, drafted: &[Event]) -> Result<bool, StoreError> {
+pub async fn is_stored(log: &dyn Log, drafted: &[Event]) -> Result<bool, StoreError> {
     let Some(last) = drafted.last() else { return Ok(true) };
-    let found = store.events(last.run_id, last.seq - 1, 1).await?;
+    let found = log.events(last.run_id, last.seq - 1, 1).await?;
     Ok(found.first().is_some_and(|stored| stored.hash == last.hash))
 }
 
 /// `None` when there is no such run.
-pub async fn load(store: &dyn Store, id: RunId) -> Result<Option<Run>, StoreError> {
+pub async fn load(log: &dyn Log, id: RunId) -> Result<Option<Run>, StoreError> {
     let mut run: Option<Run> = None;
     loop {
         let after = run.as_ref().map_or(0, |run| run.shared.last_seq);
-        let page = store.events(id, after, PAGE).await?;
+        let page = log.events(id, after, PAGE).await?;
         let full = page.len() == PAGE;
         for stored in page {
             let event = stored.decode();

@@ -1,7 +1,6 @@
 //! Notifications on their way to people: who has read which, and what is to be sent where else. Deliveries are
 //! written with the notification itself, so none is lost; sending them is somebody else's work.
 
-use crate::members::INVITATION_KIND;
 use crate::ports::StoreError;
 use async_trait::async_trait;
 use engine::batch::NotificationRow;
@@ -13,6 +12,9 @@ use uuid::Uuid;
 
 /// The kinds of what runs say, which is what webhooks are for.
 pub const KINDS: [&str; 6] = ["question", "waiting", "completed", "stopped", "failed", "canceled"];
+
+/// The kind of the notification that an invitation is announced by.
+pub const INVITATION_KIND: &str = "invitation";
 
 /// A notification, and whether its owner has read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

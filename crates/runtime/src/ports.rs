@@ -1,17 +1,16 @@
 //! What the loop needs from the world. The ports belong to the loop; stores and performers fit them.
 
-use crate::agents::Agents;
+use crate::agents::{AgentRecord, PadVersion};
 use async_trait::async_trait;
 use engine::actor::ActorKind;
-use engine::batch::{ArtifactRow, Batch, IterationRow, NodeRow, NotificationRow, PlanRow, Rows, RunRow, StepRow};
+use engine::batch::{Batch, Rows, RunRow, StepRow};
 use engine::blob::Hash;
 use engine::effect::{Job, Outcome};
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
-use engine::role::Role;
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::run::{Kind, Status};
 use engine::time::Timestamp;
-use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task, TaskState};
+use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task, TaskState};
 use std::time::Duration;
 
 /// Wall time. It may jump in either direction, so nothing is measured with it: a run's working time and its waits follow
@@ -86,14 +85,15 @@ pub enum StoreError {
     Unusable(String),
 }
 
-/// The log, the leases and the blobs.
+/// The log of each run and the leases on it: all that the loop needs of a database.
 #[async_trait]
 pub trait Log: Send + Sync + 'static {
     async fn append(&self, append: Append) -> Result<(), AppendError>;
     /// In order, after `after`, at most `limit`. Empty for an unknown run.
     async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
-    /// The texts in the order asked for; one that is missing is `Unusable`.
-    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
+
+    /// The run as its log left it, whoever may see it.
+    async fn run_row(&self, run: RunId) -> Result<Option<RunRow>, StoreError>;
 
     /// Lease up to `limit` runs that nobody holds and that are live (queued or running), or wait for people past
     /// their `wake_at`; or only `only`. Owners take turns: whoever has the fewest runs held comes first, and of one owner's
@@ -122,10 +122,6 @@ pub trait Log: Send + Sync + 'static {
     async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError>;
     /// Runs whose log grew after `since`, by the clocks of those who drive them, at most a thousand, newest first.
     async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError>;
-    /// How many runs there are of each kind in each status.
-    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError>;
-    /// The run that has this node.
-    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError>;
     /// The newest checkpoint of a run's view at or before `seq`.
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError>;
     /// Kept for convenience: it can be made again from the log at any time.
@@ -168,15 +164,6 @@ pub struct RunFilter {
     pub asking: bool,
     /// Older than this one.
     pub before: Option<RunId>,
-    pub limit: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NodeFilter {
-    /// Made after the node with this ordinal.
-    pub after: Option<u32>,
-    /// With an event of their own at this moment or later.
-    pub since: Option<Timestamp>,
     pub limit: usize,
 }
 
@@ -254,55 +241,15 @@ pub struct Hit {
     pub excerpt: String,
 }
 
-/// One version of a document, newest first in lists.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DocumentVersion {
-    pub version: i64,
-    pub title: String,
-    pub content: String,
-    pub run_id: Option<RunId>,
-    pub seq: Option<u64>,
-    pub at: Timestamp,
-}
-
-/// What people and tools read. Every query takes a `Scope`; outside it is `None` or absent.
+/// What tools and pages read. Whoever holds a `Library` cannot write: a tool returns its changes, and they commit with its
+/// result. Every query takes a `Scope`; outside it is `None` or absent.
 #[async_trait]
 pub trait Library: Send + Sync + 'static {
     /// Newest first. A run is visible to its owner, and to members of all of its projects where it has any.
     async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError>;
     async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError>;
-    /// In order, after the iteration with this number.
-    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError>;
-    /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
-    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError>;
-    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError>;
-    /// The events of one node, in order, after `after`.
-    async fn timeline(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: NodeId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, StoreError>;
-    /// Every version of every plan, oldest first, or only one node's.
-    async fn plans(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: Option<NodeId>,
-        slice: Slice<PlanId>,
-    ) -> Result<Vec<PlanRow>, StoreError>;
-    async fn artifacts(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: Option<NodeId>,
-        slice: Slice<ArtifactId>,
-    ) -> Result<Vec<ArtifactRow>, StoreError>;
     /// A task's steps, in order.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError>;
-    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError>;
 
     /// Newest first, older than `before`.
     async fn projects(
@@ -315,23 +262,6 @@ pub trait Library: Send + Sync + 'static {
     /// Newest first; `content` is left empty in lists.
     async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError>;
     async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError>;
-    /// Whether the document is there and in scope, without its text.
-    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError>;
-    /// Newest first, older than the version given.
-    async fn versions(
-        &self,
-        scope: &Scope,
-        id: DocumentId,
-        slice: Slice<i64>,
-    ) -> Result<Vec<DocumentVersion>, StoreError>;
-    /// Entries of a scratchpad, newest first, before a position.
-    async fn entries(
-        &self,
-        scope: &Scope,
-        document: DocumentId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError>;
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError>;
     async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError>;
     /// Oldest first.
@@ -340,16 +270,16 @@ pub trait Library: Send + Sync + 'static {
     /// Terms split on non-alphanumerics, lower-cased, all required, the last one a prefix. The platform's own documents are left out.
     async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError>;
 
-    /// A person's own change, outside any run.
-    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError>;
-    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError>;
-    /// Oldest first.
-    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError>;
     /// By id or handle.
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError>;
-    /// A member at once, without invitation; one who is a member keeps their role.
-    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError>;
-    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError>;
+    /// A subagent, by id or handle.
+    async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError>;
+    /// The newest version; nothing where nothing was ever written.
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError>;
+    /// How many lessons wait for somebody to settle them.
+    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError>;
+    /// The stored texts of a request, in the order asked for; one that is missing is `Unusable`.
+    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError>;
     /// Whether the scope may steer the run: its owner, and whoever is at least editor in all of its projects.
     async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError>;
     /// Whether the scope may write to the project: whoever is at least editor there.
@@ -357,10 +287,6 @@ pub trait Library: Send + Sync + 'static {
     /// Whether a project may have another document or task. Those that are just being written are not counted.
     async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError>;
 }
-
-/// All of it; what a process holds.
-pub trait Store: Log + Library + Agents {}
-impl<T: Log + Library + Agents> Store for T {}
 
 /// How many documents and tasks a project has at most, unless the configuration says otherwise.
 pub const PROJECT_ITEMS: u64 = 100_000;

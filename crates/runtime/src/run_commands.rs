@@ -4,7 +4,7 @@
 
 use crate::live::Live;
 use crate::load::{is_stored, load};
-use crate::ports::{Append, AppendError, Claimed, Clock, Store, StoreError};
+use crate::ports::{Append, AppendError, Claimed, Clock, Log, StoreError};
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::event::Event;
@@ -12,7 +12,6 @@ use engine::facts::run::Queued;
 use engine::ids::RunId;
 use engine::projection;
 use engine::run::{Command, Refusal, Run, check_brief};
-use engine::workspace::Scope;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,7 +48,7 @@ pub struct RunCommands {
 }
 
 pub(crate) struct Inner {
-    pub store: Arc<dyn Store>,
+    pub log: Arc<dyn Log>,
     pub clock: Arc<dyn Clock>,
     pub live: Live,
     pub drivers: Mutex<HashMap<RunId, mpsc::UnboundedSender<DriverMessage>>>,
@@ -80,14 +79,14 @@ impl Inner {
 }
 
 impl RunCommands {
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> RunCommands {
-        RunCommands::with_live(store, clock, Live::default())
+    pub fn new(log: Arc<dyn Log>, clock: Arc<dyn Clock>) -> RunCommands {
+        RunCommands::with_live(log, clock, Live::default())
     }
 
     /// What is decided here is told there.
-    pub fn with_live(store: Arc<dyn Store>, clock: Arc<dyn Clock>, live: Live) -> RunCommands {
+    pub fn with_live(log: Arc<dyn Log>, clock: Arc<dyn Clock>, live: Live) -> RunCommands {
         let inner = Inner {
-            store,
+            log,
             clock,
             live,
             drivers: Mutex::default(),
@@ -102,8 +101,8 @@ impl RunCommands {
         &self.inner.live
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.inner.store
+    pub fn log(&self) -> &Arc<dyn Log> {
+        &self.inner.log
     }
 
     pub async fn create(&self, id: RunId, brief: Queued, actor: Actor) -> Result<RunRow, CommandError> {
@@ -146,8 +145,8 @@ impl RunCommands {
         if !matches!(command, Command::Pause | Command::Cancel) {
             return self.record_as(id, command, actor, None).await;
         }
-        let store = &self.inner.store;
-        let absence = store.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
+        let log = &self.inner.log;
+        let absence = log.claim(&format!("desk:{id}"), 1, ABSENCE, Some(id), &[]).await?.pop();
         if absence.is_none() {
             // Somebody has taken it up. If that was here and now, they know since when nobody was at work, and we do not.
             tokio::time::sleep(TAKING_UP).await;
@@ -158,7 +157,7 @@ impl RunCommands {
         let recorded = self.record_as(id, command, actor, absence.as_ref()).await;
         if let Some(claimed) = absence {
             // What was recorded stays recorded; a lease that is not given back lapses.
-            let _ = store.release(&[claimed.lease]).await;
+            let _ = log.release(&[claimed.lease]).await;
         }
         recorded
     }
@@ -172,9 +171,9 @@ impl RunCommands {
         absence: Option<&Claimed>,
     ) -> Result<RunRow, CommandError> {
         // By the clock that all processes share: the run's driver may be elsewhere.
-        let time = self.inner.store.time().await?;
+        let time = self.inner.log.time().await?;
         for _ in 0..TRIES {
-            let mut run = load(self.inner.store.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
+            let mut run = load(self.inner.log.as_ref(), id).await?.ok_or(CommandError::NotFound(id))?;
             let now = time.max(run.shared.updated_at);
             if let Some(claimed) = absence {
                 run.find_abandoned(claimed.last_seen, now);
@@ -197,10 +196,10 @@ impl RunCommands {
         let events = batch.events.clone();
         let rows = projection::rows(&run, &events);
         let row = rows.run.clone();
-        let store = self.inner.store.as_ref();
-        if let Err(error) = store.append(Append { batch, rows, fence: None, claim_for: None }).await {
+        let log = self.inner.log.as_ref();
+        if let Err(error) = log.append(Append { batch, rows, fence: None, claim_for: None }).await {
             // Not knowing is an error of its own: trying again could write it twice.
-            let stored = is_stored(store, &events).await?;
+            let stored = is_stored(log, &events).await?;
             if !stored {
                 return Err(error);
             }
@@ -237,7 +236,7 @@ impl RunCommands {
     pub async fn settled(&self, id: RunId) -> Result<RunRow, CommandError> {
         let mut lifecycle = self.inner.live.lifecycle();
         loop {
-            let row = self.inner.store.run(&Scope::Platform, id).await?.ok_or(CommandError::NotFound(id))?;
+            let row = self.inner.log.run_row(id).await?.ok_or(CommandError::NotFound(id))?;
             if !row.status.is_live() {
                 return Ok(row);
             }

@@ -4,7 +4,7 @@
 use crate::breaker::Breaker;
 use crate::driver::{DriveEnd, Driver};
 use crate::live::Live;
-use crate::ports::{Append, Claimed, Clock, Lease, Performer, Store, StoreError};
+use crate::ports::{Append, Claimed, Clock, Lease, Log, Performer, StoreError};
 use crate::run_commands::{DriverMessage, RunCommands};
 use engine::ids::RunId;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -57,24 +57,24 @@ pub struct Worker {
 
 impl Worker {
     pub fn new(
-        store: Arc<dyn Store>,
+        log: Arc<dyn Log>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
         config: WorkerConfig,
     ) -> Worker {
-        Worker::with_live(Live::default(), store, performer, clock, config)
+        Worker::with_live(Live::default(), log, performer, clock, config)
     }
 
     /// What is committed here is told there.
     pub fn with_live(
         live: Live,
-        store: Arc<dyn Store>,
+        log: Arc<dyn Log>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
         config: WorkerConfig,
     ) -> Worker {
         Worker {
-            commands: RunCommands::with_live(store, clock, live),
+            commands: RunCommands::with_live(log, clock, live),
             performer,
             breaker: Arc::default(),
             config,
@@ -109,7 +109,7 @@ impl Worker {
                 _ = watch.tick(), if self.config.shared && !self.held.is_empty() => { self.watch().await; continue }
                 Some(ended) = self.drivers.join_next_with_id(), if !self.drivers.is_empty() => self.ended(ended).await,
                 () = commands.inner.work_available.notified() => {}
-                () = commands.inner.store.wakeup(POLL) => {}
+                () = commands.inner.log.wakeup(POLL) => {}
                 _ = poll.tick() => {}
             }
             self.claim().await;
@@ -134,7 +134,7 @@ impl Worker {
         for (limit, only) in claims {
             // A lease lapses when the database is away for long; its driver lives on, with answers that are paid for.
             let driving: Vec<RunId> = self.held.keys().copied().collect();
-            match self.commands.store().claim(&self.config.id, limit, self.config.lease, only, &driving).await {
+            match self.commands.log().claim(&self.config.id, limit, self.config.lease, only, &driving).await {
                 Ok(claimed) => {
                     self.failing_since = None;
                     claimed.into_iter().for_each(|claimed| self.spawn_driver(claimed));
@@ -190,7 +190,7 @@ impl Worker {
     }
 
     async fn release(&self, leases: Vec<Lease>) {
-        if let Err(error) = self.commands.store().release(&leases).await {
+        if let Err(error) = self.commands.log().release(&leases).await {
             tracing::warn!(%error, "leases not released; they lapse by themselves");
         }
     }
@@ -207,12 +207,12 @@ impl Worker {
     }
 
     async fn mark_failed(&self, lease: &Lease, why: &str) -> Result<(), String> {
-        let row = self.commands.store().run(&engine::workspace::Scope::Platform, lease.run_id).await;
+        let row = self.commands.log().run_row(lease.run_id).await;
         let row = row.map_err(|error| error.to_string())?.ok_or("it has no row")?;
         let (batch, rows) = engine::projection::failed_unread(row, why, self.commands.inner.clock.now());
         let events = batch.events.clone();
         let append = Append { batch, rows, fence: Some(lease.clone()), claim_for: None };
-        self.commands.store().append(append).await.map_err(|error| error.to_string())?;
+        self.commands.log().append(append).await.map_err(|error| error.to_string())?;
         // Those who wait for its end hear of it only here.
         self.commands.inner.live.publish(&events);
         Ok(())
@@ -223,7 +223,7 @@ impl Worker {
             return;
         }
         let leases: Vec<Lease> = self.held.values().map(|(lease, _)| lease.clone()).collect();
-        match self.commands.store().renew(&leases, self.config.lease).await {
+        match self.commands.log().renew(&leases, self.config.lease).await {
             Ok(lost) => {
                 self.failing_since = None;
                 for id in lost {
@@ -250,7 +250,7 @@ impl Worker {
 
     /// Commands may have been recorded by another process: tell the drivers concerned.
     async fn watch(&self) {
-        let Ok(heads) = self.commands.store().heads(&self.config.id).await else { return };
+        let Ok(heads) = self.commands.log().heads(&self.config.id).await else { return };
         let drivers = self.commands.inner.drivers();
         for (id, last_seq) in heads {
             if let Some(driver) = drivers.get(&id) {

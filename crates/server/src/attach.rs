@@ -20,7 +20,7 @@ use http_client::PrivateAddresses;
 use outbound::traces::{Exporter, Tracer};
 use outbound::webhooks::WebhookSender;
 use runtime::live::Live;
-use runtime::ports::{Clock, LOCAL_HANDLE, Performer, StoreError};
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, Performer, StoreError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -326,9 +326,6 @@ fn app(
     AppState {
         sights: Revocations::new(OfRuns(store.clone()), &revoked),
         revoked,
-        keys: store.clone(),
-        members: store.clone(),
-        removal: store.clone(),
         notifications: store.clone(),
         store,
         commands: None,

@@ -7,12 +7,12 @@ use crate::toolboxes;
 use effects::model::{ConfigError, Gateway, REHEARSAL, Timeouts, examples};
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::RehearsalModels;
-use effects::tools::{Outsiders, Registry};
+use effects::tools::{Registry, Toolboxes};
 use engine::effect::{CallFailure, ToolList, ToolSpec};
 use engine::ids::ProjectId;
 use engine::model::{ModelSpec, Models};
 use runtime::live::Live;
-use runtime::ports::{Performer, Store};
+use runtime::ports::{Library, Performer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Catalogue {
     gateway: Result<Arc<Gateway>, String>,
     /// Used where a run names no model of its own.
     chosen: ModelNames,
-    outside: Outsiders,
+    outside: Toolboxes,
 }
 
 /// What a run is given to work with.
@@ -56,7 +56,7 @@ impl Catalogue {
         self.gateway.as_ref().map_err(String::clone)
     }
 
-    pub fn performer(&self, store: Arc<dyn Store>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
+    pub fn performer(&self, store: Arc<dyn Library>, live: Live) -> Result<Arc<dyn Performer>, Failure> {
         let models = self.gateway().map_err(Failure::usage)?.clone();
         let outside = self.outside.clone();
         let task_tools = Arc::new(pages::PageTools::new(store.clone()));
@@ -130,7 +130,7 @@ impl Catalogue {
     }
 
     /// Who carries out tools that are not built in.
-    pub fn outside(&self) -> &Outsiders {
+    pub fn outside(&self) -> &Toolboxes {
         &self.outside
     }
 

@@ -5,7 +5,7 @@ use crate::config::{Config, Database};
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::live::Live;
-use runtime::ports::{Clock, Performer, Store};
+use runtime::ports::{Clock, Log, Performer};
 use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -51,7 +51,7 @@ impl Drive {
     pub fn start(
         config: &Config,
         load: Load,
-        store: Arc<dyn Store>,
+        log: Arc<dyn Log>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
         live: Live,
@@ -63,7 +63,7 @@ impl Drive {
             duty: if load == Load::Everything { Duty::All } else { Duty::Asked },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
-        let worker = Worker::with_live(live, store, performer, clock, settings);
+        let worker = Worker::with_live(live, log, performer, clock, settings);
         let commands = worker.commands();
         if let Load::Only(run) = load {
             commands.drive(run);

@@ -28,9 +28,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// Reads the arguments of this process, runs one command, and returns its exit code.
 pub fn run_command_line() -> ExitCode {
-    mcp::secrecy::hide_from_other_processes();
+    mcp::process_isolation::hide_from_other_processes();
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == mcp::warden::WORD) {
+    if words.next().is_some_and(|word| word == mcp::warden::ARGUMENT) {
         return ExitCode::from(mcp::warden::watch(words));
     }
     let cli = args::Cli::parse();

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use async_trait::async_trait;
-use effects::tools::{Files, Offer, Offers, Outsiders, Toolbox, Web};
+use effects::tools::{Files, Offer, Offers, Toolbox, Toolboxes, Web};
 use engine::effect::{EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
 use mcp::client::{BETWEEN, McpServer, ServerConfig};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A run is not kept waiting longer for a list of tools.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-pub fn of(config: &Config) -> Outsiders {
+pub fn of(config: &Config) -> Toolboxes {
     let mut all: Vec<Arc<dyn Toolbox>> = Vec::new();
     if config.fetch_url.value {
         let hosts = config.fetch_hosts.as_ref().map(|hosts| hosts.value.clone());
@@ -30,7 +30,7 @@ pub fn of(config: &Config) -> Outsiders {
             },
         );
     }
-    Outsiders(all)
+    Toolboxes(all)
 }
 
 /// A server that is not configured so that it could be spoken to: said when its tools are asked for.

@@ -3,7 +3,7 @@
 use engine::facts::{Fact, Homework as H, Tree as T};
 use engine::ids::NodeId;
 use engine::workspace::Scope;
-use runtime::ports::DocumentFilter;
+use runtime::ports::{DocumentFilter, Library};
 use simulation::checks::{self, Story};
 use simulation::fault_rates::FaultRates;
 use simulation::world::faults::CrashAt;

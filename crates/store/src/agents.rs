@@ -6,25 +6,23 @@ use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::{STEP, insert};
 use crate::workspace::Origin;
 use crate::{SqlStore, StoreError, backend::WriteError, codec, records, rows};
-use async_trait::async_trait;
 use engine::batch::StepRow;
 use engine::blob::BlobRef;
-use engine::ids::{ActorId, LessonId};
-use engine::lessons::LessonStatus;
+use engine::ids::ActorId;
 use engine::time::Timestamp;
-use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
+use runtime::agents::{AgentRecord, PadVersion};
 use runtime::ports::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-const AGENT: &str = "SELECT g.id, a.handle, a.name, g.owner, g.identity, g.actions, g.model, g.version, g.created_at, g.updated_at \
+pub const AGENT: &str = "SELECT g.id, a.handle, a.name, g.owner, g.identity, g.actions, g.model, g.version, g.created_at, g.updated_at \
     FROM agents g JOIN actors a ON a.id = g.id WHERE 1 = 1";
 const PAD: &str = "SELECT version, content, actor, run_id, seq, step, at FROM agent_scratchpads WHERE agent_id = ";
 const NEWEST: &str = "SELECT version, content, actor, run_id, seq, step, at, agent_id FROM agent_scratchpads p \
     WHERE version = (SELECT MAX(n.version) FROM agent_scratchpads n WHERE n.agent_id = p.agent_id) AND agent_id IN ";
 const CHANGE: &str = "UPDATE agents SET identity = ?1, actions = ?2, model = ?3, version = ?4, updated_at = ?5 WHERE id = ?6 AND version = ?7";
 
-fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
+pub fn agent(row: &Row) -> Result<AgentRecord, StoreError> {
     Ok(AgentRecord {
         id: row.parse(0)?,
         handle: row.text(1)?.to_owned(),
@@ -97,9 +95,9 @@ impl SqlStore {
     }
 }
 
-#[async_trait]
-impl Agents for SqlStore {
-    async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
+impl SqlStore {
+    /// The actor and what it is; a handle that is taken is `Unusable`.
+    pub async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
         let actor = rows::actor(&agent.actor()).guarded(Guard::Entity(agent.id.0));
         match self.backend.write(vec![actor, made(&agent)]).await {
             Err(WriteError::Refused(_)) => Err(StoreError::Unusable(format!("the handle {} is taken", agent.handle))),
@@ -107,7 +105,8 @@ impl Agents for SqlStore {
         }
     }
 
-    async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
+    /// One person's, oldest first.
+    pub async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
         let mut query = Query::new(AGENT);
         query.push(" AND g.owner = ").bind(id(owner));
         if let Some(after) = slice.after {
@@ -117,13 +116,8 @@ impl Agents for SqlStore {
         self.all(query, agent).await
     }
 
-    async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {
-        let mut query = Query::new(AGENT);
-        query.push(" AND (a.handle = ").bind(name).push(" OR a.id = ").bind(name).push(")");
-        self.one(query, agent).await
-    }
-
-    async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
+    /// Name, identity, actions and model become these, if the record is still at `expected`. False when it is not.
+    pub async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
         let values = vec![
             Value::from(agent.identity),
             json(&agent.actions),
@@ -145,11 +139,8 @@ impl Agents for SqlStore {
         }
     }
 
-    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
-        Ok(self.scratchpad_versions(agent, None, 1).await?.pop())
-    }
-
-    async fn scratchpad_versions(
+    /// Newest first, before a version.
+    pub async fn scratchpad_versions(
         &self,
         agent: ActorId,
         before: Option<i64>,
@@ -162,24 +153,6 @@ impl Agents for SqlStore {
         }
         query.push(" ORDER BY version DESC LIMIT ").bind(page(limit));
         self.all(query, pad).await
-    }
-
-    async fn lessons(
-        &self,
-        agent: ActorId,
-        status: Option<LessonStatus>,
-        before: Option<LessonId>,
-        limit: usize,
-    ) -> Result<Vec<Lesson>, StoreError> {
-        self.lessons_of(agent, status, before, limit).await
-    }
-
-    async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
-        self.lesson_of(agent, lesson).await
-    }
-
-    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError> {
-        self.pending_of(agent).await
     }
 }
 

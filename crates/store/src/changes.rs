@@ -2,6 +2,8 @@
 //! entities it touches are looked up and the revisions written, each guarded by the version it was made on.
 
 use crate::agents::scratchpad_written;
+use crate::backend::WriteError;
+use crate::log::unguarded;
 use crate::members::MAKE_MEMBER;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
@@ -18,8 +20,29 @@ use uuid::Uuid;
 
 /// Ids per look-up; a batch rarely touches more than a few.
 const LOOKED_UP_AT_ONCE: usize = 200;
+/// A person's change whose entity keeps moving is theirs to look at again.
+const TRIES: usize = 4;
 
 impl SqlStore {
+    /// A person's own change, outside any run.
+    pub async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
+        let now = self.now().await?;
+        let touched = Touched::by(&changes);
+        let mut last = StoreError::Unavailable("the change was not written".into()).into();
+        for _ in 0..TRIES {
+            let statements = self.revise(&changes, &touched, None, |_| now).await?;
+            match self.backend.write(statements).await {
+                Ok(_) => {
+                    self.backend.hint();
+                    return Ok(());
+                }
+                Err(WriteError::Refused(Guard::Entity(entity))) => last = AppendError::Conflict(entity),
+                Err(error) => return Err(unguarded(error).into()),
+            }
+        }
+        Err(last)
+    }
+
     /// Statements that make `changes`, judged on the entities in `touched` as they are now.
     pub(crate) async fn revise(
         &self,

@@ -6,10 +6,35 @@ use crate::sql::{Guard, Query, Row, Statement, Value, id, optional_id, page};
 use crate::tables::insert;
 use crate::workspace::Origin;
 use crate::{SqlStore, StoreError, codec, records};
-use engine::ids::{ActorId, LessonId};
+use engine::actor::Actor;
+use engine::ids::{ActorId, LessonId, NodeId, RunId};
 use engine::lessons::LessonStatus;
-use runtime::agents::{Lesson, PadVersion};
+use engine::time::Timestamp;
+use runtime::agents::PadVersion;
+use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
+
+/// Something a subagent learned in a run: where, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lesson {
+    pub id: LessonId,
+    pub agent_id: ActorId,
+    pub text: String,
+    pub status: LessonStatus,
+    pub run_id: Option<RunId>,
+    pub seq: Option<u64>,
+    /// Of a homework: which executor.
+    pub iteration: Option<u32>,
+    pub branch_id: Option<String>,
+    /// Of a tree.
+    pub node_id: Option<NodeId>,
+    pub at: Timestamp,
+    /// Who promoted or dismissed it, and when; the platform where a run's success did.
+    pub settled_by: Option<Actor>,
+    pub settled_at: Option<Timestamp>,
+    /// The version of the scratchpad that it became a part of.
+    pub version: Option<i64>,
+}
 
 const COLUMNS: &str =
     "id, agent_id, text, status, run_id, seq, iteration, branch_id, node_id, at, settled_by, settled_at, version";
@@ -73,7 +98,8 @@ pub fn read(row: &Row) -> Result<Lesson, StoreError> {
 }
 
 impl SqlStore {
-    pub(crate) async fn lessons_of(
+    /// Newest first, before a lesson; of one status, or of all.
+    pub async fn lessons(
         &self,
         agent: ActorId,
         status: Option<LessonStatus>,
@@ -92,7 +118,7 @@ impl SqlStore {
         self.all(query, read).await
     }
 
-    pub(crate) async fn lesson_of(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
+    pub async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
         let mut query = Query::new(format!("{} WHERE agent_id = ", LESSON.as_str()));
         query.bind(id(agent)).push(" AND id = ").bind(id(lesson));
         self.one(query, read).await

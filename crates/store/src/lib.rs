@@ -3,6 +3,7 @@
 //! Everything is statements in guarded batches (`sql`), and a backend runs a batch in one transaction
 //! (`backend`). Only `sqlite`, `postgres` and `sql::dialect` know that there are two databases.
 
+mod actors;
 mod agent_queue;
 mod agents;
 mod append;
@@ -11,12 +12,13 @@ mod blob_cache;
 mod changes;
 mod claims;
 mod codec;
-mod keys;
+mod documents;
+pub mod keys;
 mod lessons;
 mod library;
 mod log;
 mod maintenance;
-mod members;
+pub mod members;
 mod migrate;
 mod notifications;
 mod postgres;
@@ -24,6 +26,7 @@ mod quota_cache;
 mod records;
 mod removal;
 mod rows;
+mod runs;
 mod scope;
 mod sql;
 mod sqlite;
@@ -32,9 +35,13 @@ mod traces;
 mod tree;
 mod workspace;
 
+pub use documents::DocumentVersion;
+pub use lessons::Lesson;
 pub use maintenance::{Anchor, Copied, Damage, Departure, Depth, Examination, LogCheck, Pruned, copy};
 pub use postgres::Variables;
+pub use removal::Removed;
 pub use runtime::ports::StoreError;
+pub use tree::NodeFilter;
 
 use backend::Backend;
 use engine::ids;

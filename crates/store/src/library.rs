@@ -1,29 +1,21 @@
-//! The `Library` port on SQL: what people and tools read, always through a scope.
+//! The `Library` port on SQL: what tools and pages read, always through a scope.
 
-use crate::backend::WriteError;
-use crate::log::unguarded;
-use crate::members::MAKE_MEMBER;
-use crate::scope::{narrow, reached, seen, seen_of_run, seen_runs, steered_runs};
-use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
-use crate::tables::ITERATIONS;
-use crate::workspace::Touched;
-use crate::{SqlStore, StoreError, agents, records, rows, tree};
+use crate::scope::{reached, seen, seen_of_run, seen_runs, steered_runs};
+use crate::sql::{Query, Row, Statement, Value, equals, id, newest, older, oldest, only, page};
+use crate::{SqlStore, StoreError, agents, codec, records};
 use async_trait::async_trait;
-use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
-use engine::event::StoredEvent;
-use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, NodeId, PlanId, ProjectId, RunId, TaskId};
+use engine::batch::{RunRow, StepRow};
+use engine::blob::Hash;
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::role::Role;
 use engine::run::Status;
-use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
-use runtime::ports::{
-    AppendError, DocumentFilter, DocumentVersion, EdgeFilter, Hit, HitKind, Library, NodeFilter, RunFilter,
-    SearchFilter, Slice, TaskFilter,
-};
+use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
+use runtime::agents::{AgentRecord, PadVersion};
+use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, RunFilter, SearchFilter, Slice, TaskFilter};
 use runtime::search_terms as terms;
-use uuid::Uuid;
+use std::collections::HashMap;
 
-/// A person's change whose entity keeps moving is theirs to look at again.
-const TRIES: usize = 4;
+const TEXTS_AT_ONCE: usize = 200;
 /// A task has at most fifty steps that count, and as many that do not.
 const MOST_STEPS: usize = 1_000;
 
@@ -60,46 +52,6 @@ impl SqlStore {
         older(&mut query, filter.before);
         self.all(newest(query, filter.limit), records::document).await
     }
-}
-
-fn only(mut query: Query, column: &str, key: impl Into<Uuid>) -> Query {
-    equals(&mut query, column, Some(id(key)));
-    query
-}
-
-fn equals(query: &mut Query, column: &str, key: Option<Value>) {
-    if let Some(key) = key {
-        query.push(" AND ").push(column).push(" = ").bind(key);
-    }
-}
-
-/// Ids are in the order of time.
-fn older(query: &mut Query, before: Option<impl Into<Uuid>>) {
-    if let Some(before) = before {
-        query.push(" AND id < ").bind(id(before));
-    }
-}
-
-fn newest(mut query: Query, limit: usize) -> Query {
-    query.push(" ORDER BY id DESC LIMIT ").bind(page(limit));
-    query
-}
-
-fn oldest<C: Into<Uuid>>(mut query: Query, slice: Slice<C>) -> Query {
-    if let Some(after) = slice.after {
-        query.push(" AND id > ").bind(id(after));
-    }
-    query.push(" ORDER BY id LIMIT ").bind(page(slice.limit));
-    query
-}
-
-/// For rows whose ids are not in the order of time.
-fn in_order_made<C: Into<Uuid>>(query: &mut Query, table: &str, slice: Slice<C>) {
-    if let Some(after) = slice.after {
-        query.push(" AND (created_at, id) > (SELECT c.created_at, c.id FROM ").push(table).push(" c WHERE c.id = ");
-        query.bind(id(after)).push(")");
-    }
-    query.push(" ORDER BY created_at, id LIMIT ").bind(page(slice.limit));
 }
 
 fn containing(query: &mut Query, needles: &[String]) {
@@ -164,83 +116,10 @@ impl Library for SqlStore {
         self.one(only(seen_runs(scope), "id", run), records::run).await
     }
 
-    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
-        let mut query = seen_of_run(&ITERATIONS, scope, run);
-        if let Some(after) = slice.after {
-            query.push(" AND iteration > ").bind(i64::from(after));
-        }
-        query.push(" ORDER BY iteration LIMIT ").bind(page(slice.limit));
-        self.all(query, records::iteration).await
-    }
-
-    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
-        let mut query = seen_of_run(&tree::NODES, scope, run);
-        if let Some(after) = filter.after {
-            query.push(" AND ordinal > ").bind(i64::from(after));
-        }
-        if let Some(since) = filter.since {
-            query.push(" AND updated_at >= ").bind(since.0);
-        }
-        query.push(" ORDER BY ordinal LIMIT ").bind(page(filter.limit));
-        self.all(query, tree::read_node).await
-    }
-
-    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
-        self.one(only(seen_of_run(&tree::NODES, scope, run), "id", node), tree::read_node).await
-    }
-
-    async fn timeline(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: NodeId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, StoreError> {
-        let mut query = only(seen_of_run(&tree::EVENTS, scope, run), "node_id", node);
-        query.push(" AND seq > ").bind(after).push(" ORDER BY seq LIMIT ").bind(page(limit));
-        self.all(query, records::event).await
-    }
-
-    async fn plans(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: Option<NodeId>,
-        slice: Slice<PlanId>,
-    ) -> Result<Vec<PlanRow>, StoreError> {
-        let mut query = seen_of_run(&tree::PLANS, scope, run);
-        equals(&mut query, "node_id", node.map(id));
-        in_order_made(&mut query, "tree_agent_plans", slice);
-        self.all(query, tree::read_plan).await
-    }
-
-    async fn artifacts(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: Option<NodeId>,
-        slice: Slice<ArtifactId>,
-    ) -> Result<Vec<ArtifactRow>, StoreError> {
-        let mut query = seen_of_run(&tree::ARTIFACTS, scope, run);
-        equals(&mut query, "node_id", node.map(id));
-        in_order_made(&mut query, "tree_agent_artifacts", slice);
-        self.all(query, tree::read_artifact).await
-    }
-
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
         let mut query = seen_of_run(&agents::STEPS, scope, run);
         query.push(" ORDER BY step LIMIT ").bind(MOST_STEPS);
         self.all(query, agents::read_step).await
-    }
-
-    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
-        let mut query = Query::new(format!("{} WHERE 1 = 1", records::NOTIFICATION));
-        if let Scope::Actor(actor) | Scope::Within(actor, _) | Scope::OnBehalf { agent: actor, .. } = scope {
-            equals(&mut query, "owner", Some(id(actor)));
-        }
-        query.push(" ORDER BY at DESC, run_id DESC, seq DESC LIMIT ").bind(page(limit));
-        self.all(query, records::notification).await
     }
 
     async fn projects(
@@ -288,50 +167,6 @@ impl Library for SqlStore {
         Ok(Some(found))
     }
 
-    async fn sees_document(&self, scope: &Scope, document: DocumentId) -> Result<bool, StoreError> {
-        let query = only(seen("SELECT id FROM onto_documents", "project_id", scope), "id", document);
-        Ok(self.one(query, |_| Ok(())).await?.is_some())
-    }
-
-    async fn versions(
-        &self,
-        scope: &Scope,
-        document: DocumentId,
-        slice: Slice<i64>,
-    ) -> Result<Vec<DocumentVersion>, StoreError> {
-        let query = only(seen(records::DOCUMENT, "project_id", scope), "id", document);
-        let Some(kept) = self.one(query, records::versioned_document).await? else { return Ok(Vec::new()) };
-        // Between the two reads the document may have moved on: nothing newer than what was just seen.
-        let before = slice.after.unwrap_or(i64::MAX).min(kept.entity.version);
-        let mut versions = Vec::new();
-        if slice.after.is_none_or(|after| kept.entity.version < after) {
-            versions.push(records::current_version(kept));
-        }
-        let left = page(slice.limit).saturating_sub(versions.len());
-        let mut query = Query::new(format!("{} WHERE document_id = ", records::VERSION));
-        query.bind(id(document)).push(" AND version < ").bind(before).push(" ORDER BY version DESC LIMIT ").bind(left);
-        versions.extend(self.all(query, records::version).await?);
-        Ok(versions)
-    }
-
-    async fn entries(
-        &self,
-        scope: &Scope,
-        document: DocumentId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
-        query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
-        narrow(&mut query, "d.project_id", scope);
-        query.push(")");
-        if let Some(before) = before {
-            query.push(" AND position < ").bind(before);
-        }
-        query.push(" ORDER BY position DESC, key DESC LIMIT ").bind(page(limit));
-        self.all(query, records::entry).await
-    }
-
     async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
         let mut query = seen(records::TASK, "project_id", scope);
         equals(&mut query, "project_id", filter.project_id.map(id));
@@ -377,52 +212,10 @@ impl Library for SqlStore {
         Ok(found)
     }
 
-    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
-        let now = self.now().await?;
-        let touched = Touched::by(&changes);
-        let mut last = StoreError::Unavailable("the change was not written".into()).into();
-        for _ in 0..TRIES {
-            let statements = self.revise(&changes, &touched, None, |_| now).await?;
-            match self.backend.write(statements).await {
-                Ok(_) => {
-                    self.backend.hint();
-                    return Ok(());
-                }
-                Err(WriteError::Refused(Guard::Entity(entity))) => last = AppendError::Conflict(entity),
-                Err(error) => return Err(unguarded(error).into()),
-            }
-        }
-        Err(last)
-    }
-
-    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
-        self.backend.write(vec![rows::actor(&actor)]).await.map_err(unguarded)?;
-        match self.actor(&actor.handle).await? {
-            Some(known) if known.id == actor.id => Ok(()),
-            _ => Err(StoreError::Unusable(format!("the handle {} is taken", actor.handle))),
-        }
-    }
-
-    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
-        self.all(oldest(Query::new(format!("{} WHERE 1 = 1", records::ACTOR)), slice), records::actor).await
-    }
-
     async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
         let mut query = Query::new(format!("{} WHERE handle = ", records::ACTOR));
         query.bind(name).push(" OR id = ").bind(name);
         self.one(query, records::actor).await
-    }
-
-    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
-        let values = vec![id(project), id(actor), Value::from(role.name())];
-        self.backend.write(vec![Statement::new(MAKE_MEMBER, values)]).await.map(drop).map_err(unguarded)
-    }
-
-    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM project_members WHERE project_id = ?1 AND actor_id = ?2 RETURNING project_id";
-        let written =
-            self.backend.write(vec![Statement::new(sql, vec![id(project), id(actor)])]).await.map_err(unguarded)?;
-        Ok(written.iter().any(|rows| !rows.is_empty()))
     }
 
     async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
@@ -445,5 +238,38 @@ impl Library for SqlStore {
         let found = self.backend.read(Statement::new(sql, vec![id(project)])).await?;
         let count = found.first().map_or(Ok(0), |row| row.int(0))?;
         Ok(self.quota_cache.counted(project, count.unsigned_abs()))
+    }
+
+    async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {
+        let mut query = Query::new(agents::AGENT);
+        query.push(" AND (a.handle = ").bind(name).push(" OR a.id = ").bind(name).push(")");
+        self.one(query, agents::agent).await
+    }
+
+    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
+        Ok(self.scratchpad_versions(agent, None, 1).await?.pop())
+    }
+
+    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError> {
+        self.pending_of(agent).await
+    }
+
+    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
+        let mut distinct = hashes.to_vec();
+        distinct.sort();
+        distinct.dedup();
+        let mut texts: HashMap<Hash, String> = HashMap::new();
+        for some in distinct.chunks(TEXTS_AT_ONCE) {
+            let mut query = Query::new("SELECT body FROM blobs WHERE hash IN ");
+            query.bind_list(some.iter().map(|hash| Value::from(hash.0.to_vec())));
+            for row in self.backend.read(query.statement()).await? {
+                let text = codec::unpack(row.bytes(0)?)?;
+                texts.insert(Hash::of(&[text.as_bytes()]), text);
+            }
+        }
+        let missing = |hash: &Hash| {
+            StoreError::Unusable(format!("the text {hash} is missing or was changed; run `pleach doctor`"))
+        };
+        hashes.iter().map(|hash| texts.get(hash).cloned().ok_or_else(|| missing(hash))).collect()
     }
 }

@@ -2,20 +2,18 @@
 
 use crate::backend::WriteError;
 use crate::claims::{Claim, millis};
-use crate::sql::{Guard, Query, Row, Statement, Value, id};
+use crate::sql::{Guard, Query, Statement, Value, id};
 use crate::tables::{ALL_RUNS, EVENTS_AFTER};
 use crate::{SqlStore, StoreError, codec, records};
 use async_trait::async_trait;
-use engine::blob::Hash;
+use engine::batch::RunRow;
 use engine::event::StoredEvent;
-use engine::ids::{NodeId, RunId};
-use engine::run::{Kind, Status};
+use engine::ids::RunId;
 use engine::time::Timestamp;
-use runtime::ports::{Append, AppendError, Claimed, Lease, Log};
-use std::collections::HashMap;
+use engine::workspace::Scope;
+use runtime::ports::{Append, AppendError, Claimed, Lease, Library, Log};
 use std::time::Duration;
 
-const TEXTS_AT_ONCE: usize = 200;
 const IDS_AT_ONCE: usize = 500;
 /// Runs that changed lately, as many as anybody looks at.
 const MOST_CHANGED: usize = 1_000;
@@ -62,23 +60,8 @@ impl Log for SqlStore {
         self.backend.read(query).await?.iter().map(records::event).collect()
     }
 
-    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
-        let mut distinct = hashes.to_vec();
-        distinct.sort();
-        distinct.dedup();
-        let mut texts: HashMap<Hash, String> = HashMap::new();
-        for some in distinct.chunks(TEXTS_AT_ONCE) {
-            let mut query = Query::new("SELECT body FROM blobs WHERE hash IN ");
-            query.bind_list(some.iter().map(|hash| Value::from(hash.0.to_vec())));
-            for row in self.backend.read(query.statement()).await? {
-                let text = codec::unpack(row.bytes(0)?)?;
-                texts.insert(Hash::of(&[text.as_bytes()]), text);
-            }
-        }
-        let missing = |hash: &Hash| {
-            StoreError::Unusable(format!("the text {hash} is missing or was changed; run `pleach doctor`"))
-        };
-        hashes.iter().map(|hash| texts.get(hash).cloned().ok_or_else(|| missing(hash))).collect()
+    async fn run_row(&self, run: RunId) -> Result<Option<RunRow>, StoreError> {
+        self.run(&Scope::Platform, run).await
     }
 
     async fn claim(
@@ -154,23 +137,6 @@ impl Log for SqlStore {
         query.bind(since.0).push(" ORDER BY updated_at DESC, id DESC LIMIT ").bind(MOST_CHANGED);
         let found = self.backend.read(query.statement()).await?;
         found.iter().map(|row| Ok((row.parse(0)?, Timestamp(row.int(1)?)))).collect()
-    }
-
-    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
-        let query = format!("SELECT kind, status, COUNT(*) FROM ({}) r GROUP BY kind, status ORDER BY 1, 2", *ALL_RUNS);
-        let found = self.backend.read(Statement::new(query, vec![])).await?;
-        let count = |row: &Row| {
-            let known = Kind::parse(row.text(0)?).zip(Status::parse(row.text(1)?));
-            let (kind, status) =
-                known.ok_or_else(|| StoreError::Unusable("a run is of no known kind or status".into()))?;
-            Ok((kind, status, row.int(2)?.unsigned_abs()))
-        };
-        found.iter().map(count).collect()
-    }
-
-    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
-        let query = Statement::new("SELECT run_id FROM tree_agent_nodes WHERE id = ?1", vec![id(node)]);
-        self.backend.read(query).await?.first().map(|row| row.parse(0)).transpose()
     }
 
     async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {

@@ -1,5 +1,6 @@
 //! Rows read back as records. Each select list stands beside the function that reads it.
 
+use crate::documents::DocumentVersion;
 use crate::sql::Row;
 use crate::workspace::{Origin, Versioned};
 use crate::{StoreError, codec};
@@ -10,7 +11,6 @@ use engine::ids::RunId;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Document, Edge, Entry, Project, Task, TaskState};
-use runtime::ports::DocumentVersion;
 
 pub fn time(row: &Row, column: usize) -> Result<Timestamp, StoreError> {
     row.int(column).map(Timestamp)

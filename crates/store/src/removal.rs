@@ -1,4 +1,5 @@
-//! Removing things on SQL: each in one transaction, judged when it is written.
+//! Removing things for good, which only people do: runs never remove what they or others made. Each removal is one
+//! transaction and is judged when it is written.
 
 use crate::backend::WriteError;
 use crate::log::unguarded;
@@ -6,12 +7,19 @@ use crate::members::FORGET_INVITATIONS;
 use crate::sql::{Guard, Statement, id};
 use crate::tables::tables;
 use crate::{SqlStore, StoreError};
-use async_trait::async_trait;
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
 use engine::run::Kind;
 use engine::workspace::Scope;
 use runtime::ports::Library;
-use runtime::removal::{Removal, Removed};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    Done,
+    /// There was nothing to remove.
+    Gone,
+    /// Something still needs it; nothing was removed.
+    Needed,
+}
 
 const PARTS_OF_DOCUMENT: [&str; 3] = [
     "DELETE FROM onto_document_versions WHERE document_id = ?1",
@@ -67,9 +75,9 @@ fn done(found: bool) -> Removed {
     if found { Removed::Done } else { Removed::Gone }
 }
 
-#[async_trait]
-impl Removal for SqlStore {
-    async fn remove_run(&self, run: RunId) -> Result<Removed, StoreError> {
+impl SqlStore {
+    /// With its log, its projections and its own documents; needed until it has ended. What it made for people stays.
+    pub async fn remove_run(&self, run: RunId) -> Result<Removed, StoreError> {
         match self.run(&Scope::Platform, run).await? {
             None => Ok(Removed::Gone),
             Some(row) if !row.status.is_terminal() => Ok(Removed::Needed),
@@ -78,7 +86,8 @@ impl Removal for SqlStore {
         }
     }
 
-    async fn remove_project(&self, project: ProjectId) -> Result<Removed, StoreError> {
+    /// With everything in it; needed while there are runs that work or worked in it.
+    pub async fn remove_project(&self, project: ProjectId) -> Result<Removed, StoreError> {
         let mut statements = vec![of(unneeded(), project)];
         statements.extend(IN_PROJECT.into_iter().chain(FORGET_INVITATIONS).map(|sql| of(sql, project)));
         match self.removed(statements).await? {
@@ -90,13 +99,15 @@ impl Removal for SqlStore {
         }
     }
 
-    async fn remove_document(&self, document: DocumentId) -> Result<Removed, StoreError> {
+    /// With its versions, entries and edges.
+    pub async fn remove_document(&self, document: DocumentId) -> Result<Removed, StoreError> {
         let mut statements = vec![of("DELETE FROM onto_documents WHERE id = ?1", document)];
         statements.extend(PARTS_OF_DOCUMENT.map(|sql| of(sql, document)));
         self.removed(statements).await.map(done)
     }
 
-    async fn remove_task(&self, task: TaskId) -> Result<Removed, StoreError> {
+    /// With its edges.
+    pub async fn remove_task(&self, task: TaskId) -> Result<Removed, StoreError> {
         self.removed(vec![of("DELETE FROM onto_tasks WHERE id = ?1", task), of(EDGES_OF, task)]).await.map(done)
     }
 }

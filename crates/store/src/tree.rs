@@ -1,11 +1,18 @@
-//! A tree's own projections, written and read back: its nodes, their plans and their artifacts.
+//! A tree's own projections, written and read back: its nodes, their plans and their artifacts. A node is seen by whoever
+//! sees its run.
 
 use crate::rows::{json, optional_time, time};
-use crate::sql::{Row, Statement, Value, id, optional_id};
+use crate::scope::seen_of_run;
+use crate::sql::{Row, Statement, Value, equals, id, in_order_made, only, optional_id, page};
 use crate::tables::{ARTIFACT, EVENT, NODE, NODE_CHANGES, PLAN, insert};
-use crate::{StoreError, records};
+use crate::{SqlStore, StoreError, records};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
 use engine::blob::BlobRef;
+use engine::event::StoredEvent;
+use engine::ids::{ArtifactId, NodeId, PlanId, RunId};
+use engine::time::Timestamp;
+use engine::workspace::Scope;
+use runtime::ports::Slice;
 use std::sync::LazyLock;
 
 pub fn statements(rows: &Rows) -> Vec<Statement> {
@@ -169,4 +176,73 @@ pub fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
         label: row.text(9)?.to_owned(),
         created_at: records::time(row, 10)?,
     })
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeFilter {
+    /// Made after the node with this ordinal.
+    pub after: Option<u32>,
+    /// With an event of their own at this moment or later.
+    pub since: Option<Timestamp>,
+    pub limit: usize,
+}
+
+impl SqlStore {
+    /// A tree's nodes in the order they were made. A node is seen by whoever sees its run.
+    pub async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
+        let mut query = seen_of_run(&NODES, scope, run);
+        if let Some(after) = filter.after {
+            query.push(" AND ordinal > ").bind(i64::from(after));
+        }
+        if let Some(since) = filter.since {
+            query.push(" AND updated_at >= ").bind(since.0);
+        }
+        query.push(" ORDER BY ordinal LIMIT ").bind(page(filter.limit));
+        self.all(query, read_node).await
+    }
+
+    pub async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.one(only(seen_of_run(&NODES, scope, run), "id", node), read_node).await
+    }
+
+    /// The events of one node, in order, after `after`.
+    pub async fn timeline(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: NodeId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let mut query = only(seen_of_run(&EVENTS, scope, run), "node_id", node);
+        query.push(" AND seq > ").bind(after).push(" ORDER BY seq LIMIT ").bind(page(limit));
+        self.all(query, records::event).await
+    }
+
+    /// Every version of every plan, oldest first, or only one node's.
+    pub async fn plans(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<PlanId>,
+    ) -> Result<Vec<PlanRow>, StoreError> {
+        let mut query = seen_of_run(&PLANS, scope, run);
+        equals(&mut query, "node_id", node.map(id));
+        in_order_made(&mut query, "tree_agent_plans", slice);
+        self.all(query, read_plan).await
+    }
+
+    pub async fn artifacts(
+        &self,
+        scope: &Scope,
+        run: RunId,
+        node: Option<NodeId>,
+        slice: Slice<ArtifactId>,
+    ) -> Result<Vec<ArtifactRow>, StoreError> {
+        let mut query = seen_of_run(&ARTIFACTS, scope, run);
+        equals(&mut query, "node_id", node.map(id));
+        in_order_made(&mut query, "tree_agent_artifacts", slice);
+        self.all(query, read_artifact).await
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::capabilities::Capabilities;
 use super::config::SchemaMode;
-use super::draft::{CallDelta, Draft};
-use super::usage::Reported;
-use super::wire::{self, Ask, Wire};
+use super::partial_reply::{CallDelta, PartialReply};
+use super::usage::ReportedUsage;
+use super::wire::{self, ModelRequest, Wire};
 use engine::request::Speaker;
 use http_client::sse::Event;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -26,7 +26,7 @@ impl Wire for Messages {
         }
     }
 
-    fn body(&self, ask: &Ask<'_>, capabilities: Capabilities) -> Value {
+    fn body(&self, ask: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
         let mut system = Vec::new();
         let mut messages = Vec::new();
         for (speaker, text) in ask.messages {
@@ -51,7 +51,7 @@ impl Wire for Messages {
         body
     }
 
-    fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error> {
+    fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error> {
         if event.data.trim().is_empty() {
             return Ok(false);
         }
@@ -59,47 +59,47 @@ impl Wire for Messages {
         match data["type"].as_str().unwrap_or(&event.name) {
             "ping" => return Ok(false),
             "message_start" => {
-                draft.id = data["message"]["id"].as_str().map(str::to_owned);
-                draft.usage.update(Reported::anthropic(&data["message"]["usage"]));
+                reply.id = data["message"]["id"].as_str().map(str::to_owned);
+                reply.usage.update(ReportedUsage::anthropic(&data["message"]["usage"]));
             }
-            "content_block_start" => block(&data["content_block"], data["index"].as_u64(), draft),
-            "content_block_delta" => delta(&data["delta"], data["index"].as_u64(), draft),
+            "content_block_start" => block(&data["content_block"], data["index"].as_u64(), reply),
+            "content_block_delta" => delta(&data["delta"], data["index"].as_u64(), reply),
             "message_delta" => {
-                stop(&data["delta"], draft);
-                draft.usage.update(Reported::anthropic(&data["usage"]));
+                stop(&data["delta"], reply);
+                reply.usage.update(ReportedUsage::anthropic(&data["usage"]));
             }
-            "message_stop" => draft.ended = true,
-            "error" => draft.error = Some(wire::error_text(&data).unwrap_or_else(|| event.data.clone())),
+            "message_stop" => reply.ended = true,
+            "error" => reply.error = Some(wire::error_text(&data).unwrap_or_else(|| event.data.clone())),
             _ => {}
         }
         Ok(true)
     }
 
-    fn whole(&self, answer: &Value, draft: &mut Draft) {
-        draft.error = wire::error_text(answer);
-        draft.id = answer["id"].as_str().map(str::to_owned);
-        draft.usage.update(Reported::anthropic(&answer["usage"]));
-        stop(answer, draft);
+    fn whole(&self, answer: &Value, reply: &mut PartialReply) {
+        reply.error = wire::error_text(answer);
+        reply.id = answer["id"].as_str().map(str::to_owned);
+        reply.usage.update(ReportedUsage::anthropic(&answer["usage"]));
+        stop(answer, reply);
         for (index, content) in (0..).zip(answer["content"].as_array().into_iter().flatten()) {
-            block(content, Some(index), draft);
+            block(content, Some(index), reply);
         }
-        draft.ended = answer.get("content").is_some();
+        reply.ended = answer.get("content").is_some();
     }
 
-    fn finished(&self, draft: &Draft) -> bool {
-        draft.ended
+    fn finished(&self, reply: &PartialReply) -> bool {
+        reply.ended
     }
 }
 
-fn block(block: &Value, index: Option<u64>, draft: &mut Draft) {
+fn block(block: &Value, index: Option<u64>, reply: &mut PartialReply) {
     match block["type"].as_str() {
-        Some("text") => draft.say(block["text"].as_str().unwrap_or("")),
-        Some("thinking") => draft.think(block["thinking"].as_str().unwrap_or("")),
+        Some("text") => reply.say(block["text"].as_str().unwrap_or("")),
+        Some("thinking") => reply.think(block["thinking"].as_str().unwrap_or("")),
         Some("tool_use") => {
             // In a stream the block starts with an empty input, and its text follows in pieces.
             let input = &block["input"];
             let whole = input.as_object().is_some_and(|input| !input.is_empty()).then(|| input.to_string());
-            draft.call(CallDelta {
+            reply.call(CallDelta {
                 index,
                 id: block["id"].as_str(),
                 name: block["name"].as_str(),
@@ -110,19 +110,19 @@ fn block(block: &Value, index: Option<u64>, draft: &mut Draft) {
     }
 }
 
-fn delta(delta: &Value, index: Option<u64>, draft: &mut Draft) {
+fn delta(delta: &Value, index: Option<u64>, reply: &mut PartialReply) {
     match delta["type"].as_str() {
-        Some("text_delta") => draft.say(delta["text"].as_str().unwrap_or("")),
-        Some("thinking_delta") => draft.think(delta["thinking"].as_str().unwrap_or("")),
+        Some("text_delta") => reply.say(delta["text"].as_str().unwrap_or("")),
+        Some("thinking_delta") => reply.think(delta["thinking"].as_str().unwrap_or("")),
         Some("input_json_delta") => {
-            draft.call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() })
+            reply.call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() })
         }
         _ => {}
     }
 }
 
-fn stop(holder: &Value, draft: &mut Draft) {
+fn stop(holder: &Value, reply: &mut PartialReply) {
     if let Some(reason) = holder["stop_reason"].as_str().filter(|reason| !reason.is_empty()) {
-        draft.stop = Some(reason.to_owned());
+        reply.stop = Some(reason.to_owned());
     }
 }

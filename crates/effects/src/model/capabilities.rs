@@ -1,7 +1,7 @@
-//! What a server was found to accept, remembered per provider and model for as long as the process lives.
+//! What a model server was found to accept, remembered per provider and model for as long as the process lives.
 //!
-//! The ladder only ever descends, and only when the server said no to the shape of a request: each rung
-//! is worse, and a server that is merely unwell must not lose its schema for good.
+//! Schema modes fall back in one direction only, and only when the server refused the shape of a request: each mode is worse
+//! than the one before, and a server that is merely overloaded must not lose its schema for good.
 
 use super::config::SchemaMode;
 use std::collections::HashMap;
@@ -44,12 +44,12 @@ impl Capabilities {
             return Some(Capabilities { stream: false, ..self });
         }
         if about(FORMAT) && !self.pinned {
-            return self.rung_below().map(|format| Capabilities { format, ..self });
+            return self.fallback().map(|format| Capabilities { format, ..self });
         }
         None
     }
 
-    fn rung_below(self) -> Option<SchemaMode> {
+    fn fallback(self) -> Option<SchemaMode> {
         match self.format {
             SchemaMode::Schema => Some(SchemaMode::JsonObject),
             SchemaMode::JsonObject => Some(SchemaMode::Text),
@@ -89,9 +89,9 @@ const FORMAT: &[&str] = &[
 ];
 
 #[derive(Default)]
-pub(super) struct Memory(Mutex<HashMap<(String, String), Capabilities>>);
+pub(super) struct LearnedCapabilities(Mutex<HashMap<(String, String), Capabilities>>);
 
-impl Memory {
+impl LearnedCapabilities {
     pub fn of(&self, provider: &str, model: &str) -> Option<Capabilities> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(provider.to_owned(), model.to_owned())).copied()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_ends_and_other_refusals_do_not_touch_it() {
+    fn the_fallback_ends_and_other_refusals_do_not_cause_it() {
         let text = Capabilities { format: SchemaMode::Text, ..Capabilities::new(None, true) };
         assert_eq!(after(text, "no response_format"), None);
         assert_eq!(after(Capabilities::new(Some(SchemaMode::Schema), true), "no response_format"), None);

@@ -12,7 +12,7 @@ pub struct Providers(pub BTreeMap<String, ProviderConfig>);
 /// The wire format a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ProviderKind {
     /// Chat Completions, by whatever server.
     Openai,
     /// Messages.
@@ -40,7 +40,7 @@ pub enum SchemaMode {
 pub struct ProviderConfig {
     /// May be left out where the provider is named after its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<ProviderKind>,
     /// With or without `/v1`. Given without a key it names a keyless server, whose price is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
@@ -103,40 +103,42 @@ pub struct ConfigError(pub String);
 
 pub const REHEARSAL: &str = "rehearsal";
 
-impl Kind {
+impl ProviderKind {
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Openai => "openai",
-            Kind::Anthropic => "anthropic",
-            Kind::Rehearsal => REHEARSAL,
+            ProviderKind::Openai => "openai",
+            ProviderKind::Anthropic => "anthropic",
+            ProviderKind::Rehearsal => REHEARSAL,
         }
     }
 
-    fn named(name: &str) -> Option<Kind> {
-        [Kind::Openai, Kind::Anthropic, Kind::Rehearsal].into_iter().find(|kind| kind.name() == name)
+    fn named(name: &str) -> Option<ProviderKind> {
+        [ProviderKind::Openai, ProviderKind::Anthropic, ProviderKind::Rehearsal]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
     fn key_variable(self) -> Option<&'static str> {
         match self {
-            Kind::Openai => Some("OPENAI_API_KEY"),
-            Kind::Anthropic => Some("ANTHROPIC_API_KEY"),
-            Kind::Rehearsal => None,
+            ProviderKind::Openai => Some("OPENAI_API_KEY"),
+            ProviderKind::Anthropic => Some("ANTHROPIC_API_KEY"),
+            ProviderKind::Rehearsal => None,
         }
     }
 
     fn url_variable(self) -> Option<&'static str> {
         match self {
-            Kind::Openai => Some("OPENAI_BASE_URL"),
-            Kind::Anthropic => Some("ANTHROPIC_BASE_URL"),
-            Kind::Rehearsal => None,
+            ProviderKind::Openai => Some("OPENAI_BASE_URL"),
+            ProviderKind::Anthropic => Some("ANTHROPIC_BASE_URL"),
+            ProviderKind::Rehearsal => None,
         }
     }
 
     fn home(self) -> Option<&'static str> {
         match self {
-            Kind::Openai => Some("https://api.openai.com"),
-            Kind::Anthropic => Some("https://api.anthropic.com"),
-            Kind::Rehearsal => None,
+            ProviderKind::Openai => Some("https://api.openai.com"),
+            ProviderKind::Anthropic => Some("https://api.anthropic.com"),
+            ProviderKind::Rehearsal => None,
         }
     }
 }
@@ -151,19 +153,19 @@ pub struct Sources {
 impl ProviderConfig {
     /// The well-known variables describe the vendor's own provider, not every server that speaks its format.
     pub fn sources(&self, name: &str) -> Sources {
-        let kind = self.kind.or_else(|| Kind::named(name));
+        let kind = self.kind.or_else(|| ProviderKind::named(name));
         let vendor = kind.filter(|kind| kind.name() == name || self.base_url.is_none());
-        let key = vendor.and_then(Kind::key_variable).map(str::to_owned);
-        let url = vendor.filter(|_| self.base_url.is_none()).and_then(Kind::url_variable);
+        let key = vendor.and_then(ProviderKind::key_variable).map(str::to_owned);
+        let url = vendor.filter(|_| self.base_url.is_none()).and_then(ProviderKind::url_variable);
         Sources { key: self.api_key_env.clone().or(key), url: url.map(str::to_owned) }
     }
 }
 
 /// One provider with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedProvider {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ProviderKind,
     /// Absent for rehearsal only.
     pub base_url: Option<String>,
     pub key: Option<String>,
@@ -175,13 +177,13 @@ pub struct Resolved {
 
 impl Providers {
     /// The providers that can be used: those written down, those whose variables are set, and rehearsal.
-    pub fn resolve(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Resolved>, ConfigError> {
+    pub fn resolve(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<ResolvedProvider>, ConfigError> {
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let mut providers = self.0.clone();
-        for kind in [Kind::Openai, Kind::Anthropic, Kind::Rehearsal] {
+        for kind in [ProviderKind::Openai, ProviderKind::Anthropic, ProviderKind::Rehearsal] {
             let named =
                 [kind.key_variable(), kind.url_variable()].into_iter().flatten().any(|name| env(name).is_some());
-            if named || kind == Kind::Rehearsal {
+            if named || kind == ProviderKind::Rehearsal {
                 providers.entry(kind.name().to_owned()).or_default();
             }
         }
@@ -193,8 +195,8 @@ fn resolve_one(
     name: String,
     config: ProviderConfig,
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<Resolved, ConfigError> {
-    let kind = config.kind.or_else(|| Kind::named(&name)).ok_or_else(|| {
+) -> Result<ResolvedProvider, ConfigError> {
+    let kind = config.kind.or_else(|| ProviderKind::named(&name)).ok_or_else(|| {
         ConfigError(format!("provider {name:?} has no kind; write kind = \"openai\", \"anthropic\" or \"rehearsal\" under [providers.{name}]"))
     })?;
     let Sources { key, url } = config.sources(&name);
@@ -215,7 +217,7 @@ fn resolve_one(
         )));
     }
     let base_url = base_url.or_else(|| kind.home().map(str::to_owned));
-    Ok(Resolved {
+    Ok(ResolvedProvider {
         name,
         kind,
         base_url,
@@ -231,12 +233,12 @@ fn resolve_one(
 mod tests {
     use super::*;
 
-    fn resolve(providers: &Providers, variables: &[(&str, &str)]) -> Result<Vec<Resolved>, ConfigError> {
+    fn resolve(providers: &Providers, variables: &[(&str, &str)]) -> Result<Vec<ResolvedProvider>, ConfigError> {
         let variables: BTreeMap<String, String> = variables.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         providers.resolve(&|name| variables.get(name).cloned())
     }
 
-    fn names(resolved: &[Resolved]) -> Vec<&str> {
+    fn names(resolved: &[ResolvedProvider]) -> Vec<&str> {
         resolved.iter().map(|provider| provider.name.as_str()).collect()
     }
 
@@ -255,7 +257,7 @@ mod tests {
     #[test]
     fn the_vendors_key_is_not_sent_to_another_server_of_the_same_kind() {
         let local = ProviderConfig {
-            kind: Some(Kind::Openai),
+            kind: Some(ProviderKind::Openai),
             base_url: Some("http://127.0.0.1:9".into()),
             ..Default::default()
         };
@@ -268,7 +270,11 @@ mod tests {
 
     #[test]
     fn a_missing_key_variable_is_named() {
-        let own = ProviderConfig { kind: Some(Kind::Openai), api_key_env: Some("MY_KEY".into()), ..Default::default() };
+        let own = ProviderConfig {
+            kind: Some(ProviderKind::Openai),
+            api_key_env: Some("MY_KEY".into()),
+            ..Default::default()
+        };
         let error = resolve(&Providers([("own".to_owned(), own)].into()), &[]).unwrap_err();
         assert!(error.0.contains("MY_KEY") && error.0.contains("own"), "{error}");
         let error = resolve(&Providers([("openai".to_owned(), ProviderConfig::default())].into()), &[]).unwrap_err();

@@ -2,7 +2,7 @@
 
 use super::Timeouts;
 use super::capabilities::Capabilities;
-use super::config::{ConfigError, ModelTerms, Resolved};
+use super::config::{ConfigError, ModelTerms, ResolvedProvider};
 use super::prices::Billing;
 use super::wire::{self, Wire};
 use reqwest::Url;
@@ -29,7 +29,7 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 
 impl Endpoint {
     /// `None` for a provider that has no server.
-    pub fn new(provider: &Resolved, timeouts: Timeouts) -> Result<Option<Endpoint>, ConfigError> {
+    pub fn new(provider: &ResolvedProvider, timeouts: Timeouts) -> Result<Option<Endpoint>, ConfigError> {
         let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else {
             return Ok(None);
         };

@@ -7,10 +7,10 @@
 mod anthropic;
 mod capabilities;
 mod config;
-mod draft;
 mod endpoint;
-mod exchange;
+mod http_call;
 mod openai;
+mod partial_reply;
 mod prices;
 mod secrets;
 mod usage;
@@ -18,8 +18,8 @@ mod wire;
 mod wire_error;
 
 pub use config::{
-    ConfigError, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, REHEARSAL, Resolved, SchemaMode,
-    Sources,
+    ConfigError, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, Providers, REHEARSAL, ResolvedProvider,
+    SchemaMode, Sources,
 };
 pub use prices::{date as prices_date, examples};
 pub use secrets::OnDelta;
@@ -32,28 +32,28 @@ use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::ModelSpec;
 use engine::request::Speaker;
 use http_client::sse;
-use secrets::{Secrets, Watcher};
+use secrets::{DeltaRedactor, Secrets};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use wire::Ask;
+use wire::ModelRequest;
 use wire_error::WireError;
 
 /// What a server streams, read as both providers would: with the fuzz command in mind, so nothing is kept.
 pub(crate) fn read_stream(bytes: &[u8]) {
-    for wire in [Kind::Openai, Kind::Anthropic].into_iter().filter_map(wire::of) {
-        let (mut parser, mut draft) = (sse::Parser::default(), draft::Draft::default());
+    for wire in [ProviderKind::Openai, ProviderKind::Anthropic].into_iter().filter_map(wire::of) {
+        let (mut parser, mut reply) = (sse::Parser::default(), partial_reply::PartialReply::default());
         for piece in bytes.chunks(61) {
             let mut events = Vec::new();
             if parser.push(piece, |event| events.push(event)).is_err() {
                 return;
             }
             for event in &events {
-                let _ = wire.event(event, &mut draft);
+                let _ = wire.event(event, &mut reply);
             }
             // Looked at after each piece, as whoever watches an answer grow does.
-            let shown = draft.answer("homework_planner").len();
-            assert!(shown <= draft.bytes(), "more is shown than was written");
+            let shown = reply.answer("homework_planner").len();
+            assert!(shown <= reply.bytes(), "more is shown than was written");
         }
     }
 }
@@ -78,7 +78,7 @@ impl Default for Timeouts {
 
 impl Timeouts {
     /// With what a provider's configuration says.
-    fn of(self, provider: &Resolved) -> Timeouts {
+    fn of(self, provider: &ResolvedProvider) -> Timeouts {
         let own = |seconds: Option<u64>, usual| seconds.map_or(usual, Duration::from_secs);
         let total = own(provider.timeouts.total_seconds, self.total);
         Timeouts {
@@ -94,13 +94,13 @@ impl Timeouts {
 pub struct Gateway {
     providers: BTreeMap<String, Provider>,
     rehearsal: RehearsalModels,
-    memory: capabilities::Memory,
+    memory: capabilities::LearnedCapabilities,
     secrets: Secrets,
 }
 
 enum Provider {
     Rehearsal,
-    Server(Kind, Box<Endpoint>),
+    Server(ProviderKind, Box<Endpoint>),
 }
 
 impl Gateway {
@@ -120,13 +120,13 @@ impl Gateway {
                 server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, Box::new(endpoint)));
             providers.insert(one.name, provider);
         }
-        Ok(Gateway { providers, rehearsal, memory: capabilities::Memory::default(), secrets })
+        Ok(Gateway { providers, rehearsal, memory: capabilities::LearnedCapabilities::default(), secrets })
     }
 
     /// The names of the providers that can be asked, with their kinds.
-    pub fn providers(&self) -> impl Iterator<Item = (&str, Kind)> {
+    pub fn providers(&self) -> impl Iterator<Item = (&str, ProviderKind)> {
         self.providers.iter().map(|(name, provider)| {
-            (name.as_str(), if let Provider::Server(kind, _) = provider { *kind } else { Kind::Rehearsal })
+            (name.as_str(), if let Provider::Server(kind, _) = provider { *kind } else { ProviderKind::Rehearsal })
         })
     }
 
@@ -195,7 +195,7 @@ impl Gateway {
         match self.provider(&call.model.provider).map_err(rejected)? {
             Provider::Rehearsal => self.rehearsal.call(call, messages, idempotency_key).await,
             Provider::Server(_, endpoint) => {
-                let ask = Ask {
+                let ask = ModelRequest {
                     role: call.role.name(),
                     model: &call.model.model,
                     messages: &messages,
@@ -222,7 +222,7 @@ impl Gateway {
     async fn ask(
         &self,
         endpoint: &Endpoint,
-        ask: &Ask<'_>,
+        ask: &ModelRequest<'_>,
         key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
@@ -247,7 +247,7 @@ impl Gateway {
     async fn once(
         &self,
         endpoint: &Endpoint,
-        ask: &Ask<'_>,
+        ask: &ModelRequest<'_>,
         capabilities: Capabilities,
         key: &str,
         on_delta: Option<OnDelta<'_>>,
@@ -260,17 +260,17 @@ impl Gateway {
             .header("x-pleach-role", ask.role)
             .header("idempotency-key", key)
             .json(&body);
-        let mut watcher = Watcher::new(&self.secrets, on_delta);
+        let mut deltas = DeltaRedactor::new(&self.secrets, on_delta);
         let arrived =
-            exchange::exchange(request, endpoint.wire, ask.role, capabilities.stream, &endpoint.timeouts, &mut watcher)
+            http_call::send(request, endpoint.wire, ask.role, capabilities.stream, &endpoint.timeouts, &mut deltas)
                 .await?;
-        watcher.finish();
-        let draft = arrived.draft;
+        deltas.finish();
+        let reply = arrived.reply;
         Ok(ModelReply {
-            text: self.secrets.redact(draft.answer(ask.role)),
-            usage: draft.usage.settle(spoken(ask.messages) + ask.schema.to_string().len(), draft.bytes()),
-            truncated: draft.truncated(),
-            provider_request_id: arrived.request_id.or(draft.id),
+            text: self.secrets.redact(reply.answer(ask.role)),
+            usage: reply.usage.settle(spoken(ask.messages) + ask.schema.to_string().len(), reply.bytes()),
+            truncated: reply.truncated(),
+            provider_request_id: arrived.request_id.or(reply.id),
         })
     }
 
@@ -292,11 +292,11 @@ impl Gateway {
         const PATIENCE: Duration = Duration::from_secs(5);
         const MOST_LIST: usize = 4 * 1024 * 1024;
         let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(PATIENCE);
-        let mut response = request.send().await.map_err(exchange::not_sent)?;
+        let mut response = request.send().await.map_err(http_call::not_sent)?;
         if !response.status().is_success() {
-            return Err(exchange::refusal(response, PATIENCE).await);
+            return Err(http_call::refusal(response, PATIENCE).await);
         }
-        let body = exchange::body(&mut response, MOST_LIST, PATIENCE).await?;
+        let body = http_call::body(&mut response, MOST_LIST, PATIENCE).await?;
         let answer: Value =
             serde_json::from_slice(&body).map_err(|_| WireError::Broke("its list of models is not JSON".into()))?;
         let listed = answer["data"].as_array().into_iter().flatten();

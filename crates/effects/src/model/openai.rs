@@ -2,9 +2,9 @@
 
 use super::capabilities::{Capabilities, TokenField};
 use super::config::SchemaMode;
-use super::draft::{CallDelta, Draft};
-use super::usage::Reported;
-use super::wire::{self, Ask, Wire};
+use super::partial_reply::{CallDelta, PartialReply};
+use super::usage::ReportedUsage;
+use super::wire::{self, ModelRequest, Wire};
 use engine::request::Speaker;
 use http_client::sse::Event;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -25,7 +25,7 @@ impl Wire for Chat {
         }
     }
 
-    fn body(&self, ask: &Ask<'_>, capabilities: Capabilities) -> Value {
+    fn body(&self, ask: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
         let mut messages: Vec<Value> =
             ask.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
         if let Some(instruction) = wire::instruction(ask, capabilities.format) {
@@ -51,30 +51,30 @@ impl Wire for Chat {
         body
     }
 
-    fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error> {
+    fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error> {
         let data = event.data.trim();
         if data == "[DONE]" {
-            draft.ended = true;
+            reply.ended = true;
             return Ok(true);
         }
         if data.is_empty() {
             return Ok(false);
         }
         let chunk: Value = serde_json::from_str(data)?;
-        draft.error = wire::error_text(&chunk).or_else(|| (event.name == "error").then(|| data.to_owned()));
-        read(&chunk, "delta", draft);
+        reply.error = wire::error_text(&chunk).or_else(|| (event.name == "error").then(|| data.to_owned()));
+        read(&chunk, "delta", reply);
         Ok(true)
     }
 
-    fn whole(&self, answer: &Value, draft: &mut Draft) {
-        draft.error = wire::error_text(answer);
-        read(answer, "message", draft);
-        draft.ended = answer.get("choices").is_some();
+    fn whole(&self, answer: &Value, reply: &mut PartialReply) {
+        reply.error = wire::error_text(answer);
+        read(answer, "message", reply);
+        reply.ended = answer.get("choices").is_some();
     }
 
     /// Some compatible servers never send `[DONE]`: a reason to stop and a clean close will do.
-    fn finished(&self, draft: &Draft) -> bool {
-        draft.ended || draft.stop.is_some()
+    fn finished(&self, reply: &PartialReply) -> bool {
+        reply.ended || reply.stop.is_some()
     }
 }
 
@@ -87,34 +87,34 @@ fn role(speaker: Speaker) -> &'static str {
 }
 
 /// A chunk and a whole answer differ only in what a choice calls its content.
-fn read(answer: &Value, content: &str, draft: &mut Draft) {
+fn read(answer: &Value, content: &str, reply: &mut PartialReply) {
     if let Some(id) = answer["id"].as_str().filter(|id| !id.is_empty()) {
-        draft.id.get_or_insert_with(|| id.to_owned());
+        reply.id.get_or_insert_with(|| id.to_owned());
     }
-    draft.usage.update(Reported::openai(&answer["usage"]));
+    reply.usage.update(ReportedUsage::openai(&answer["usage"]));
     for choice in answer["choices"].as_array().into_iter().flatten() {
         if choice["index"].as_u64().unwrap_or(0) == 0 {
-            read_message(&choice[content], draft);
-            read_stop(choice, draft);
+            read_message(&choice[content], reply);
+            read_stop(choice, reply);
         }
     }
 }
 
-fn read_message(message: &Value, draft: &mut Draft) {
+fn read_message(message: &Value, reply: &mut PartialReply) {
     match &message["content"] {
-        Value::String(text) => draft.say(text),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).for_each(|text| draft.say(text)),
+        Value::String(text) => reply.say(text),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).for_each(|text| reply.say(text)),
         _ => {}
     }
     // A refusal is what the model had to say; the run judges it like any other answer.
     if let Some(refusal) = message["refusal"].as_str() {
-        draft.say(refusal);
+        reply.say(refusal);
     }
     for field in ["reasoning_content", "reasoning"] {
-        draft.think(message[field].as_str().unwrap_or(""));
+        reply.think(message[field].as_str().unwrap_or(""));
     }
     for call in message["tool_calls"].as_array().into_iter().flatten() {
-        draft.call(CallDelta {
+        reply.call(CallDelta {
             index: call["index"].as_u64(),
             id: call["id"].as_str(),
             name: call["function"]["name"].as_str(),
@@ -123,10 +123,10 @@ fn read_message(message: &Value, draft: &mut Draft) {
     }
 }
 
-fn read_stop(choice: &Value, draft: &mut Draft) {
+fn read_stop(choice: &Value, reply: &mut PartialReply) {
     match choice["finish_reason"].as_str() {
         None | Some("") => {}
-        Some("error") => draft.error = wire::error_text(choice).or(Some("finish_reason \"error\"".into())),
-        Some(reason) => draft.stop = Some(reason.to_owned()),
+        Some("error") => reply.error = wire::error_text(choice).or(Some("finish_reason \"error\"".into())),
+        Some(reason) => reply.stop = Some(reason.to_owned()),
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of models: prices per million tokens, windows, limits, as published on the table's date.
 //! Never a whitelist: an unknown model is used all the same, with its price unknown.
 
-use super::config::{Kind, ModelTerms};
+use super::config::{ModelTerms, ProviderKind};
 use engine::model::{ModelSpec, Price};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -37,11 +37,11 @@ pub fn date() -> &'static str {
 }
 
 /// Three models of this kind that people are likely to mean, for messages that ask for a choice.
-pub fn examples(kind: Kind) -> [&'static str; 3] {
+pub fn examples(kind: ProviderKind) -> [&'static str; 3] {
     match kind {
-        Kind::Openai => ["gpt-6-sol", "gpt-5-mini", "gpt-4.1"],
-        Kind::Anthropic => ["claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5"],
-        Kind::Rehearsal => ["default"; 3],
+        ProviderKind::Openai => ["gpt-6-sol", "gpt-5-mini", "gpt-4.1"],
+        ProviderKind::Anthropic => ["claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5"],
+        ProviderKind::Rehearsal => ["default"; 3],
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
             assert!(entry.cached <= entry.input && entry.input < entry.output, "{name}");
             assert!(entry.max_output < entry.context, "{name}");
         }
-        for kind in [Kind::Openai, Kind::Anthropic] {
+        for kind in [ProviderKind::Openai, ProviderKind::Anthropic] {
             assert!(examples(kind).iter().all(|model| find(model).is_some()));
         }
     }

@@ -32,19 +32,19 @@ fn is_secret(key: &str) -> bool {
     key.len() >= if plain { 16 } else { 8 }
 }
 
-/// What a watcher sees of an answer while it grows.
+/// Redacts an answer while it grows, before anybody is shown a part of it.
 pub type OnDelta<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Holds back as much of the stream as could be the beginning of a key.
-pub(super) struct Watcher<'a> {
+pub(super) struct DeltaRedactor<'a> {
     secrets: &'a Secrets,
     tell: Option<OnDelta<'a>>,
     held: String,
 }
 
-impl<'a> Watcher<'a> {
-    pub fn new(secrets: &'a Secrets, tell: Option<OnDelta<'a>>) -> Watcher<'a> {
-        Watcher { secrets, tell, held: String::new() }
+impl<'a> DeltaRedactor<'a> {
+    pub fn new(secrets: &'a Secrets, tell: Option<OnDelta<'a>>) -> DeltaRedactor<'a> {
+        DeltaRedactor { secrets, tell, held: String::new() }
     }
 
     pub fn see(&mut self, delta: &str) {
@@ -84,10 +84,10 @@ mod tests {
         for size in 1..text.len() {
             let seen = Mutex::new(String::new());
             let tell = |delta: &str| seen.lock().unwrap().push_str(delta);
-            let mut watcher = Watcher::new(&secrets, Some(&tell));
+            let mut deltas = DeltaRedactor::new(&secrets, Some(&tell));
             let letters: Vec<char> = text.chars().collect();
-            letters.chunks(size).for_each(|chunk| watcher.see(&chunk.iter().collect::<String>()));
-            watcher.finish();
+            letters.chunks(size).for_each(|chunk| deltas.see(&chunk.iter().collect::<String>()));
+            deltas.finish();
             assert_eq!(*seen.lock().unwrap(), "before é [redacted] after sk-canary-01234567");
         }
     }

@@ -8,16 +8,16 @@ const ABSURD: u64 = 100_000_000;
 
 /// Figures as a server reported them; absent where it did not, or where they are no count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reported {
+pub(super) struct ReportedUsage {
     pub input: Option<u64>,
     pub cached: Option<u64>,
     pub output: Option<u64>,
 }
 
-impl Reported {
+impl ReportedUsage {
     /// `prompt_tokens` already includes what came from the cache.
-    pub fn openai(usage: &Value) -> Reported {
-        Reported {
+    pub fn openai(usage: &Value) -> ReportedUsage {
+        ReportedUsage {
             input: count(&usage["prompt_tokens"]),
             cached: count(&usage["prompt_tokens_details"]["cached_tokens"]),
             output: count(&usage["completion_tokens"]),
@@ -25,11 +25,11 @@ impl Reported {
     }
 
     /// `input_tokens` leaves out what was written to or read from the cache.
-    pub fn anthropic(usage: &Value) -> Reported {
+    pub fn anthropic(usage: &Value) -> ReportedUsage {
         let read = count(&usage["cache_read_input_tokens"]);
         let written = count(&usage["cache_creation_input_tokens"]);
         let fresh = count(&usage["input_tokens"]);
-        Reported {
+        ReportedUsage {
             input: fresh.map(|fresh| fresh.saturating_add(written.unwrap_or(0)).saturating_add(read.unwrap_or(0))),
             cached: read,
             output: count(&usage["output_tokens"]),
@@ -37,7 +37,7 @@ impl Reported {
     }
 
     /// Later figures win; a later report may leave some out.
-    pub fn update(&mut self, later: Reported) {
+    pub fn update(&mut self, later: ReportedUsage) {
         self.input = later.input.or(self.input);
         self.cached = later.cached.or(self.cached);
         self.output = later.output.or(self.output);
@@ -74,8 +74,8 @@ mod tests {
             json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}});
         let anthropic = json!({"input_tokens": 50, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 40, "output_tokens": 7});
         let expected = Usage { input: 100, cached: 40, output: 7, estimated: false };
-        assert_eq!(Reported::openai(&openai).settle(1, 1), expected);
-        assert_eq!(Reported::anthropic(&anthropic).settle(1, 1), expected);
+        assert_eq!(ReportedUsage::openai(&openai).settle(1, 1), expected);
+        assert_eq!(ReportedUsage::anthropic(&anthropic).settle(1, 1), expected);
     }
 
     #[test]
@@ -90,8 +90,8 @@ mod tests {
             (json!(9), json!(0)),
         ] {
             let usage = json!({"prompt_tokens": input, "completion_tokens": output});
-            assert_eq!(Reported::openai(&usage).settle(400, 10), ours, "{usage}");
+            assert_eq!(ReportedUsage::openai(&usage).settle(400, 10), ours, "{usage}");
         }
-        assert_eq!(Reported::default().settle(0, 0).output, 1);
+        assert_eq!(ReportedUsage::default().settle(0, 0).output, 1);
     }
 }

@@ -1,8 +1,8 @@
 //! What the two wire formats have in common: how a call is asked, and how an answer is read.
 
 use super::capabilities::Capabilities;
-use super::config::{Kind, SchemaMode};
-use super::draft::Draft;
+use super::config::{ProviderKind, SchemaMode};
+use super::partial_reply::PartialReply;
 use super::{anthropic, openai};
 use engine::request::Speaker;
 use http_client::sse::Event;
@@ -10,7 +10,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 /// One call, before it takes a provider's shape.
-pub(super) struct Ask<'a> {
+pub(super) struct ModelRequest<'a> {
     pub role: &'static str,
     pub model: &'a str,
     pub messages: &'a [(Speaker, String)],
@@ -22,25 +22,25 @@ pub(super) trait Wire: Sync {
     /// Below the base URL.
     fn path(&self) -> &'static str;
     fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>);
-    fn body(&self, ask: &Ask<'_>, capabilities: Capabilities) -> Value;
+    fn body(&self, ask: &ModelRequest<'_>, capabilities: Capabilities) -> Value;
     /// Reads one event of a stream; true when it carried something of the answer.
-    fn event(&self, event: &Event, draft: &mut Draft) -> Result<bool, serde_json::Error>;
+    fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error>;
     /// Reads an answer that came in one piece.
-    fn whole(&self, answer: &Value, draft: &mut Draft);
+    fn whole(&self, answer: &Value, reply: &mut PartialReply);
     /// Whether an answer counts as finished when the connection closed cleanly.
-    fn finished(&self, draft: &Draft) -> bool;
+    fn finished(&self, reply: &PartialReply) -> bool;
 }
 
-pub(super) fn of(kind: Kind) -> Option<&'static dyn Wire> {
+pub(super) fn of(kind: ProviderKind) -> Option<&'static dyn Wire> {
     match kind {
-        Kind::Openai => Some(&openai::Chat),
-        Kind::Anthropic => Some(&anthropic::Messages),
-        Kind::Rehearsal => None,
+        ProviderKind::Openai => Some(&openai::Chat),
+        ProviderKind::Anthropic => Some(&anthropic::Messages),
+        ProviderKind::Rehearsal => None,
     }
 }
 
 /// The schema in words, for servers that do not enforce it.
-pub(super) fn instruction(ask: &Ask<'_>, format: SchemaMode) -> Option<String> {
+pub(super) fn instruction(ask: &ModelRequest<'_>, format: SchemaMode) -> Option<String> {
     (format != SchemaMode::Schema)
         .then(|| format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", ask.schema))
 }

@@ -1,4 +1,4 @@
-//! From what happened on the wire to what the run does next.
+//! Turns what happened on the wire into the failure that the run acts on, with a message for people.
 
 use super::secrets::Secrets;
 use engine::effect::{CallError, CallFailure};

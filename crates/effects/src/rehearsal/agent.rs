@@ -1,20 +1,20 @@
 //! A subagent's part: look at who you are, go to the first project, leave a note there if you may, else read what is there;
 //! and look back upon it.
 
+use super::one_line;
 use super::prose::{self, Context};
-use super::said;
 use super::sections::Sections;
-use super::theme::Theme;
+use super::subject::Subject;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use serde_json::{Value, json};
 
 pub fn step(sections: &Sections) -> Value {
     let steps = sections.items("steps");
-    let theme = Theme::of(sections.text("task"));
+    let subject = Subject::of(sections.text("task"));
     let wrote = steps.iter().find(|step| step["action_name"] == "create_document" && step["ok"] == true);
     if let Some(made) = wrote {
         let place = path_in(page(made), "/documents/").unwrap_or_else(|| "the project".into());
-        return done(&format!("Wrote “{}” at {place}.", prose::note_title(&theme, prose::angles(&theme)[0])));
+        return done(&format!("Wrote “{}” at {place}.", prose::note_title(&subject, prose::perspectives(&subject)[0])));
     }
     let visited = |path: &str| steps.iter().any(|step| step["path"] == path && step["action"] == "navigate");
     let shown = |prefix: &str| steps.iter().rev().find_map(|step| path_in(page(step), prefix));
@@ -27,7 +27,7 @@ pub fn step(sections: &Sections) -> Value {
     let refused = steps.iter().any(|step| step["action_name"] == "create_document");
     let may_write = steps.iter().any(|step| page(step).contains("name: \"create_document\""));
     if may_write && !refused {
-        return write(&theme, &project);
+        return write(&subject, &project);
     }
     match shown("/documents/") {
         Some(document) if !visited(&document) => go(&document, "I may not write here, so I read what there is."),
@@ -36,14 +36,14 @@ pub fn step(sections: &Sections) -> Value {
     }
 }
 
-fn write(theme: &Theme, project: &str) -> Value {
-    let angle = prose::angles(theme)[0];
+fn write(subject: &Subject, project: &str) -> Value {
+    let perspective = prose::perspectives(subject)[0];
     json!({
         "thought": "The project offers create_document: the result belongs into a document.",
         "action": "execute", "path": project, "action_name": "create_document",
         "params": {
-            "title": prose::note_title(theme, angle),
-            "content": prose::note(theme, angle, &Context::default()),
+            "title": prose::note_title(subject, perspective),
+            "content": prose::note(subject, perspective, &Context::default()),
         },
         "message": null,
     })
@@ -76,8 +76,12 @@ fn path_in(page: &str, prefix: &str) -> Option<String> {
 pub fn reflection(sections: &Sections) -> Value {
     let pad = sections.value("scratchpad");
     let old = pad["content"].as_str().unwrap_or_default();
-    let line =
-        format!("- {} ({}): {}", said(sections.text("task")), sections.text("outcome"), said(sections.text("summary")));
+    let line = format!(
+        "- {} ({}): {}",
+        one_line(sections.text("task")),
+        sections.text("outcome"),
+        one_line(sections.text("summary"))
+    );
     let mut lines: Vec<&str> = old.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.push(&line);
     let long =

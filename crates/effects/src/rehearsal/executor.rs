@@ -1,9 +1,9 @@
 //! An executor's part: read something, then write one note and report it.
 
+use super::one_line;
 use super::prose::{self, Context};
-use super::said;
 use super::sections::Sections;
-use super::theme::Theme;
+use super::subject::Subject;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -13,26 +13,26 @@ const GIVEN: &str = "Take as given: \"";
 
 pub fn answer(sections: &Sections) -> Value {
     let task = sections.value("task");
-    let theme = Theme::of(sections.text("objective"));
+    let subject = Subject::of(sections.text("objective"));
     let results = sections.items("tool_results");
-    let first_look = if results.is_empty() { reading(sections, task, &theme) } else { None };
+    let first_look = if results.is_empty() { reading(sections, task, &subject) } else { None };
     match first_look {
         Some(call) => {
-            let calls: Vec<Value> = std::iter::once(call).chain(lesson(sections, &theme)).collect();
+            let calls: Vec<Value> = std::iter::once(call).chain(lesson(sections, &subject)).collect();
             json!({"thought": "First a look at what is there.", "tool_calls": calls, "done": false})
         }
         None if sections.offers("create_document") && !was_refused(&results) => {
-            written(sections, task, &theme, &results)
+            written(sections, task, &subject, &results)
         }
         None => only_read(task, &results),
     }
 }
 
 /// What a subagent keeps of this work for another time.
-pub fn lesson(sections: &Sections, theme: &Theme) -> Option<Value> {
-    let text = format!("Work on {} begins with an outline and a look at what is there.", theme.topic);
+pub fn lesson(sections: &Sections, subject: &Subject) -> Option<Value> {
+    let text = format!("Work on {} begins with an outline and a look at what is there.", subject.topic);
     let call =
-        || json!({"tool": "add_lesson", "arguments": {"text": said(&text)}, "purpose": "Keep what was learned."});
+        || json!({"tool": "add_lesson", "arguments": {"text": one_line(&text)}, "purpose": "Keep what was learned."});
     sections.value("your_identity").is_object().then(call)
 }
 
@@ -42,7 +42,7 @@ fn was_refused(results: &[&Value]) -> bool {
 }
 
 /// The outline when the task names one (every other branch searches instead), else whatever can be read.
-fn reading(sections: &Sections, task: &Value, theme: &Theme) -> Option<Value> {
+fn reading(sections: &Sections, task: &Value, subject: &Subject) -> Option<Value> {
     let mut words = task["objective"].as_str().unwrap_or_default().split([' ', ',', '.', ':']);
     let named = words.find(|word| Uuid::parse_str(word).is_ok());
     let searches =
@@ -51,25 +51,25 @@ fn reading(sections: &Sections, task: &Value, theme: &Theme) -> Option<Value> {
         return Some(json!({"tool": "get_document", "arguments": {"document_id": id}, "purpose": "Read the outline."}));
     }
     let tool = sections.first_offered(&READS)?;
-    let arguments = if tool == "search_documents" { json!({"query": theme.query()}) } else { json!({}) };
+    let arguments = if tool == "search_documents" { json!({"query": subject.query()}) } else { json!({}) };
     Some(json!({"tool": tool, "arguments": arguments, "purpose": "See what is there already."}))
 }
 
-fn written(sections: &Sections, task: &Value, theme: &Theme, results: &[&Value]) -> Value {
-    let title = task["title"].as_str().filter(|title| !title.trim().is_empty()).unwrap_or(&theme.topic);
-    let angle = prose::angle_of(theme, title);
+fn written(sections: &Sections, task: &Value, subject: &Subject, results: &[&Value]) -> Value {
+    let title = task["title"].as_str().filter(|title| !title.trim().is_empty()).unwrap_or(&subject.topic);
+    let perspective = prose::perspective_of(subject, title);
     let context =
         Context { directions: directions(sections, task), readings: titles_read(results), criteria: Vec::new() };
-    let arguments = json!({"title": title, "content": prose::note(theme, angle, &context)});
-    let subject = theme.phrase(0);
-    let snippet = format!("\"{title}\" takes {subject} in three sections and says of each what can be checked.");
+    let arguments = json!({"title": title, "content": prose::note(subject, perspective, &context)});
+    let snippet =
+        format!("\"{title}\" takes {} in three sections and says of each what can be checked.", subject.phrase(0));
     let steps: Vec<&str> = task["step_id"].as_str().into_iter().collect();
     json!({
         "thought": "Enough is known to write the note.",
         "tool_calls": [{"tool": "create_document", "arguments": arguments, "purpose": "Write the note."}],
         "done": true,
-        "summary": format!("Wrote \"{title}\", which follows one question: {}", angle.question),
-        "result_snippet": said(&snippet),
+        "summary": format!("Wrote \"{title}\", which follows one question: {}", perspective.question),
+        "result_snippet": one_line(&snippet),
         "completed_step_ids": steps,
     })
 }
@@ -77,10 +77,10 @@ fn written(sections: &Sections, task: &Value, theme: &Theme, results: &[&Value])
 /// What people said, as the planner handed it on and as it comes along now.
 fn directions(sections: &Sections, task: &Value) -> Vec<String> {
     let given = task["objective"].as_str().unwrap_or_default().split(GIVEN).skip(1);
-    let given = given.filter_map(|text| text.rsplit_once("\".").map(|(said, _)| said));
+    let given = given.filter_map(|text| text.rsplit_once("\".").map(|(one_line, _)| one_line));
     let messages = sections.items("messages").into_iter().filter_map(|message| message["text"].as_str());
     let mut directions: Vec<String> = Vec::new();
-    for direction in given.chain(messages).map(said) {
+    for direction in given.chain(messages).map(one_line) {
         if !directions.contains(&direction) {
             directions.push(direction);
         }
@@ -93,7 +93,7 @@ fn titles_read(results: &[&Value]) -> Vec<String> {
     let mut titles = Vec::new();
     for result in results.iter().map(|result| &result["result"]) {
         let lists = ["results", "documents", "projects"].iter().filter_map(|name| result[name].as_array()).flatten();
-        titles.extend(lists.chain([result]).filter_map(|item| item["title"].as_str()).map(said));
+        titles.extend(lists.chain([result]).filter_map(|item| item["title"].as_str()).map(one_line));
     }
     titles
 }
@@ -102,7 +102,7 @@ fn only_read(task: &Value, results: &[&Value]) -> Value {
     let read = titles_read(results);
     let found = if read.is_empty() { "nothing that helps".into() } else { read.join(", ") };
     let title = task["title"].as_str().unwrap_or("this task");
-    let snippet = said(&format!("Nothing may be written here for \"{title}\"; read: {found}."));
+    let snippet = one_line(&format!("Nothing may be written here for \"{title}\"; read: {found}."));
     json!({"thought": "Reading is all that can be done here.", "tool_calls": [], "done": true, "summary": snippet,
            "result_snippet": snippet, "completed_step_ids": []})
 }

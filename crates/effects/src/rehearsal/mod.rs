@@ -3,16 +3,16 @@
 //! demos and tests without a key. Equal requests get equal answers; it knows nothing of runs or stores.
 
 mod agent;
-mod angles;
 mod executor;
 mod models;
-mod moves;
+mod perspectives;
 mod planner;
+mod planner_actions;
 mod prose;
 mod repair;
 mod report;
 mod sections;
-mod theme;
+mod subject;
 mod tree;
 
 pub use models::{PROVIDER, RehearsalModels};
@@ -41,7 +41,7 @@ pub fn answer(model: &str, role: Role, messages: &[(Speaker, String)]) -> String
 }
 
 /// Somebody's words on one line, cut where they go on for long.
-fn said(text: &str) -> String {
+fn one_line(text: &str) -> String {
     const SAID_MAX: usize = 300;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SAID_MAX) {

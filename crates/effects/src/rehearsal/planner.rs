@@ -1,11 +1,11 @@
 //! The planner's part: outline, two notes side by side, synthesis, end. What comes next is read off the
 //! pages that exist, so the part can be taken up anywhere: after a question, a refusal, a restart.
 
-use super::moves;
+use super::one_line;
+use super::planner_actions;
 use super::prose::{self, Context};
-use super::said;
 use super::sections::Sections;
-use super::theme::Theme;
+use super::subject::Subject;
 use serde_json::{Value, json};
 
 /// Where the work stands, judged by what exists.
@@ -27,11 +27,11 @@ pub enum Stage {
 }
 
 pub fn answer(sections: &Sections) -> Value {
-    let view = View::of(sections);
-    let stage = view.stage();
-    let (doing, remaining) = view.words(&stage);
-    let evidence = if matches!(stage, Stage::Finish) { moves::evidence(&view) } else { Vec::new() };
-    let questions = if matches!(stage, Stage::Ask) { vec![view.question()] } else { Vec::new() };
+    let state = PlannerState::of(sections);
+    let stage = state.stage();
+    let (doing, remaining) = state.words(&stage);
+    let evidence = if matches!(stage, Stage::Finish) { planner_actions::evidence(&state) } else { Vec::new() };
+    let questions = if matches!(stage, Stage::Ask) { vec![state.question()] } else { Vec::new() };
     let (hint, confidence) = match stage {
         Stage::Ask => ("ask_user", "low"),
         Stage::Read | Stage::Outline => ("execute", "low"),
@@ -39,10 +39,10 @@ pub fn answer(sections: &Sections) -> Value {
         _ => ("execute", "medium"),
     };
     json!({
-        "progress_summary": view.summary(doing),
-        "plan": {"steps": moves::steps(&view, &stage)},
-        "tool_calls": moves::tool_calls(&view, &stage),
-        "executor_tasks": moves::executor_tasks(&view, &stage),
+        "progress_summary": state.summary(doing),
+        "plan": {"steps": planner_actions::steps(&state, &stage)},
+        "tool_calls": planner_actions::tool_calls(&state, &stage),
+        "executor_tasks": planner_actions::executor_tasks(&state, &stage),
         "remaining_work": remaining,
         "completion_evidence": evidence,
         "exit_signal": matches!(stage, Stage::Finish),
@@ -50,32 +50,32 @@ pub fn answer(sections: &Sections) -> Value {
         "blocking_questions": questions,
         "next_action_hint": hint,
         "confidence": confidence,
-        "branch_rollup": view.rollup(),
+        "branch_rollup": state.rollup(),
     })
 }
 
 /// A request as the planner understands it.
-pub struct View<'a> {
+pub struct PlannerState<'a> {
     pub sections: &'a Sections,
-    pub theme: Theme,
+    pub subject: Subject,
     pub context: Context,
     pub note_titles: [String; 2],
 }
 
-impl<'a> View<'a> {
-    fn of(sections: &'a Sections) -> View<'a> {
-        let theme = Theme::of(sections.text("objective"));
+impl<'a> PlannerState<'a> {
+    fn of(sections: &'a Sections) -> PlannerState<'a> {
+        let subject = Subject::of(sections.text("objective"));
         let answers = sections.items("questions").into_iter().filter_map(|question| question["answer"].as_str());
         let messages = sections.items("messages").into_iter().filter_map(|message| message["text"].as_str());
         let criteria =
             sections.items("success_criteria").into_iter().filter_map(|criterion| criterion["text"].as_str());
         let context = Context {
-            directions: answers.chain(messages).map(said).collect(),
-            criteria: criteria.map(said).collect(),
+            directions: answers.chain(messages).map(one_line).collect(),
+            criteria: criteria.map(one_line).collect(),
             readings: Vec::new(),
         };
-        let note_titles = prose::angles(&theme).map(|angle| prose::note_title(&theme, angle));
-        View { sections, theme, context, note_titles }
+        let note_titles = prose::perspectives(&subject).map(|perspective| prose::note_title(&subject, perspective));
+        PlannerState { sections, subject, context, note_titles }
     }
 
     fn stage(&self) -> Stage {
@@ -85,21 +85,22 @@ impl<'a> View<'a> {
         if !self.may_write() {
             return if self.read_events().is_empty() { Stage::Read } else { Stage::Finish };
         }
-        if self.artifact(&prose::outline_title(&self.theme)).is_none() {
+        if self.artifact(&prose::outline_title(&self.subject)).is_none() {
             return Stage::Outline;
         }
         let missing: Vec<usize> = (0..2).filter(|place| self.artifact(&self.note_titles[*place]).is_none()).collect();
         if !missing.is_empty() {
-            let tried =
-                |place: &usize| self.step_status(moves::note_step(*place)).is_some_and(|status| status != "pending");
+            let tried = |place: &usize| {
+                self.step_status(planner_actions::note_step(*place)).is_some_and(|status| status != "pending")
+            };
             return if missing.iter().any(tried) { Stage::WriteUp(missing) } else { Stage::Delegate(missing) };
         }
-        let Some(synthesis) = self.artifact(&prose::synthesis_title(&self.theme)) else { return Stage::Synthesise };
+        let Some(synthesis) = self.artifact(&prose::synthesis_title(&self.subject)) else { return Stage::Synthesise };
         if !self.unread().is_empty() && self.sections.offers("update_document") {
             return Stage::Amend(synthesis.trim_start_matches("doc:").to_owned());
         }
         let refused = !self.sections.items("exit_refused").is_empty();
-        match refused && self.artifact(&prose::addendum_title(&self.theme)).is_none() {
+        match refused && self.artifact(&prose::addendum_title(&self.subject)).is_none() {
             true => Stage::Answer,
             false => Stage::Finish,
         }
@@ -123,7 +124,7 @@ impl<'a> View<'a> {
 
     pub fn unread(&self) -> Vec<String> {
         let unread = self.sections.items("messages").into_iter().filter(|message| message["unread"] == true);
-        unread.filter_map(|message| message["text"].as_str()).map(said).collect()
+        unread.filter_map(|message| message["text"].as_str()).map(one_line).collect()
     }
 
     /// The steps of the plan as it was left.
@@ -137,7 +138,7 @@ impl<'a> View<'a> {
 
     /// What is being done, and what is left after it.
     fn words(&self, stage: &Stage) -> (String, Vec<String>) {
-        let topic = &self.theme.topic;
+        let topic = &self.subject.topic;
         let [first, second] = &self.note_titles;
         let write = |title: &String| format!("Write \"{title}\"");
         let join = format!("Join the notes on {topic} into a synthesis");
@@ -180,7 +181,7 @@ impl<'a> View<'a> {
         parts.extend(self.unread().into_iter().map(heard));
         let refused = self.sections.texts("exit_refused").join("; ");
         if !refused.is_empty() {
-            parts.push(format!("The exit was refused: {}.", said(&refused)));
+            parts.push(format!("The exit was refused: {}.", one_line(&refused)));
         }
         if !self.sections.items("hints").is_empty() {
             parts.push("The hint is followed: a different action is chosen this time.".into());
@@ -191,13 +192,13 @@ impl<'a> View<'a> {
     fn question(&self) -> String {
         let words = "You asked to be consulted on “{t}”. What matters most to you about {a}, and is there anything \
                      to leave out?";
-        prose::fill(&self.theme, words, 0)
+        prose::fill(&self.subject, words, 0)
     }
 
     fn rollup(&self) -> Option<String> {
         let line = |result: &Value| {
             let (branch, snippet) = (result["branch_id"].as_str()?, result["result_snippet"].as_str()?);
-            Some(format!("{branch}: {}", said(snippet)))
+            Some(format!("{branch}: {}", one_line(snippet)))
         };
         let lines: Vec<String> = self.sections.items("executor_results").into_iter().filter_map(line).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))

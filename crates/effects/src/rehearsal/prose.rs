@@ -1,8 +1,8 @@
-//! Pages about a theme: the outline, a note from one angle, the synthesis, the addendum. Every page is
+//! Pages about a theme: the outline, a note from one perspective, the synthesis, the addendum. Every page is
 //! at least 150 words, speaks in the words of the objective, and ends by saying who wrote it.
 
-use super::angles::{ANGLES, Angle};
-use super::theme::Theme;
+use super::perspectives::{PERSPECTIVES, Perspective};
+use super::subject::Subject;
 use std::fmt::Write;
 
 pub const SIGNATURE: &str =
@@ -19,47 +19,47 @@ pub struct Context {
 }
 
 /// The two sides from which this objective is looked at.
-pub fn angles(theme: &Theme) -> [&'static Angle; 2] {
-    let first = theme.choose("first angle", ANGLES.len());
-    let step = 1 + theme.choose("second angle", ANGLES.len() - 1);
-    [&ANGLES[first], &ANGLES[(first + step) % ANGLES.len()]]
+pub fn perspectives(subject: &Subject) -> [&'static Perspective; 2] {
+    let first = subject.choose("first angle", PERSPECTIVES.len());
+    let step = 1 + subject.choose("second angle", PERSPECTIVES.len() - 1);
+    [&PERSPECTIVES[first], &PERSPECTIVES[(first + step) % PERSPECTIVES.len()]]
 }
 
-/// Which angle a page of this title takes: its own, or one drawn for a title somebody else gave.
-pub fn angle_of(theme: &Theme, title: &str) -> &'static Angle {
-    let own = ANGLES.iter().find(|angle| title.starts_with(angle.title));
-    own.unwrap_or_else(|| &ANGLES[theme.choose(title, ANGLES.len())])
+/// Which perspective a page of this title takes: its own, or one drawn for a title somebody else gave.
+pub fn perspective_of(subject: &Subject, title: &str) -> &'static Perspective {
+    let own = PERSPECTIVES.iter().find(|perspective| title.starts_with(perspective.title));
+    own.unwrap_or_else(|| &PERSPECTIVES[subject.choose(title, PERSPECTIVES.len())])
 }
 
-pub fn outline_title(theme: &Theme) -> String {
-    format!("Outline: {}", theme.topic)
+pub fn outline_title(subject: &Subject) -> String {
+    format!("Outline: {}", subject.topic)
 }
 
-pub fn note_title(theme: &Theme, angle: &Angle) -> String {
-    format!("{}: {}", angle.title, theme.topic)
+pub fn note_title(subject: &Subject, perspective: &Perspective) -> String {
+    format!("{}: {}", perspective.title, subject.topic)
 }
 
-pub fn synthesis_title(theme: &Theme) -> String {
-    format!("Synthesis: {}", theme.topic)
+pub fn synthesis_title(subject: &Subject) -> String {
+    format!("Synthesis: {}", subject.topic)
 }
 
-pub fn addendum_title(theme: &Theme) -> String {
-    format!("Addendum: {}", theme.topic)
+pub fn addendum_title(subject: &Subject) -> String {
+    format!("Addendum: {}", subject.topic)
 }
 
 /// Put phrases into a sentence, starting from the `offset`th; what is put in is never looked at again.
-pub fn fill(theme: &Theme, template: &str, offset: usize) -> String {
+pub fn fill(subject: &Subject, template: &str, offset: usize) -> String {
     let mut out = String::with_capacity(template.len() + 80);
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
         out.push_str(before);
         let (slot, after) = after.split_once('}').unwrap_or((after, ""));
         out.push_str(match slot {
-            "t" => &theme.topic,
-            "b" => theme.phrase(offset + 1),
-            "c" => theme.phrase(offset + 2),
-            "d" => theme.phrase(offset + 3),
-            _ => theme.phrase(offset),
+            "t" => &subject.topic,
+            "b" => subject.phrase(offset + 1),
+            "c" => subject.phrase(offset + 2),
+            "d" => subject.phrase(offset + 3),
+            _ => subject.phrase(offset),
         });
         rest = after;
     }
@@ -67,8 +67,8 @@ pub fn fill(theme: &Theme, template: &str, offset: usize) -> String {
     out
 }
 
-pub fn outline(theme: &Theme, context: &Context) -> String {
-    let opening = theme.pick(
+pub fn outline(subject: &Subject, context: &Context) -> String {
+    let opening = subject.pick(
         "outline",
         &[
             "The objective is “{t}”. This page sets out how the work is divided, what each part has to answer, and how \
@@ -81,9 +81,9 @@ pub fn outline(theme: &Theme, context: &Context) -> String {
          order, so that the parts can be worked on apart and still fit together.",
         ],
     );
-    let mut page = fill(theme, opening, 0);
+    let mut page = fill(subject, opening, 0);
     page.push_str("\n\n## What it is about\n\n");
-    for (nth, phrase) in theme.phrases.iter().enumerate() {
+    for (nth, phrase) in subject.phrases.iter().enumerate() {
         let duty = [
             "what is meant by it here, in one sentence",
             "what is known already and where it is written",
@@ -93,17 +93,17 @@ pub fn outline(theme: &Theme, context: &Context) -> String {
         let _ = writeln!(page, "- {phrase}: {}.", duty[nth % duty.len()]);
     }
     page.push_str("\n## From which sides\n");
-    for angle in angles(theme) {
-        let _ = write!(page, "\n**{}.** {} ", angle.title, angle.question);
+    for perspective in perspectives(subject) {
+        let _ = write!(page, "\n**{}.** {} ", perspective.title, perspective.question);
         page.push_str(&fill(
-            theme,
+            subject,
             "This part stays close to {a} and {b}, and leaves the rest to its neighbour.\n",
-            angle.title.len(),
+            perspective.title.len(),
         ));
     }
     page.push_str("\n## How the parts are worked on\n\n");
     page.push_str(&fill(
-        theme,
+        subject,
         "Each part is read against this page before it is written and after. What it finds out about {a} that \
          belongs to the other part is handed over in a sentence, not worked out twice. A question about {b} that \
          nobody here can answer is written down as a question.\n",
@@ -111,7 +111,7 @@ pub fn outline(theme: &Theme, context: &Context) -> String {
     ));
     page.push_str("\n## When it is done\n\n");
     page.push_str(&fill(
-        theme,
+        subject,
         "The parts are joined into one page that can be read without the others. It must \
                                 say something definite about {a}, be open about what it leaves out, and point to \
                                 the notes it rests on.\n",
@@ -120,9 +120,9 @@ pub fn outline(theme: &Theme, context: &Context) -> String {
     finish(page, context)
 }
 
-pub fn note(theme: &Theme, angle: &Angle, context: &Context) -> String {
-    let opening = theme.pick(
-        angle.title,
+pub fn note(subject: &Subject, perspective: &Perspective, context: &Context) -> String {
+    let opening = subject.pick(
+        perspective.title,
         &[
             "This note looks at “{t}” from one side. It asks a single question:",
             "Of the sides from which “{t}” can be seen, this note takes one. The question it follows is this:",
@@ -130,10 +130,10 @@ pub fn note(theme: &Theme, angle: &Angle, context: &Context) -> String {
             "A reader who wants to know about “{t}” will sooner or later ask what this note tries to answer:",
         ],
     );
-    let mut page = format!("{} {}\n", fill(theme, opening, 0), angle.question);
-    let offset = theme.choose(angle.step, theme.phrases.len());
-    for (nth, (heading, paragraph)) in angle.paragraphs.iter().enumerate() {
-        let _ = write!(page, "\n## {heading}\n\n{}\n", fill(theme, paragraph, offset + nth));
+    let mut page = format!("{} {}\n", fill(subject, opening, 0), perspective.question);
+    let offset = subject.choose(perspective.step, subject.phrases.len());
+    for (nth, (heading, paragraph)) in perspective.paragraphs.iter().enumerate() {
+        let _ = write!(page, "\n## {heading}\n\n{}\n", fill(subject, paragraph, offset + nth));
     }
     if !context.readings.is_empty() {
         let titles: Vec<String> = context.readings.iter().take(3).map(|title| format!("“{title}”")).collect();
@@ -147,8 +147,8 @@ pub fn note(theme: &Theme, angle: &Angle, context: &Context) -> String {
 }
 
 /// `notes` are the pages it rests on, with what each of them came to.
-pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -> String {
-    let opening = theme.pick(
+pub fn synthesis(subject: &Subject, notes: &[(String, String)], context: &Context) -> String {
+    let opening = subject.pick(
         "synthesis",
         &[
             "This page brings together what the notes on “{t}” came to. It can be read alone; the notes below hold the \
@@ -160,10 +160,10 @@ pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -
          found.",
         ],
     );
-    let mut page = fill(theme, opening, 0);
+    let mut page = fill(subject, opening, 0);
     page.push_str("\n\n## In short\n\n");
     page.push_str(&fill(
-        theme,
+        subject,
         "Begin with {a}, because the rest leans on it. Treat {b} as a question with an \
                                 owner and not as a given. Keep {c} in view while choosing, and let {d} be the \
                                 test: a reader should be able to look at it and say whether the objective was \
@@ -175,7 +175,7 @@ pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -
         let _ = writeln!(page, "- **{title}**: {came_to}");
     }
     page.push_str(&fill(
-        theme,
+        subject,
         "\nRead side by side, the parts agree on the order: first make {a} visible, then \
                                 decide, then widen. Where they differ, it is about how much has to be known about \
                                 {b} before the first step; the smaller step is the safer answer, since it can be \
@@ -184,7 +184,7 @@ pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -
     ));
     page.push_str("\n## What follows\n\n");
     page.push_str(&fill(
-        theme,
+        subject,
         "1. Settle what is meant by {a}, in one sentence that two people would write alike.\n\
          2. Take the smallest step that shows something about {b}, and look at it together.\n\
          3. Come back to {c} with what was learned, and only then plan further.\n",
@@ -199,9 +199,9 @@ pub fn synthesis(theme: &Theme, notes: &[(String, String)], context: &Context) -
     finish(page, context)
 }
 
-pub fn addendum(theme: &Theme, reasons: &[&str], context: &Context) -> String {
+pub fn addendum(subject: &Subject, reasons: &[&str], context: &Context) -> String {
     let mut page = fill(
-        theme,
+        subject,
         "The work on “{t}” was held to be finished and was not accepted as such. This page answers the objections \
          one by one, so that the next reading starts from them and not from the beginning.\n\n## What was \
          objected\n\n",
@@ -211,21 +211,21 @@ pub fn addendum(theme: &Theme, reasons: &[&str], context: &Context) -> String {
         let _ = writeln!(page, "- {reason}");
     }
     page.push_str("\n## What is said to it\n");
-    let [angle, _] = angles(theme);
-    for (nth, (heading, paragraph)) in angle.paragraphs.iter().enumerate() {
-        let _ = write!(page, "\n**{heading}.** {}\n", fill(theme, paragraph, nth));
+    let [perspective, _] = perspectives(subject);
+    for (nth, (heading, paragraph)) in perspective.paragraphs.iter().enumerate() {
+        let _ = write!(page, "\n**{heading}.** {}\n", fill(subject, paragraph, nth));
     }
     finish(page, context)
 }
 
 /// What is added to a page when people say something after it was written.
-pub fn amendment(theme: &Theme, directions: &[String]) -> String {
+pub fn amendment(subject: &Subject, directions: &[String]) -> String {
     let mut text = String::from("\n## Taken up afterwards\n\n");
     for direction in directions {
         let _ = writeln!(text, "- “{direction}”");
     }
     text.push_str(&fill(
-        theme,
+        subject,
         "\nWith this in mind, the order above changes in one point: {a} is looked at in its \
                                 light first, and what it says about {b} goes before what the notes say.\n",
         0,

@@ -1,14 +1,14 @@
 //! The reporter's part: a title, a summary, findings, and what was not done, from what is recorded.
 
-use super::said;
+use super::one_line;
 use super::sections::Sections;
-use super::theme::Theme;
+use super::subject::Subject;
 use serde_json::{Value, json};
 
 const FINDINGS_MAX: usize = 8;
 
 pub fn answer(sections: &Sections) -> Value {
-    let theme = Theme::of(sections.text("objective"));
+    let subject = Subject::of(sections.text("objective"));
     let outcome = sections.value("outcome");
     let status = outcome["status"].as_str().unwrap_or("ended");
     let artifacts = sections.items("artifacts");
@@ -19,11 +19,11 @@ pub fn answer(sections: &Sections) -> Value {
         format!("{} planned steps stay open.", not_done.len())
     };
     json!({
-        "title": format!("{} ({status})", theme.topic),
+        "title": format!("{} ({status})", subject.topic),
         "summary": format!(
             "The run on “{}” ended as {status}{}. It made {} pages and tasks. {left} The words of this run come \
              from the built-in rehearsal model.",
-            theme.topic, because(outcome), artifacts.len()
+            subject.topic, because(outcome), artifacts.len()
         ),
         "findings": findings(sections),
         "not_done": not_done,
@@ -40,16 +40,16 @@ fn because(outcome: &Value) -> String {
 /// What was claimed with evidence; without any, the pages themselves.
 fn findings(sections: &Sections) -> Vec<String> {
     let claims = sections.items("evidence").into_iter().filter_map(|evidence| evidence["claim"].as_str());
-    let claims: Vec<String> = claims.take(FINDINGS_MAX).map(said).collect();
+    let claims: Vec<String> = claims.take(FINDINGS_MAX).map(one_line).collect();
     if !claims.is_empty() {
         return claims;
     }
     let titles = sections.items("artifacts").into_iter().filter_map(|artifact| artifact["title"].as_str());
-    titles.take(FINDINGS_MAX).map(|title| format!("Made: {}", said(title))).collect()
+    titles.take(FINDINGS_MAX).map(|title| format!("Made: {}", one_line(title))).collect()
 }
 
 fn not_done(sections: &Sections) -> Vec<String> {
     let steps = sections.value("plan")["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     let open = steps.iter().filter(|step| step["status"] != "done");
-    open.filter_map(|step| step["title"].as_str()).map(said).collect()
+    open.filter_map(|step| step["title"].as_str()).map(one_line).collect()
 }

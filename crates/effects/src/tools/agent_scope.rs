@@ -1,12 +1,12 @@
-//! A run's tools in the hands of a subagent that was given a part of the run: it may do what the run may and it was granted, where
-//! both it and the run's owner may be. Judged at the moment of the call, and closed unless it is open.
+//! The scope of a subagent that works on a part of a run: it may do what both the run and its grants allow, in projects that both
+//! it and the run's owner may use. Judged at the moment of the call; denied by default.
 
 use super::{Authorization, Registry, list};
 use engine::effect::{Class, RunContext, ToolCall};
 use engine::ids::{ActorId, ProjectId};
 use engine::workspace::Scope;
 use runtime::agents::AgentRecord;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Library, StoreError};
 
 /// Projects of one subagent that a run over everything can reach; with more of them, the run is better given its projects.
 const PROJECTS: usize = 1_000;
@@ -26,7 +26,7 @@ impl From<StoreError> for Denied {
 
 /// The run as far as its subagent may use it.
 pub async fn agent_scope(
-    store: &dyn Store,
+    store: &dyn Library,
     registry: &Registry,
     run: &RunContext,
     call: &ToolCall,
@@ -70,7 +70,7 @@ fn may(registry: &Registry, agent: &AgentRecord, call: &ToolCall) -> bool {
 }
 
 /// The projects of the run that the subagent and its owner may both see.
-async fn shared(store: &dyn Store, run: &RunContext, agent: &AgentRecord) -> Result<Vec<ProjectId>, StoreError> {
+async fn shared(store: &dyn Library, run: &RunContext, agent: &AgentRecord) -> Result<Vec<ProjectId>, StoreError> {
     let both = agent.scope();
     if run.projects.is_empty() {
         let found = store.projects(&both, None, PROJECTS).await?;

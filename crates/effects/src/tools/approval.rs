@@ -1,7 +1,7 @@
 //! The question before a call: may the run make it? Whoever answers sees everything that would be sent, in the order in
 //! which the tool gets it, and who would get it. A value cannot write lines of its own into the question.
 
-use super::outside::{Approval, Offer, Toolbox};
+use super::toolbox::{Approval, Offer, Toolbox};
 use engine::effect::{Asking, Class, RunContext, ToolCall};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -83,15 +83,15 @@ fn visible(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::outside::Offers;
+    use crate::tools::toolbox::Offers;
     use async_trait::async_trait;
     use engine::effect::{EffectId, Outcome, ToolOutcome};
     use engine::ids::ProjectId;
 
-    struct NotificationStore(Approval);
+    struct MailToolbox(Approval);
 
     #[async_trait]
-    impl Toolbox for NotificationStore {
+    impl Toolbox for MailToolbox {
         fn server(&self) -> &str {
             "post"
         }
@@ -130,7 +130,7 @@ mod tests {
             told: None,
             agent: None,
         };
-        question(&NotificationStore(Approval::Always), &offer, false, &call)
+        question(&MailToolbox(Approval::Always), &offer, false, &call)
     }
 
     #[test]

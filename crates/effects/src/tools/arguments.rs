@@ -15,7 +15,7 @@ const REL_MAX: usize = 64;
 const PROPS_MAX: usize = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentType {
     /// A UUID, written in full.
     Id,
     /// One line that says something: not blank.
@@ -39,16 +39,16 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ArgumentType,
     pub required: bool,
     pub about: &'static str,
 }
 
-pub const fn required(name: &'static str, kind: Kind, about: &'static str) -> Field {
+pub const fn required(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
     Field { name, kind, required: true, about }
 }
 
-pub const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Field {
+pub const fn optional(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
     Field { name, kind, required: false, about }
 }
 
@@ -62,15 +62,17 @@ pub fn schema(fields: &[Field]) -> Value {
 impl Field {
     fn schema(&self) -> Value {
         let mut schema = match self.kind {
-            Kind::Id => json!({"type": "string", "format": "uuid"}),
-            Kind::Line { max } => json!({"type": "string", "minLength": 1, "maxLength": max}),
-            Kind::Text { max } => json!({"type": "string", "maxLength": max}),
-            Kind::Relation => json!({"type": "string", "pattern": "^[a-z_]{1,64}$"}),
-            Kind::TypeKey => json!({"type": "string", "pattern": "^[a-z0-9_.]{1,100}$"}),
-            Kind::OneOf(words) => json!({"type": "string", "enum": words}),
-            Kind::Limit => json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}),
-            Kind::Version => json!({"type": "integer", "minimum": 1}),
-            Kind::Object => json!({"type": "object"}),
+            ArgumentType::Id => json!({"type": "string", "format": "uuid"}),
+            ArgumentType::Line { max } => json!({"type": "string", "minLength": 1, "maxLength": max}),
+            ArgumentType::Text { max } => json!({"type": "string", "maxLength": max}),
+            ArgumentType::Relation => json!({"type": "string", "pattern": "^[a-z_]{1,64}$"}),
+            ArgumentType::TypeKey => json!({"type": "string", "pattern": "^[a-z0-9_.]{1,100}$"}),
+            ArgumentType::OneOf(words) => json!({"type": "string", "enum": words}),
+            ArgumentType::Limit => {
+                json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT})
+            }
+            ArgumentType::Version => json!({"type": "integer", "minimum": 1}),
+            ArgumentType::Object => json!({"type": "object"}),
         };
         schema["description"] = json!(self.about);
         schema
@@ -79,45 +81,47 @@ impl Field {
     fn accepts(&self, value: &Value) -> bool {
         let text = value.as_str();
         match self.kind {
-            Kind::Id => text.is_some_and(|text| Uuid::parse_str(text.trim()).is_ok()),
-            Kind::Line { max } => text.is_some_and(|text| !text.trim().is_empty() && within(text, max)),
-            Kind::Text { max } => text.is_some_and(|text| within(text, max)),
-            Kind::Relation => text.is_some_and(|text| is_word(text, REL_MAX, |c| c.is_ascii_lowercase() || c == '_')),
-            Kind::TypeKey => text.is_some_and(|text| {
+            ArgumentType::Id => text.is_some_and(|text| Uuid::parse_str(text.trim()).is_ok()),
+            ArgumentType::Line { max } => text.is_some_and(|text| !text.trim().is_empty() && within(text, max)),
+            ArgumentType::Text { max } => text.is_some_and(|text| within(text, max)),
+            ArgumentType::Relation => {
+                text.is_some_and(|text| is_word(text, REL_MAX, |c| c.is_ascii_lowercase() || c == '_'))
+            }
+            ArgumentType::TypeKey => text.is_some_and(|text| {
                 is_word(text, TYPE_KEY_MAX, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c))
             }),
-            Kind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
-            Kind::Limit | Kind::Version => value.as_i64().is_some_and(|number| number >= 1),
-            Kind::Object => value.is_object() && value.to_string().len() <= PROPS_MAX,
+            ArgumentType::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
+            ArgumentType::Limit | ArgumentType::Version => value.as_i64().is_some_and(|number| number >= 1),
+            ArgumentType::Object => value.is_object() && value.to_string().len() <= PROPS_MAX,
         }
     }
 
     /// Without a comma: those stand between arguments.
     fn in_short(&self) -> String {
         match self.kind {
-            Kind::Id => "uuid".into(),
-            Kind::Line { max } => format!("1-{max} characters"),
-            Kind::Text { max } => format!("up to {max} characters"),
-            Kind::Relation => "a-z and _".into(),
-            Kind::TypeKey => "dotted lower-case words".into(),
-            Kind::OneOf(words) => words.join("|"),
-            Kind::Limit => format!("1-{LIMIT_MAX}"),
-            Kind::Version => "whole number".into(),
-            Kind::Object => "object".into(),
+            ArgumentType::Id => "uuid".into(),
+            ArgumentType::Line { max } => format!("1-{max} characters"),
+            ArgumentType::Text { max } => format!("up to {max} characters"),
+            ArgumentType::Relation => "a-z and _".into(),
+            ArgumentType::TypeKey => "dotted lower-case words".into(),
+            ArgumentType::OneOf(words) => words.join("|"),
+            ArgumentType::Limit => format!("1-{LIMIT_MAX}"),
+            ArgumentType::Version => "whole number".into(),
+            ArgumentType::Object => "object".into(),
         }
     }
 
     fn expected(&self) -> String {
         match self.kind {
-            Kind::Id => "a full UUID as a string".into(),
-            Kind::Line { max } => format!("a string of 1 to {max} characters that is not blank"),
-            Kind::Text { max } => format!("a string of at most {max} characters"),
-            Kind::Relation => format!("1 to {REL_MAX} characters of a-z and _"),
-            Kind::TypeKey => format!("1 to {TYPE_KEY_MAX} characters of a-z, 0-9, _ and ."),
-            Kind::OneOf(words) => format!("one of: {}", words.join(", ")),
-            Kind::Limit => format!("a whole number from 1 to {LIMIT_MAX}"),
-            Kind::Version => "the version as a whole number from 1".into(),
-            Kind::Object => format!("an object of at most {PROPS_MAX} bytes as JSON"),
+            ArgumentType::Id => "a full UUID as a string".into(),
+            ArgumentType::Line { max } => format!("a string of 1 to {max} characters that is not blank"),
+            ArgumentType::Text { max } => format!("a string of at most {max} characters"),
+            ArgumentType::Relation => format!("1 to {REL_MAX} characters of a-z and _"),
+            ArgumentType::TypeKey => format!("1 to {TYPE_KEY_MAX} characters of a-z, 0-9, _ and ."),
+            ArgumentType::OneOf(words) => format!("one of: {}", words.join(", ")),
+            ArgumentType::Limit => format!("a whole number from 1 to {LIMIT_MAX}"),
+            ArgumentType::Version => "the version as a whole number from 1".into(),
+            ArgumentType::Object => format!("an object of at most {PROPS_MAX} bytes as JSON"),
         }
     }
 }
@@ -244,10 +248,10 @@ mod tests {
     use super::*;
 
     const FIELDS: &[Field] = &[
-        required("title", Kind::Line { max: 5 }, "A title."),
-        optional("project_id", Kind::Id, "A project."),
-        optional("limit", Kind::Limit, "How many."),
-        optional("rel", Kind::Relation, "A relation."),
+        required("title", ArgumentType::Line { max: 5 }, "A title."),
+        optional("project_id", ArgumentType::Id, "A project."),
+        optional("limit", ArgumentType::Limit, "How many."),
+        optional("rel", ArgumentType::Relation, "A relation."),
     ];
 
     fn refused(given: Value, says: &[&str]) {

@@ -1,7 +1,7 @@
 //! Tools for documents. The platform's own (those with a `doc_role`) can be read, never written; since
 //! they grow with every iteration by themselves, reading them never counts as having learned something.
 
-use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, CONTENT_MAX, Field, TITLE_MAX, optional, required};
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
 use super::{Action, Done, Refused};
@@ -17,8 +17,8 @@ const DEFAULT_TYPE: &str = "document.note";
 /// Types only the platform makes documents of.
 const RESERVED_TYPES: [&str; 2] = ["document.homework.", "document.tree_agent."];
 
-const ID: Field = required("document_id", Kind::Id, "The document.");
-const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
+const ID: Field = required("document_id", ArgumentType::Id, "The document.");
+const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -27,9 +27,9 @@ pub const ACTIONS: &[Action] = &[
                       type_key.",
         class: Class::ReadOnly,
         fields: &[
-            optional("project_id", Kind::Id, "Only this project's."),
-            optional("type_key", Kind::TypeKey, "Only this type, e.g. document.note."),
-            optional("limit", Kind::Limit, "How many at most."),
+            optional("project_id", ArgumentType::Id, "Only this project's."),
+            optional("type_key", ArgumentType::TypeKey, "Only this type, e.g. document.note."),
+            optional("limit", ArgumentType::Limit, "How many at most."),
         ],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
@@ -46,11 +46,15 @@ pub const ACTIONS: &[Action] = &[
                       workspace.",
         class: Class::Idempotent,
         fields: &[
-            required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
-            required("content", Kind::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
-            optional("project_id", Kind::Id, "Where it goes; may be left out in a run that has a project of its own."),
-            optional("parent_document_id", Kind::Id, "The document it belongs under."),
-            optional("type_key", Kind::TypeKey, "What kind of document; default: document.note."),
+            required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title."),
+            required("content", ArgumentType::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
+            optional(
+                "project_id",
+                ArgumentType::Id,
+                "Where it goes; may be left out in a run that has a project of its own.",
+            ),
+            optional("parent_document_id", ArgumentType::Id, "The document it belongs under."),
+            optional("type_key", ArgumentType::TypeKey, "What kind of document; default: document.note."),
             PROPS,
         ],
         handler: |context, arguments| Box::pin(create(context, arguments)),
@@ -62,11 +66,19 @@ pub const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[
             ID,
-            optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
-            optional("content", Kind::Text { max: CONTENT_MAX }, "The whole new text; not together with append."),
-            optional("append", Kind::Text { max: CONTENT_MAX }, "Text to add at the end, on a line of its own."),
+            optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title."),
+            optional(
+                "content",
+                ArgumentType::Text { max: CONTENT_MAX },
+                "The whole new text; not together with append.",
+            ),
+            optional(
+                "append",
+                ArgumentType::Text { max: CONTENT_MAX },
+                "Text to add at the end, on a line of its own.",
+            ),
             PROPS,
-            optional("version", Kind::Version, "The version you read; refused when it is stale."),
+            optional("version", ArgumentType::Version, "The version you read; refused when it is stale."),
         ],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },

@@ -4,7 +4,7 @@
 
 mod walk;
 
-use super::outside::{Offer, Offers, Toolbox, output};
+use super::toolbox::{Offer, Offers, Toolbox, output};
 use async_trait::async_trait;
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;

@@ -1,6 +1,6 @@
 //! Tools for edges between documents, tasks and projects.
 
-use super::arguments::{Arguments, Kind, required};
+use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
 use super::{Action, Done, Refused};
 use engine::effect::Class;
@@ -20,9 +20,9 @@ pub const ACTIONS: &[Action] = &[
                       depends_on.",
         class: Class::Idempotent,
         fields: &[
-            required("src_id", Kind::Id, "Where the edge starts."),
-            required("dst_id", Kind::Id, "Where it ends."),
-            required("rel", Kind::Relation, "How they relate, e.g. document_has_task."),
+            required("src_id", ArgumentType::Id, "Where the edge starts."),
+            required("dst_id", ArgumentType::Id, "Where it ends."),
+            required("rel", ArgumentType::Relation, "How they relate, e.g. document_has_task."),
         ],
         handler: |context, arguments| Box::pin(link(context, arguments)),
     },
@@ -30,7 +30,7 @@ pub const ACTIONS: &[Action] = &[
         name: "unlink_entities",
         description: "Remove an edge.",
         class: Class::Idempotent,
-        fields: &[required("edge_id", Kind::Id, "The edge, as link_entities returned it.")],
+        fields: &[required("edge_id", ArgumentType::Id, "The edge, as link_entities returned it.")],
         handler: |context, arguments| Box::pin(unlink(context, arguments)),
     },
 ];

@@ -1,6 +1,6 @@
-//! What a subagent does to its own memory.
+//! The actions by which a subagent changes its own memory: its scratchpad, and lessons from a run.
 
-use super::arguments::{Arguments, Kind, required};
+use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
 use super::{Action, Done, Refused};
 use engine::effect::Class;
@@ -24,7 +24,7 @@ pub const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[required(
             "content",
-            Kind::Text { max: SCRATCHPAD_CHARACTERS },
+            ArgumentType::Text { max: SCRATCHPAD_CHARACTERS },
             "The whole new text. What is there now is replaced.",
         )],
         handler: |context, arguments| Box::pin(update(context, arguments)),
@@ -35,7 +35,7 @@ pub const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[required(
             "text",
-            Kind::Line { max: lessons::LONGEST },
+            ArgumentType::Line { max: lessons::LONGEST },
             "One or two sentences: the fact, and where you know it from.",
         )],
         handler: |context, arguments| Box::pin(add_lesson(context, arguments)),

@@ -11,7 +11,6 @@ mod files;
 mod hosts;
 mod links;
 mod memory;
-mod outside;
 mod projects;
 mod props;
 mod schema;
@@ -19,24 +18,25 @@ mod search;
 mod task_tools;
 mod tasks;
 mod tool_context;
+mod toolbox;
 mod web;
-mod writing;
+mod write_permission;
 
 pub use agent_scope::{Denied, agent_scope};
 pub use files::Files;
 pub use hosts::Hosts;
-pub use outside::{Approval, LONGEST_RESULT, Offer, Offers, Outsiders, Toolbox, output};
-pub use schema::misfits;
+pub use schema::schema_violations;
 pub use task_tools::{TaskTools, is_task_tool};
+pub use toolbox::{Approval, LONGEST_RESULT, Offer, Offers, Toolbox, Toolboxes, output};
 pub use web::Web;
 pub(crate) use web::read_page;
-pub use writing::VIEWER_ONLY;
+pub use write_permission::VIEWER_ONLY;
 
 use arguments::{Arguments, Field, list};
 use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Library, StoreError};
 use serde_json::Value;
 use tool_context::ToolContext;
 
@@ -180,7 +180,7 @@ impl Registry {
     /// an error of the store is nobody's result, and the call is to be made again.
     pub async fn call(
         &self,
-        library: &dyn Store,
+        library: &dyn Library,
         run: &RunContext,
         call: &ToolCall,
         effect: &EffectId,
@@ -189,7 +189,7 @@ impl Registry {
             Ok(action) => {
                 let context = ToolContext::new(library, run, call, effect);
                 match action.carry_out(&context).await {
-                    Ok(done) => writing::permitted(&context, &done.mutations).await.map(|()| done),
+                    Ok(done) => write_permission::check(&context, &done.mutations).await.map(|()| done),
                     refused => refused,
                 }
             }

@@ -1,6 +1,6 @@
 //! Tools for projects.
 
-use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, CONTENT_MAX, Field, TITLE_MAX, optional, required};
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
 use super::{Action, Done, Refused};
@@ -9,16 +9,17 @@ use engine::ids::ProjectId;
 use engine::workspace::{Mutation, Project};
 use serde_json::{Value, json};
 
-const ID: Field = required("project_id", Kind::Id, "The project.");
-const DESCRIPTION: Field = optional("description", Kind::Text { max: CONTENT_MAX }, "What the project is about.");
-const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
+const ID: Field = required("project_id", ArgumentType::Id, "The project.");
+const DESCRIPTION: Field =
+    optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What the project is about.");
+const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "list_projects",
         description: "List the projects that may be used here, newest first.",
         class: Class::ReadOnly,
-        fields: &[optional("limit", Kind::Limit, "How many at most.")],
+        fields: &[optional("limit", ArgumentType::Limit, "How many at most.")],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
@@ -32,7 +33,7 @@ pub const ACTIONS: &[Action] = &[
         name: "create_project",
         description: "Create a project. Refused where only some projects may be used.",
         class: Class::Idempotent,
-        fields: &[required("title", Kind::Line { max: TITLE_MAX }, "Its title."), DESCRIPTION],
+        fields: &[required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title."), DESCRIPTION],
         handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
@@ -41,10 +42,10 @@ pub const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[
             ID,
-            optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
+            optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title."),
             DESCRIPTION,
             PROPS,
-            optional("version", Kind::Version, "The version you read; refused when it is stale."),
+            optional("version", ArgumentType::Version, "The version you read; refused when it is stale."),
         ],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },

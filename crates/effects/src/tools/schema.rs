@@ -9,7 +9,7 @@ const NAMED: usize = 8;
 const DEEPEST: usize = 16;
 
 /// What is wrong with `value`, place by place; nothing when it fits.
-pub fn misfits(schema: &Value, value: &Value) -> Vec<String> {
+pub fn schema_violations(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     look(schema, value, "", DEEPEST, &mut found);
     found.truncate(NAMED);
@@ -174,7 +174,7 @@ mod tests {
             json!({"path": "a", "lines": 5, "mode": "tail", "edits": [{"old": 1}], "who": null}),
             json!({"path": "a", "lines": 5.0}),
         ] {
-            assert_eq!(misfits(&schema(), &fitting), Vec::<String>::new(), "{fitting}");
+            assert_eq!(schema_violations(&schema(), &fitting), Vec::<String>::new(), "{fitting}");
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
             (json!({"path": "a", "who": 3}), "`who` fits none of the forms"),
             (json!({"path": "a", "pth": 3}), "there is no `pth`; valid: "),
         ] {
-            let found = misfits(&schema(), &bad);
+            let found = schema_violations(&schema(), &bad);
             assert!(found.len() == 1 && found[0].starts_with(says), "{bad}: {found:?}");
         }
     }
@@ -205,6 +205,6 @@ mod tests {
             schema = json!({"properties": {"x": schema}});
             value = json!({"x": value});
         }
-        assert!(misfits(&schema, &value).is_empty());
+        assert!(schema_violations(&schema, &value).is_empty());
     }
 }

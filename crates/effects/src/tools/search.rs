@@ -1,7 +1,7 @@
 //! Tools that find things by their words. What a query means is the library's business, the same on
 //! every database; here it is only seen that there is a word in it.
 
-use super::arguments::{Arguments, Field, Kind, QUERY_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, Field, QUERY_MAX, optional, required};
 use super::tool_context::{ToolContext, page};
 use super::{Action, Done, Refused};
 use engine::effect::Class;
@@ -9,15 +9,15 @@ use runtime::ports::{Hit, HitKind, SearchFilter};
 use serde_json::{Value, json};
 
 const QUERY: Field =
-    required("query", Kind::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
-const LIMIT: Field = optional("limit", Kind::Limit, "How many at most.");
+    required("query", ArgumentType::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
+const LIMIT: Field = optional("limit", ArgumentType::Limit, "How many at most.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "search_documents",
         description: "Find documents that contain all the words of the query; the last may be a beginning.",
         class: Class::ReadOnly,
-        fields: &[QUERY, optional("project_id", Kind::Id, "Only in this project."), LIMIT],
+        fields: &[QUERY, optional("project_id", ArgumentType::Id, "Only in this project."), LIMIT],
         handler: |context, arguments| Box::pin(find(context, arguments, &[HitKind::Document])),
     },
     Action {

@@ -1,6 +1,6 @@
 //! Tools for tasks.
 
-use super::arguments::{Arguments, CONTENT_MAX, Field, Kind, TITLE_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, CONTENT_MAX, Field, TITLE_MAX, optional, required};
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
 use super::{Action, Done, Refused};
@@ -10,10 +10,10 @@ use engine::workspace::{DOCUMENT_HAS_TASK, Mutation, Task, TaskState};
 use runtime::ports::TaskFilter;
 use serde_json::{Value, json};
 
-const STATES: Kind = Kind::OneOf(&["todo", "in_progress", "blocked", "done"]);
-const ID: Field = required("task_id", Kind::Id, "The task.");
-const DESCRIPTION: Field = optional("description", Kind::Text { max: CONTENT_MAX }, "What is to be done.");
-const PROPS: Field = optional("props", Kind::Object, "Properties of your own; merged key by key.");
+const STATES: ArgumentType = ArgumentType::OneOf(&["todo", "in_progress", "blocked", "done"]);
+const ID: Field = required("task_id", ArgumentType::Id, "The task.");
+const DESCRIPTION: Field = optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What is to be done.");
+const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -21,9 +21,9 @@ pub const ACTIONS: &[Action] = &[
         description: "List tasks, newest first, without their descriptions. state: todo, in_progress, blocked or done.",
         class: Class::ReadOnly,
         fields: &[
-            optional("project_id", Kind::Id, "Only this project's."),
+            optional("project_id", ArgumentType::Id, "Only this project's."),
             optional("state", STATES, "Only those in this state."),
-            optional("limit", Kind::Limit, "How many at most."),
+            optional("limit", ArgumentType::Limit, "How many at most."),
         ],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
@@ -40,11 +40,15 @@ pub const ACTIONS: &[Action] = &[
                       parent_document_id; without one, a run's own under its branch or workspace.",
         class: Class::Idempotent,
         fields: &[
-            required("title", Kind::Line { max: TITLE_MAX }, "Its title."),
+            required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title."),
             DESCRIPTION,
             optional("state", STATES, "Where it stands; default: todo."),
-            optional("project_id", Kind::Id, "Where it goes; may be left out in a run that has a project of its own."),
-            optional("parent_document_id", Kind::Id, "The document it belongs under."),
+            optional(
+                "project_id",
+                ArgumentType::Id,
+                "Where it goes; may be left out in a run that has a project of its own.",
+            ),
+            optional("parent_document_id", ArgumentType::Id, "The document it belongs under."),
             PROPS,
         ],
         handler: |context, arguments| Box::pin(create(context, arguments)),
@@ -56,11 +60,11 @@ pub const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[
             ID,
-            optional("title", Kind::Line { max: TITLE_MAX }, "The new title."),
+            optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title."),
             DESCRIPTION,
             optional("state", STATES, "Where it stands now."),
             PROPS,
-            optional("version", Kind::Version, "The version you read; refused when it is stale."),
+            optional("version", ArgumentType::Version, "The version you read; refused when it is stale."),
         ],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },
@@ -144,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_states_offered_are_the_states_there_are() {
-        let Kind::OneOf(offered) = STATES else { panic!("one of some words") };
+        let ArgumentType::OneOf(offered) = STATES else { panic!("one of some words") };
         assert_eq!(offered, TaskState::ALL.map(TaskState::name));
     }
 }

@@ -1,12 +1,12 @@
-//! What one call can reach: the library seen with the run's scope at this moment, and the ids the call
-//! may hand out. Unknown and forbidden are the same answer here, so nothing reveals what exists elsewhere.
+//! What one call can reach: the library through the run's scope at this moment, and the ids it may give to new things. Unknown
+//! and forbidden get the same answer, so that nothing reveals what exists elsewhere.
 
 use super::Refused;
 use super::arguments::{Arguments, list};
 use engine::effect::{EffectId, RunContext, ToolCall};
 use engine::ids::{self, ActorId, DocumentId, EdgeId, ProjectId, TaskId};
 use engine::workspace::{Document, Edge, Mutation, Project, Scope, Task};
-use runtime::ports::{DocumentFilter, EdgeFilter, Slice, Store, TaskFilter};
+use runtime::ports::{DocumentFilter, EdgeFilter, Library, Slice, TaskFilter};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use uuid::Uuid;
 const OFFERED: usize = 10;
 
 pub struct ToolContext<'a> {
-    pub library: &'a dyn Store,
+    pub library: &'a dyn Library,
     pub scope: &'a Scope,
     pub run: &'a RunContext,
     call: &'a ToolCall,
@@ -29,7 +29,7 @@ pub struct Entity {
 
 impl<'a> ToolContext<'a> {
     pub fn new(
-        library: &'a dyn Store,
+        library: &'a dyn Library,
         run: &'a RunContext,
         call: &'a ToolCall,
         effect: &'a EffectId,

@@ -1,7 +1,7 @@
 //! What arrives when all goes well, in whatever shape.
 
 use crate::harness::{Asked, Setup, WIRES};
-use effects::model::{Gateway, Kind, ModelTerms, Providers, Timeouts};
+use effects::model::{Gateway, ModelTerms, ProviderKind, Providers, Timeouts};
 use effects::rehearsal::RehearsalModels;
 use engine::effect::{ModelCall, Usage};
 use engine::model::{Price, Role};
@@ -44,9 +44,11 @@ async fn e3_plain_json_is_as_good_as_a_stream() {
 
 #[tokio::test]
 async fn invariant_41_an_answer_cut_at_its_limit_says_so() {
-    for (kind, reason) in
-        [(Kind::Openai, "length"), (Kind::Anthropic, "max_tokens"), (Kind::Anthropic, "model_context_window_exceeded")]
-    {
+    for (kind, reason) in [
+        (ProviderKind::Openai, "length"),
+        (ProviderKind::Anthropic, "max_tokens"),
+        (ProviderKind::Anthropic, "model_context_window_exceeded"),
+    ] {
         let server = Scripted::start().await;
         server.on(
             "homework_planner",
@@ -124,7 +126,8 @@ async fn configured_terms_win_over_the_table() {
         output_per_mtok: Some(2.0),
         ..ModelTerms::default()
     };
-    let asked = Asked::with(Kind::Openai, "http://127.0.0.1:9", Setup { terms: Some(terms), ..Setup::default() });
+    let asked =
+        Asked::with(ProviderKind::Openai, "http://127.0.0.1:9", Setup { terms: Some(terms), ..Setup::default() });
     let spec = asked.gateway.spec("openai", "scripted").unwrap();
     assert_eq!((spec.context_window, spec.max_output), (9_000, 8_192));
     assert_eq!(spec.price, Some(Price { input: 1_500_000, cached: 1_500_000, output: 2_000_000 }));

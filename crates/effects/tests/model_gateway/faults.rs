@@ -1,7 +1,7 @@
 //! The faults of real providers, one by one, on both wires.
 
 use crate::harness::{Asked, Setup, WIRES, fails, quick};
-use effects::model::{Kind, ProviderTimeouts, Timeouts};
+use effects::model::{ProviderKind, ProviderTimeouts, Timeouts};
 use engine::effect::{CallError, CallFailure};
 use serde_json::json;
 use simulation::scripted::{Reply, Scripted};
@@ -9,11 +9,11 @@ use std::fs::File;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-async fn fault(kind: Kind, reply: Reply, failure: CallFailure) -> CallError {
+async fn fault(kind: ProviderKind, reply: Reply, failure: CallFailure) -> CallError {
     fault_within(kind, reply, quick(), failure).await
 }
 
-async fn fault_within(kind: Kind, reply: Reply, timeouts: Timeouts, failure: CallFailure) -> CallError {
+async fn fault_within(kind: ProviderKind, reply: Reply, timeouts: Timeouts, failure: CallFailure) -> CallError {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![reply]);
     let asked = Asked::with(kind, &server.url(), Setup { timeouts, ..Setup::default() });
@@ -56,12 +56,16 @@ async fn invariant_40_retry_after_is_passed_on() {
     let in_an_hour = Reply::status(429, "")
         .header("retry-after", "Sun, 15 Nov 2099 01:00:00 GMT")
         .header("date", "Sun, 15 Nov 2099 00:59:00 GMT");
-    let error = fault(Kind::Openai, in_an_hour, CallFailure::RateLimited).await;
+    let error = fault(ProviderKind::Openai, in_an_hour, CallFailure::RateLimited).await;
     assert_eq!(error.retry_after_ms, Some(60_000));
     let error =
-        fault(Kind::Anthropic, Reply::status(529, "").header("retry-after", "3"), CallFailure::Unreachable).await;
+        fault(ProviderKind::Anthropic, Reply::status(529, "").header("retry-after", "3"), CallFailure::Unreachable)
+            .await;
     assert_eq!(error.retry_after_ms, Some(3_000));
-    assert_eq!(fault(Kind::Openai, Reply::status(429, ""), CallFailure::RateLimited).await.retry_after_ms, None);
+    assert_eq!(
+        fault(ProviderKind::Openai, Reply::status(429, ""), CallFailure::RateLimited).await.retry_after_ms,
+        None
+    );
 }
 
 #[tokio::test]
@@ -72,7 +76,7 @@ async fn a_prompt_that_does_not_fit_is_rejected_in_clear_words() {
     ] {
         let server = Scripted::start().await;
         server.on("homework_planner", vec![Reply::status(400, body)]);
-        let error = fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::Rejected);
+        let error = fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Rejected);
         assert!(error.message.contains("context_window") && error.message.contains("scripted"), "{}", error.message);
         assert_eq!(server.ledger().len(), 1, "no rung of the ladder helps");
     }
@@ -85,7 +89,7 @@ async fn a_missing_model_is_named_with_what_there_is() {
         "homework_planner",
         vec![Reply::status(404, r#"{"error":{"message":"model not found","code":"model_not_found"}}"#)],
     );
-    let error = fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::Rejected);
+    let error = fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Rejected);
     assert!(
         error.message.contains("\"scripted\"") && error.message.contains("It offers: scripted"),
         "{}",
@@ -131,8 +135,8 @@ async fn events_that_are_no_json_or_too_deep_are_interrupted() {
         "data: {\"x\":NaN}\n\ndata: [DONE]\n\n".to_owned(),
         deep,
     ] {
-        fault(Kind::Openai, Reply::raw_stream(body.clone()), CallFailure::Interrupted).await;
-        fault(Kind::Anthropic, Reply::raw_stream(body), CallFailure::Interrupted).await;
+        fault(ProviderKind::Openai, Reply::raw_stream(body.clone()), CallFailure::Interrupted).await;
+        fault(ProviderKind::Anthropic, Reply::raw_stream(body), CallFailure::Interrupted).await;
     }
 }
 
@@ -176,7 +180,7 @@ async fn e2_a_providers_own_timeouts_replace_the_usual_ones() {
         server.on("homework_planner", vec![answer().delay_ms(2_000)]);
         let timeouts = ProviderTimeouts { first_byte_seconds: own, total_seconds: own, ..Default::default() };
         let asked = Asked::with(
-            Kind::Openai,
+            ProviderKind::Openai,
             &server.url(),
             Setup { timeouts: impatient(), own: timeouts, ..Setup::default() },
         );
@@ -189,7 +193,7 @@ async fn e2_a_providers_own_timeouts_replace_the_usual_ones() {
 async fn e2_an_answer_that_was_all_thinking_is_an_answer_with_its_cost() {
     for kind in WIRES {
         // Given an answer without words whose output was counted, cut at the limit or not
-        let length = if kind == Kind::Openai { "length" } else { "max_tokens" };
+        let length = if kind == ProviderKind::Openai { "length" } else { "max_tokens" };
         for reply in [Reply::text("").tokens(50, 0, 60), Reply::text("").tokens(50, 0, 60).finish(length)] {
             let server = Scripted::start().await;
             server.on("homework_planner", vec![reply]);
@@ -224,7 +228,7 @@ async fn sec_s79_an_answer_that_never_ends_is_cut_off() {
 async fn invariant_52_one_endless_line_is_bounded() {
     let line = format!("data: {}", "x".repeat(50 << 20));
     let begun = Instant::now();
-    fault(Kind::Openai, Reply::raw_stream(line), CallFailure::Interrupted).await;
+    fault(ProviderKind::Openai, Reply::raw_stream(line), CallFailure::Interrupted).await;
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
@@ -241,7 +245,7 @@ async fn p7_repeated_pieces_arrive_as_sent_and_are_no_valid_answer() {
 
 #[tokio::test]
 async fn a_provider_that_is_gone_from_the_configuration_is_named() {
-    let asked = Asked::at(Kind::Openai, "http://127.0.0.1:9");
+    let asked = Asked::at(ProviderKind::Openai, "http://127.0.0.1:9");
     let error = asked.gateway.list_models("acme").await.unwrap_err();
     assert_eq!(error.failure, CallFailure::Rejected);
     assert!(error.message.contains("acme") && error.message.contains("openai"), "{}", error.message);
@@ -252,7 +256,7 @@ async fn r10_too_many_open_files_are_this_machines_fault_and_not_the_providers()
     // Given a server that would answer, and a process that has no file handle left
     let server = Scripted::start().await;
     server.on("homework_planner", vec![answer()]);
-    let asked = Asked::at(Kind::Openai, &server.url());
+    let asked = Asked::at(ProviderKind::Openai, &server.url());
     let me = std::process::id().to_string();
     assert!(Command::new("prlimit").args(["--pid", &me, "--nofile=128:"]).status().expect("prlimit runs").success());
     let taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).take(1_000).collect();

@@ -1,6 +1,8 @@
 //! A gateway in front of one server, and the shortest way to ask it something.
 
-use effects::model::{Gateway, Kind, ModelTerms, ProviderConfig, ProviderTimeouts, Providers, SchemaMode, Timeouts};
+use effects::model::{
+    Gateway, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, Providers, SchemaMode, Timeouts,
+};
 use effects::rehearsal::RehearsalModels;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::Role;
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 pub const KEY: &str = "sk-canary-0123456789abcdef";
 pub const MODEL: &str = "scripted";
-pub const WIRES: [Kind; 2] = [Kind::Openai, Kind::Anthropic];
+pub const WIRES: [ProviderKind; 2] = [ProviderKind::Openai, ProviderKind::Anthropic];
 
 /// What a test may want different.
 pub struct Setup {
@@ -44,16 +46,16 @@ pub fn quick() -> Timeouts {
 
 pub struct Asked {
     pub gateway: Gateway,
-    kind: Kind,
+    kind: ProviderKind,
     model: String,
 }
 
 impl Asked {
-    pub fn at(kind: Kind, url: &str) -> Asked {
+    pub fn at(kind: ProviderKind, url: &str) -> Asked {
         Asked::with(kind, url, Setup::default())
     }
 
-    pub fn with(kind: Kind, url: &str, setup: Setup) -> Asked {
+    pub fn with(kind: ProviderKind, url: &str, setup: Setup) -> Asked {
         let config = ProviderConfig {
             kind: Some(kind),
             base_url: Some(url.to_owned()),

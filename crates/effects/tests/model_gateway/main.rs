@@ -2,11 +2,11 @@
 //! and what is sent.
 
 mod answers;
-mod awkward;
 mod faults;
 mod harness;
-mod ladder;
 mod models;
 mod raw;
 mod request;
+mod schema_fallback;
 mod secrets;
+mod unusual_answers;

@@ -2,7 +2,7 @@
 //! the same response cut at every byte.
 
 use crate::harness::{Asked, Setup, fails, quick};
-use effects::model::{Kind, Timeouts};
+use effects::model::{ProviderKind, Timeouts};
 use engine::effect::CallFailure;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -83,9 +83,9 @@ async fn hear(socket: &mut TcpStream) {
     }
 }
 
-fn response(kind: Kind) -> Vec<u8> {
+fn response(kind: ProviderKind) -> Vec<u8> {
     let body = match kind {
-        Kind::Anthropic => concat!(
+        ProviderKind::Anthropic => concat!(
             "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\r\n\r\n",
             "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"homework_planner\",\"input\":{}}}\n\n",
             "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"é\\\":\\\"🌳\\\"}\"}}\n\n",
@@ -111,7 +111,7 @@ fn body_start(bytes: &[u8]) -> usize {
 
 #[tokio::test]
 async fn the_same_bytes_parted_anywhere_give_the_same_reply() {
-    for kind in [Kind::Openai, Kind::Anthropic] {
+    for kind in [ProviderKind::Openai, ProviderKind::Anthropic] {
         let bytes = response(kind);
         let server = Raw::parting(bytes.clone()).await;
         let asked = Asked::at(kind, &server.url());
@@ -125,9 +125,9 @@ async fn the_same_bytes_parted_anywhere_give_the_same_reply() {
 
 #[tokio::test]
 async fn invariant_41_a_reply_cut_anywhere_is_never_an_answer() {
-    for kind in [Kind::Openai, Kind::Anthropic] {
+    for kind in [ProviderKind::Openai, ProviderKind::Anthropic] {
         let bytes = response(kind);
-        let marker: &[u8] = if kind == Kind::Openai { b"[DONE]" } else { b"message_stop\ndata" };
+        let marker: &[u8] = if kind == ProviderKind::Openai { b"[DONE]" } else { b"message_stop\ndata" };
         let end = bytes.windows(marker.len()).position(|window| window == marker).unwrap();
         for most in (0..end).step_by(7) {
             let server = Raw::cutting(bytes.clone(), most).await;
@@ -145,7 +145,7 @@ async fn invariant_41_a_reply_cut_anywhere_is_never_an_answer() {
 #[tokio::test]
 async fn a_connection_closed_before_any_answer_may_have_been_paid() {
     let server = Raw::answering(b"").await;
-    assert!(fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::Interrupted).maybe_paid);
+    assert!(fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::Interrupted).maybe_paid);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn nobody_listening_is_unreachable_and_unpaid() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    assert!(!fails(Asked::at(Kind::Openai, &url).ask().await, CallFailure::Unreachable).maybe_paid);
+    assert!(!fails(Asked::at(ProviderKind::Openai, &url).ask().await, CallFailure::Unreachable).maybe_paid);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_plain_server_behind_https_is_unreachable() {
     let server = Raw::answering(b"HTTP/1.1 200 OK\r\n\r\n").await;
     let url = server.url().replace("http:", "https:");
     let asked = Asked::with(
-        Kind::Openai,
+        ProviderKind::Openai,
         &url,
         Setup { timeouts: Timeouts { connect: Duration::from_secs(5), ..quick() }, ..Setup::default() },
     );
@@ -171,7 +171,7 @@ async fn a_plain_server_behind_https_is_unreachable() {
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_unreachable() {
-    let asked = Asked::at(Kind::Openai, "http://no-such-host.invalid/v1");
+    let asked = Asked::at(ProviderKind::Openai, "http://no-such-host.invalid/v1");
     let error = asked.ask().await.unwrap_err();
     assert_eq!((error.failure, error.maybe_paid), (CallFailure::Unreachable, false), "{}", error.message);
     assert!(error.message.contains("no-such-host.invalid"), "{}", error.message);

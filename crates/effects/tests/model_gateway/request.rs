@@ -1,14 +1,14 @@
 //! What goes over the wire (contracts §4).
 
 use crate::harness::{Asked, KEY, Setup, WIRES};
-use effects::model::Kind;
+use effects::model::ProviderKind;
 use engine::model::Role;
 use engine::request::Speaker;
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Scripted, Wire};
 use std::sync::{Arc, Mutex};
 
-async fn seen(kind: Kind, setup: Setup, role: Role) -> simulation::scripted::Request {
+async fn seen(kind: ProviderKind, setup: Setup, role: Role) -> simulation::scripted::Request {
     let server = Scripted::start().await;
     let seen = Arc::new(Mutex::new(None));
     let keep = seen.clone();
@@ -37,7 +37,7 @@ async fn e3_every_role_is_named_in_header_and_body() {
 
 #[tokio::test]
 async fn e3_openai_gets_the_schema_and_asks_for_usage() {
-    let request = seen(Kind::Openai, Setup::default(), Role::HomeworkPlanner).await;
+    let request = seen(ProviderKind::Openai, Setup::default(), Role::HomeworkPlanner).await;
     assert_eq!(request.wire, Wire::Openai);
     assert_eq!(request.headers["authorization"], format!("Bearer {KEY}"));
     let format = &request.body["response_format"];
@@ -50,7 +50,7 @@ async fn e3_openai_gets_the_schema_and_asks_for_usage() {
 
 #[tokio::test]
 async fn e3_anthropic_is_made_to_call_the_roles_tool() {
-    let request = seen(Kind::Anthropic, Setup::default(), Role::HomeworkRepair).await;
+    let request = seen(ProviderKind::Anthropic, Setup::default(), Role::HomeworkRepair).await;
     assert_eq!(request.wire, Wire::Anthropic);
     assert_eq!(request.headers["x-api-key"], KEY);
     assert_eq!(request.headers["anthropic-version"], "2023-06-01");

@@ -1,7 +1,7 @@
 //! The key goes into one header and nowhere else, whoever echoes it.
 
 use crate::harness::{Asked, KEY, Setup, WIRES, fails};
-use effects::model::Kind;
+use effects::model::ProviderKind;
 use engine::effect::CallFailure;
 use serde_json::json;
 use simulation::scripted::{Reply, Scripted};
@@ -47,6 +47,6 @@ async fn e4_a_password_in_the_address_is_not_shown() {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![Reply::status(400, "no")]);
     let url = server.url().replace("http://", "http://ann:pw-secret@");
-    let error = fails(Asked::with(Kind::Openai, &url, Setup::default()).ask().await, CallFailure::Rejected);
+    let error = fails(Asked::with(ProviderKind::Openai, &url, Setup::default()).ask().await, CallFailure::Rejected);
     assert!(!error.message.contains("pw-secret"), "{}", error.message);
 }

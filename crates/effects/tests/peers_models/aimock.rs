@@ -2,7 +2,7 @@
 
 use crate::harness::{Asked, Setup, WIRES, fails};
 use crate::peer::{Peer, directory, free_port};
-use effects::model::Kind;
+use effects::model::ProviderKind;
 use engine::effect::{CallError, CallFailure, ModelReply};
 use engine::model::Role;
 use engine::request::Speaker;
@@ -70,9 +70,11 @@ async fn peers_e3_aimock_answers_on_both_wires_and_its_journal_shows_what_was_se
 async fn peers_e3_aimock_keyless_with_and_without_the_version_in_the_address() {
     let aimock = Aimock::start(greeting(), &[]);
     for url in [aimock.url.clone(), format!("{}/v1", aimock.url), format!("{}/v1/", aimock.url)] {
-        say(&Asked::with(Kind::Openai, &url, Setup { key: None, ..Setup::default() }), "hello", "k:1").await.unwrap();
+        say(&Asked::with(ProviderKind::Openai, &url, Setup { key: None, ..Setup::default() }), "hello", "k:1")
+            .await
+            .unwrap();
     }
-    let error = Asked::at(Kind::Openai, &aimock.url).gateway.only_model("openai").await.unwrap_err();
+    let error = Asked::at(ProviderKind::Openai, &aimock.url).gateway.only_model("openai").await.unwrap_err();
     assert_eq!(error.0.matches("openai/").count(), 3, "{error}");
 }
 
@@ -83,7 +85,7 @@ async fn peers_invariant_40_aimock_rate_limits_once_and_is_asked_again_only_by_t
         {"match": {"userMessage": "busy"}, "response": {"content": "{}"}},
     ]);
     let aimock = Aimock::start(fixtures, &[]);
-    let asked = Asked::at(Kind::Openai, &aimock.url);
+    let asked = Asked::at(ProviderKind::Openai, &aimock.url);
     let error = fails(say(&asked, "busy", "i1.plan:1").await, CallFailure::RateLimited);
     assert!(error.retry_after_ms.is_some() && error.message.contains("slow down"), "{error:?}");
     assert_eq!(aimock.journal().await.len(), 1);

@@ -2,7 +2,7 @@
 
 use crate::harness::{Asked, Setup, fails};
 use crate::peer::{Peer, directory, free_port};
-use effects::model::Kind;
+use effects::model::ProviderKind;
 use engine::effect::{CallError, CallFailure, ModelReply};
 use std::process::Command;
 
@@ -18,16 +18,16 @@ impl MockAiApi {
     }
 
     async fn openai(&self, model: &'static str) -> Result<ModelReply, CallError> {
-        ask(Kind::Openai, self.openai.1, Setup { model, ..Setup::default() }).await
+        ask(ProviderKind::Openai, self.openai.1, Setup { model, ..Setup::default() }).await
     }
 
     async fn anthropic(&self, model: &'static str) -> Result<ModelReply, CallError> {
-        ask(Kind::Anthropic, self.anthropic.1, Setup { model, ..Setup::default() }).await
+        ask(ProviderKind::Anthropic, self.anthropic.1, Setup { model, ..Setup::default() }).await
     }
 
     /// Some of its faults exist in plain JSON only.
     async fn openai_plain(&self, model: &'static str) -> Result<ModelReply, CallError> {
-        ask(Kind::Openai, self.openai.1, Setup { model, stream: Some(false), ..Setup::default() }).await
+        ask(ProviderKind::Openai, self.openai.1, Setup { model, stream: Some(false), ..Setup::default() }).await
     }
 }
 
@@ -38,7 +38,7 @@ fn serve(app: &str) -> (Peer, u16) {
     (Peer::start(command, &[port]), port)
 }
 
-async fn ask(kind: Kind, port: u16, setup: Setup) -> Result<ModelReply, CallError> {
+async fn ask(kind: ProviderKind, port: u16, setup: Setup) -> Result<ModelReply, CallError> {
     Asked::with(kind, &format!("http://127.0.0.1:{port}"), setup).ask().await
 }
 

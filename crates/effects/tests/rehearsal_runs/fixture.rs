@@ -2,7 +2,7 @@
 
 use effects::performer::EffectsPerformer;
 use effects::rehearsal::{PROVIDER, RehearsalModels};
-use effects::tools::{Outsiders, Registry};
+use effects::tools::{Registry, Toolboxes};
 use engine::actor::Actor;
 use engine::batch::RunRow;
 use engine::budget::Budgets;
@@ -58,7 +58,7 @@ impl Fixture {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(RehearsalModels::default()),
             live: Default::default(),

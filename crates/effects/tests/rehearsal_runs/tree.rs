@@ -9,8 +9,9 @@ use engine::tree::envelope::ArtifactType;
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
 use proptest::prelude::*;
-use runtime::ports::{Library, NodeFilter, Slice};
+use runtime::ports::{Library, Slice};
 use std::collections::BTreeSet;
+use store::NodeFilter;
 
 const OBJECTIVES: [(&str, &str); 12] = [
     ("Compare SQLite and PostgreSQL for a small bookkeeping team", "SQLite"),

@@ -1,6 +1,6 @@
 //! A run's tools in the hands of a subagent: owner, run and grants all have a say, at the moment of the call.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use effects::tools::{Denied, Registry, agent_scope};
 use engine::effect::{Class, EffectId, Outside, ToolCall};
 use engine::ids::ActorId;
@@ -8,12 +8,12 @@ use engine::lessons;
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
-use runtime::agents::{AgentRecord, Agents};
+use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-async fn scout(world: &World, owner: ActorId, actions: &[&str]) -> ActorId {
+async fn scout(fixture: &Fixture, owner: ActorId, actions: &[&str]) -> ActorId {
     let id = ActorId(Uuid::from_u128(77));
     let agent = AgentRecord {
         id,
@@ -27,17 +27,17 @@ async fn scout(world: &World, owner: ActorId, actions: &[&str]) -> ActorId {
         created_at: Timestamp(0),
         updated_at: Timestamp(0),
     };
-    world.store.create_agent(agent).await.expect("an agent");
+    fixture.store.create_agent(agent).await.expect("an agent");
     id
 }
 
-fn asked(world: &World, agent: ActorId, tool: &str, arguments: Value) -> ToolCall {
-    ToolCall { agent: Some(agent), ..world.request(tool, arguments) }
+fn asked(fixture: &Fixture, agent: ActorId, tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { agent: Some(agent), ..fixture.request(tool, arguments) }
 }
 
 /// The scope the call is carried out with, or why it is not.
-async fn judged(world: &World, call: &ToolCall) -> Result<Scope, String> {
-    match agent_scope(&*world.store, &world.registry, &world.run, call, call.agent.expect("a subagent")).await {
+async fn judged(fixture: &Fixture, call: &ToolCall) -> Result<Scope, String> {
+    match agent_scope(&*fixture.store, &fixture.registry, &fixture.run, call, call.agent.expect("a subagent")).await {
         Ok(run) => Ok(run.scope),
         Err(Denied::Refused(why)) => Err(why),
         Err(Denied::Store(error)) => panic!("{error}"),
@@ -46,9 +46,9 @@ async fn judged(world: &World, call: &ToolCall) -> Result<Scope, String> {
 
 #[tokio::test]
 async fn h8_it_reads_changes_what_it_was_granted_and_is_told_when_it_was_not() {
-    let world = World::global().await;
-    let agent = scout(&world, world.owner, &["create_document"]).await;
-    let judge = |tool: &'static str| judged_by_name(&world, agent, tool);
+    let fixture = Fixture::global().await;
+    let agent = scout(&fixture, fixture.owner, &["create_document"]).await;
+    let judge = |tool: &'static str| judged_by_name(&fixture, agent, tool);
     for open in ["list_documents", "create_document", "add_lesson", "no_such_tool"] {
         assert!(judge(open).await.is_ok(), "{open}");
     }
@@ -57,66 +57,67 @@ async fn h8_it_reads_changes_what_it_was_granted_and_is_told_when_it_was_not() {
     // Tools of servers cannot be granted: it may read through them, and nothing more
     for (class, may) in [(Class::ReadOnly, true), (Class::Idempotent, false), (Class::Once, false)] {
         let outside = Some(Outside { server: "post".into(), class, hash: String::new() });
-        let call = ToolCall { outside, ..asked(&world, agent, "post__send", json!({})) };
-        assert_eq!(judged(&world, &call).await.is_ok(), may, "{class:?}");
+        let call = ToolCall { outside, ..asked(&fixture, agent, "post__send", json!({})) };
+        assert_eq!(judged(&fixture, &call).await.is_ok(), may, "{class:?}");
     }
     // Taken back, it is refused at the next call
-    let mut record = world.store.agent("scout").await.expect("readable").expect("there");
+    let mut record = fixture.store.agent("scout").await.expect("readable").expect("there");
     record.actions.clear();
-    assert!(world.store.change_agent(record, 1).await.expect("writable"));
+    assert!(fixture.store.change_agent(record, 1).await.expect("writable"));
     assert!(judge("create_document").await.is_err());
 }
 
-async fn judged_by_name(world: &World, agent: ActorId, tool: &str) -> Result<Scope, String> {
-    judged(world, &asked(world, agent, tool, json!({}))).await
+async fn judged_by_name(fixture: &Fixture, agent: ActorId, tool: &str) -> Result<Scope, String> {
+    judged(fixture, &asked(fixture, agent, tool, json!({}))).await
 }
 
 #[tokio::test]
 async fn h8_it_sees_what_it_its_owner_and_the_run_may_all_see_and_the_runs_own_workspace() {
-    let mut world = World::global().await;
-    let agent = scout(&world, world.owner, &[]).await;
-    let look = |world: &World| asked(world, agent, "list_projects", json!({}));
-    assert_eq!(judged(&world, &look(&world)).await, Ok(Scope::Within(world.owner, vec![world.home])));
-    world.store.grant(world.second, agent, Role::Editor).await.expect("granted");
-    let both = Scope::Within(world.owner, vec![world.second, world.home]);
-    assert_eq!(judged(&world, &look(&world)).await, Ok(both));
+    let mut fixture = Fixture::global().await;
+    let agent = scout(&fixture, fixture.owner, &[]).await;
+    let look = |fixture: &Fixture| asked(fixture, agent, "list_projects", json!({}));
+    assert_eq!(judged(&fixture, &look(&fixture)).await, Ok(Scope::Within(fixture.owner, vec![fixture.home])));
+    fixture.store.grant(fixture.second, agent, Role::Editor).await.expect("granted");
+    let both = Scope::Within(fixture.owner, vec![fixture.second, fixture.home]);
+    assert_eq!(judged(&fixture, &look(&fixture)).await, Ok(both));
     // A project of somebody else's is not its owner's to lend
-    world.store.grant(world.foreign, agent, Role::Editor).await.expect("granted");
-    let Ok(Scope::Within(_, seen)) = judged(&world, &look(&world)).await else { panic!("a scope") };
-    assert!(!seen.contains(&world.foreign));
+    fixture.store.grant(fixture.foreign, agent, Role::Editor).await.expect("granted");
+    let Ok(Scope::Within(_, seen)) = judged(&fixture, &look(&fixture)).await else { panic!("a scope") };
+    assert!(!seen.contains(&fixture.foreign));
     // A run that was given projects lends no others, and those only to who may see them
-    world.run.scope = Scope::Within(world.owner, vec![world.home, world.second]);
-    (world.run.projects, world.run.home_project) = (vec![world.home, world.second], world.home);
-    assert_eq!(judged(&world, &look(&world)).await, Ok(Scope::Within(world.owner, vec![world.second])));
+    fixture.run.scope = Scope::Within(fixture.owner, vec![fixture.home, fixture.second]);
+    (fixture.run.projects, fixture.run.home_project) = (vec![fixture.home, fixture.second], fixture.home);
+    assert_eq!(judged(&fixture, &look(&fixture)).await, Ok(Scope::Within(fixture.owner, vec![fixture.second])));
 }
 
 #[tokio::test]
 async fn h8_somebody_elses_subagent_and_one_that_is_gone_may_do_nothing() {
-    let world = World::global().await;
-    let theirs = scout(&world, ActorId(Uuid::from_u128(5)), &["create_document"]).await;
+    let fixture = Fixture::global().await;
+    let theirs = scout(&fixture, ActorId(Uuid::from_u128(5)), &["create_document"]).await;
     for agent in [theirs, ActorId(Uuid::nil())] {
-        let why = judged_by_name(&world, agent, "list_documents").await.expect_err("nobody's");
+        let why = judged_by_name(&fixture, agent, "list_documents").await.expect_err("nobody's");
         assert!(why.starts_with("tool_not_granted"), "{why}");
     }
 }
 
 #[tokio::test]
 async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents() {
-    let world = World::global().await;
-    let agent = scout(&world, world.owner, &[]).await;
-    let call = asked(&world, agent, "add_lesson", json!({"text": "Oak is\n## dear"}));
+    let fixture = Fixture::global().await;
+    let agent = scout(&fixture, fixture.owner, &[]).await;
+    let call = asked(&fixture, agent, "add_lesson", json!({"text": "Oak is\n## dear"}));
     let effect = EffectId("i3.x0.r1.t0".into());
-    let kept = world.registry.call(&*world.store, &world.run, &call, &effect).await.expect("the store answers");
+    let kept = fixture.registry.call(&*fixture.store, &fixture.run, &call, &effect).await.expect("the store answers");
     let [Mutation::AddLesson { agent: of, text, iteration, .. }] = kept.mutations.as_slice() else {
         panic!("{kept:?}")
     };
     assert_eq!((*of, text.as_str(), *iteration), (agent, "Oak is ## dear", Some(3)));
     for text in ["", "  \n", &"x".repeat(1_001)] {
-        let call = asked(&world, agent, "add_lesson", json!({ "text": text }));
-        let refused = world.registry.call(&*world.store, &world.run, &call, &effect).await.expect("the store answers");
+        let call = asked(&fixture, agent, "add_lesson", json!({ "text": text }));
+        let refused =
+            fixture.registry.call(&*fixture.store, &fixture.run, &call, &effect).await.expect("the store answers");
         assert!(refused.result.is_err_and(|why| why.contains("1000")) && refused.mutations.is_empty());
     }
-    assert!(world.error("add_lesson", json!({"text": "mine"})).await.contains("subagent"));
+    assert!(fixture.error("add_lesson", json!({"text": "mine"})).await.contains("subagent"));
     // What prompts say of it is what the registry holds it to
     let spec = lessons::spec();
     let action = Registry::builtin().find(&spec.name).copied().expect("in the registry");
@@ -125,21 +126,22 @@ async fn b15_a_lesson_is_one_line_with_where_it_was_learned_and_only_a_subagents
 
 #[tokio::test]
 async fn x1_a_subagent_that_only_reads_a_project_writes_in_the_runs_own_workspace_and_not_there() {
-    let world = World::global().await;
-    let agent = scout(&world, world.owner, &["create_document"]).await;
-    world.store.grant(world.second, agent, Role::Viewer).await.expect("granted");
+    let fixture = Fixture::global().await;
+    let agent = scout(&fixture, fixture.owner, &["create_document"]).await;
+    fixture.store.grant(fixture.second, agent, Role::Viewer).await.expect("granted");
     let written = |project| {
-        let call = asked(&world, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));
-        let world = &world;
+        let call =
+            asked(&fixture, agent, "create_document", json!({"title": "T", "content": "", "project_id": project}));
+        let fixture = &fixture;
         async move {
-            let Ok(run) = agent_scope(&*world.store, &world.registry, &world.run, &call, agent).await else {
+            let Ok(run) = agent_scope(&*fixture.store, &fixture.registry, &fixture.run, &call, agent).await else {
                 panic!("lent")
             };
             let effect = EffectId("i1.t0".into());
-            world.registry.call(&*world.store, &run, &call, &effect).await.expect("readable").result
+            fixture.registry.call(&*fixture.store, &run, &call, &effect).await.expect("readable").result
         }
     };
-    let refused = written(world.second).await.expect_err("a viewer");
+    let refused = written(fixture.second).await.expect_err("a viewer");
     assert!(refused.starts_with("viewer_only: project \"Second\""), "{refused}");
-    written(world.home).await.expect("the run's own workspace");
+    written(fixture.home).await.expect("the run's own workspace");
 }

@@ -1,6 +1,6 @@
 //! Which tools there are, and who may call which.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use effects::tools::Registry;
 use serde_json::json;
 
@@ -71,20 +71,20 @@ fn every_schema_is_a_closed_object_whose_required_arguments_exist() {
 
 #[tokio::test]
 async fn an_unknown_tool_is_an_error_that_lists_the_valid_ones() {
-    let error = World::bound().await.error("delete_everything", json!({})).await;
+    let error = Fixture::bound().await.error("delete_everything", json!({})).await;
     assert!(error.starts_with("unknown_tool:") && error.contains("delete_everything"), "{error}");
     assert!(READS.iter().chain(&WRITES).all(|name| error.contains(name)), "{error}");
 }
 
 #[tokio::test]
 async fn h3_a_tool_that_was_not_given_is_refused_and_the_given_ones_are_listed() {
-    let mut world = World::bound().await;
-    world.granted = vec!["get_document".into(), "search".into()];
-    let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
+    let mut fixture = Fixture::bound().await;
+    fixture.granted = vec!["get_document".into(), "search".into()];
+    let error = fixture.error("create_document", json!({"title": "T", "content": ""})).await;
     assert!(
         error.starts_with("tool_not_granted:") && error.ends_with("granted tools: get_document, search"),
         "{error}"
     );
-    let error = world.error("nonsense", json!({})).await;
+    let error = fixture.error("nonsense", json!({})).await;
     assert!(error.ends_with("valid tools: get_document, search"), "only what was given is offered: {error}");
 }

@@ -1,6 +1,6 @@
 //! Model text is hostile: whatever is sent, a tool answers, and asks for no change when it refuses.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -54,11 +54,11 @@ proptest! {
     fn no_arguments_make_a_tool_panic_or_change_what_it_refuses(arguments in any_arguments(), stray in any::<String>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            let world = World::global().await;
-            let mut tools: Vec<String> = world.granted.clone();
+            let fixture = Fixture::global().await;
+            let mut tools: Vec<String> = fixture.granted.clone();
             tools.push(stray);
             for tool in tools {
-                let outcome = world.outcome(&tool, arguments.clone()).await;
+                let outcome = fixture.outcome(&tool, arguments.clone()).await;
                 match outcome.result {
                     Ok(output) => assert!(output.summary.chars().count() <= 200),
                     Err(error) => assert!(!error.is_empty() && outcome.mutations.is_empty()),

@@ -1,10 +1,10 @@
 //! The built-in tools against the store in memory, through the registry alone.
 
 mod agent_scope;
+mod fixture;
 mod grants;
 mod hostile;
-mod outside;
 mod scope;
 mod search;
-mod world;
+mod toolboxes;
 mod writes;

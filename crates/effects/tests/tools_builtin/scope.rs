@@ -1,18 +1,16 @@
 //! P8 and H8: what a run may see and touch, judged at the moment of the call.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use engine::role::Role;
 use engine::workspace::Scope;
-use runtime::members::Members;
-use runtime::ports::Library;
 use serde_json::json;
 use uuid::Uuid;
 
 #[tokio::test]
 async fn p8_a_project_outside_the_scope_is_refused_says_so_and_lists_the_scope() {
-    let world = World::bound().await;
+    let fixture = Fixture::bound().await;
     let unknown = Uuid::from_u128(999);
-    for outside in [world.second.0, world.foreign.0, unknown] {
+    for outside in [fixture.second.0, fixture.foreign.0, unknown] {
         for (tool, arguments) in [
             ("get_project", json!({"project_id": outside})),
             ("list_documents", json!({"project_id": outside})),
@@ -22,8 +20,8 @@ async fn p8_a_project_outside_the_scope_is_refused_says_so_and_lists_the_scope()
             ("create_task", json!({"title": "T", "project_id": outside})),
             ("update_project", json!({"project_id": outside, "title": "T"})),
         ] {
-            let error = world.error(tool, arguments).await;
-            let expected = format!("project {outside} is outside the scope; projects in scope: {}", world.home);
+            let error = fixture.error(tool, arguments).await;
+            let expected = format!("project {outside} is outside the scope; projects in scope: {}", fixture.home);
             assert_eq!(error, expected, "{tool}");
         }
     }
@@ -31,10 +29,10 @@ async fn p8_a_project_outside_the_scope_is_refused_says_so_and_lists_the_scope()
 
 #[tokio::test]
 async fn p8_a_foreign_document_and_an_unknown_one_are_the_same_error() {
-    let world = World::bound().await;
-    let known = world.document_in(world.home, 1, "Ours", "…").await;
-    let foreign = world.document_in(world.foreign, 2, "Theirs", "…").await;
-    let other = world.document_in(world.second, 3, "Elsewhere", "…").await;
+    let fixture = Fixture::bound().await;
+    let known = fixture.document_in(fixture.home, 1, "Ours", "…").await;
+    let foreign = fixture.document_in(fixture.foreign, 2, "Theirs", "…").await;
+    let other = fixture.document_in(fixture.second, 3, "Elsewhere", "…").await;
     let unknown = Uuid::from_u128(999);
     for hidden in [foreign.0, other.0, unknown] {
         for (tool, arguments) in [
@@ -43,69 +41,69 @@ async fn p8_a_foreign_document_and_an_unknown_one_are_the_same_error() {
             ("create_document", json!({"title": "T", "content": "", "parent_document_id": hidden})),
         ] {
             let expected = format!("document {hidden} not found in scope; newest valid ids: {known}");
-            assert_eq!(world.error(tool, arguments).await, expected, "{tool}");
+            assert_eq!(fixture.error(tool, arguments).await, expected, "{tool}");
         }
-        let error = world.error("link_entities", json!({"src_id": known, "dst_id": hidden, "rel": "supports"})).await;
+        let error = fixture.error("link_entities", json!({"src_id": known, "dst_id": hidden, "rel": "supports"})).await;
         assert!(error.starts_with(&format!("{hidden} not found among")), "{error}");
-        let error = world.error("get_task", json!({"task_id": hidden})).await;
+        let error = fixture.error("get_task", json!({"task_id": hidden})).await;
         assert_eq!(error, format!("task {hidden} not found in scope; there is no task yet"));
     }
 }
 
 #[tokio::test]
 async fn p8_lists_and_searches_stay_inside_the_scope() {
-    let mut world = World::bound().await;
-    world.document_in(world.home, 1, "Harvest plan", "apples").await;
-    world.document_in(world.second, 2, "Harvest budget", "apples").await;
-    world.document_in(world.foreign, 3, "Harvest secret", "apples").await;
+    let mut fixture = Fixture::bound().await;
+    fixture.document_in(fixture.home, 1, "Harvest plan", "apples").await;
+    fixture.document_in(fixture.second, 2, "Harvest budget", "apples").await;
+    fixture.document_in(fixture.foreign, 3, "Harvest secret", "apples").await;
     let titles = |found: &serde_json::Value, list: &str| {
         let items = found[list].as_array().expect("a list").iter();
         items.map(|item| item["title"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(titles(&world.done("list_documents", json!({})).await, "documents"), ["Harvest plan"]);
-    assert_eq!(titles(&world.done("search", json!({"query": "apples"})).await, "results"), ["Harvest plan"]);
-    assert_eq!(titles(&world.done("list_projects", json!({})).await, "projects"), ["Home"]);
+    assert_eq!(titles(&fixture.done("list_documents", json!({})).await, "documents"), ["Harvest plan"]);
+    assert_eq!(titles(&fixture.done("search", json!({"query": "apples"})).await, "results"), ["Harvest plan"]);
+    assert_eq!(titles(&fixture.done("list_projects", json!({})).await, "projects"), ["Home"]);
 
-    world.run.scope = Scope::Actor(world.owner);
-    let mut found = titles(&world.done("search_documents", json!({"query": "apples"})).await, "results");
+    fixture.run.scope = Scope::Actor(fixture.owner);
+    let mut found = titles(&fixture.done("search_documents", json!({"query": "apples"})).await, "results");
     found.sort();
     assert_eq!(found, ["Harvest budget", "Harvest plan"], "global scope is what the owner may access, no more");
 }
 
 #[tokio::test]
 async fn p8_projects_are_created_only_with_global_scope() {
-    let error = World::bound().await.error("create_project", json!({"title": "New"})).await;
+    let error = Fixture::bound().await.error("create_project", json!({"title": "New"})).await;
     assert!(error.contains("only some projects may be used"), "{error}");
-    let world = World::global().await;
-    let made = world.done("create_project", json!({"title": " New ", "description": "d"})).await;
-    let read = world.done("get_project", json!({"project_id": made["id"]})).await;
+    let fixture = Fixture::global().await;
+    let made = fixture.done("create_project", json!({"title": " New ", "description": "d"})).await;
+    let read = fixture.done("get_project", json!({"project_id": made["id"]})).await;
     assert_eq!((&read["title"], &read["description"]), (&json!("New"), &json!("d")), "its owner is a member at once");
 }
 
 #[tokio::test]
 async fn h8_access_revoked_in_the_middle_of_a_run_is_refused_at_the_next_call() {
-    let world = World::bound().await;
-    let document = world.document_in(world.home, 1, "Ours", "text").await;
-    world.done("get_document", json!({"document_id": document})).await;
-    assert!(world.store.revoke(world.home, world.owner).await.expect("revoked"));
-    let error = world.error("get_document", json!({"document_id": document})).await;
+    let fixture = Fixture::bound().await;
+    let document = fixture.document_in(fixture.home, 1, "Ours", "text").await;
+    fixture.done("get_document", json!({"document_id": document})).await;
+    assert!(fixture.store.revoke(fixture.home, fixture.owner).await.expect("revoked"));
+    let error = fixture.error("get_document", json!({"document_id": document})).await;
     assert!(error.contains("not found in scope"), "{error}");
-    let error = world.error("create_document", json!({"title": "T", "content": ""})).await;
-    assert_eq!(error, format!("project {} not found; projects that may be used here: ", world.home));
-    world.store.grant(world.home, world.owner, Role::Owner).await.expect("granted");
-    world.done("create_document", json!({"title": "T", "content": ""})).await;
+    let error = fixture.error("create_document", json!({"title": "T", "content": ""})).await;
+    assert_eq!(error, format!("project {} not found; projects that may be used here: ", fixture.home));
+    fixture.store.grant(fixture.home, fixture.owner, Role::Owner).await.expect("granted");
+    fixture.done("create_document", json!({"title": "T", "content": ""})).await;
 }
 
 #[tokio::test]
 async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
-    let world = World::global().await;
+    let fixture = Fixture::global().await;
     let (theirs, mine) = (
-        world.document_in(world.foreign, 1, "Theirs", "t").await,
-        world.document_in(world.second, 2, "Mine", "m").await,
+        fixture.document_in(fixture.foreign, 1, "Theirs", "t").await,
+        fixture.document_in(fixture.second, 2, "Mine", "m").await,
     );
-    world.store.grant(world.foreign, world.owner, Role::Viewer).await.expect("granted");
-    world.done("get_document", json!({"document_id": theirs})).await;
-    let foreign = world.foreign;
+    fixture.store.grant(fixture.foreign, fixture.owner, Role::Viewer).await.expect("granted");
+    fixture.done("get_document", json!({"document_id": theirs})).await;
+    let foreign = fixture.foreign;
     for (tool, arguments) in [
         ("create_document", json!({"title": "T", "content": "", "project_id": foreign})),
         ("create_task", json!({"title": "T", "project_id": foreign})),
@@ -113,11 +111,11 @@ async fn x1_a_viewer_is_refused_by_every_writing_tool_and_reads_on() {
         ("update_project", json!({"project_id": foreign, "title": "T"})),
         ("link_entities", json!({"src_id": theirs, "dst_id": mine, "rel": "cites"})),
     ] {
-        let error = world.error(tool, arguments).await;
+        let error = fixture.error(tool, arguments).await;
         assert!(error.starts_with("viewer_only: project \"Foreign\""), "{tool}: {error}");
     }
     // What is written elsewhere may refer to what is only read
-    world.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
-    world.store.set_role(foreign, world.owner, Role::Editor).await.expect("an editor");
-    world.done("update_document", json!({"document_id": theirs, "append": "x"})).await;
+    fixture.done("link_entities", json!({"src_id": mine, "dst_id": theirs, "rel": "cites"})).await;
+    fixture.store.set_role(foreign, fixture.owner, Role::Editor).await.expect("an editor");
+    fixture.done("update_document", json!({"document_id": theirs, "append": "x"})).await;
 }

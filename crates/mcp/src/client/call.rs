@@ -1,10 +1,10 @@
-//! One call of a tool: underway, silent for too long, asking something, or over. A call that asks in the older protocol
-//! keeps its connection and is held until the answer comes; in the newer one the server forgets it and is told again.
+//! One call of a tool: running, timed out, asking a question, or finished. In the older protocol a call that asks keeps its
+//! connection and waits for the answer; in the newer one the server forgets the call and is sent it again with the answer.
 
-use super::answer::{self, Kept};
 use super::config::ServerConfig;
 use super::connection::Connection;
-use super::reading;
+use super::elicitation::{self, PendingInput};
+use super::result;
 use engine::effect::{Asking, EffectId, Outcome, Told, ToolCall, ToolOutcome};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, JsonObject, RequestMetaObject};
 use rmcp::service::ServiceError;
@@ -16,65 +16,65 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-/// Whatever it reports meanwhile, a call ends after this many times its patience.
-const PATIENCES: u32 = 10;
-const HELD_FOR: Duration = Duration::from_secs(24 * 3_600);
-/// Where a server finds what stays the same however often one call is made.
+/// Whatever progress it reports, a call ends after this many times its timeout.
+const MOST_TIMEOUTS: u32 = 10;
+const WAIT_FOR_ANSWER: Duration = Duration::from_secs(24 * 3_600);
+/// Where a server finds the key that stays the same however often one call is made.
 const EFFECT_KEY: &str = "pleach/effect";
 
-/// What a server asked while it was called.
-pub struct Elicited {
+/// A question of the server, with the channel its answer goes to.
+pub struct Elicitation {
     request: Value,
     reply: oneshot::Sender<ElicitResult>,
 }
 
-impl Elicited {
-    pub fn new(request: Value) -> (Elicited, oneshot::Receiver<ElicitResult>) {
+impl Elicitation {
+    pub fn new(request: Value) -> (Elicitation, oneshot::Receiver<ElicitResult>) {
         let (reply, answer) = oneshot::channel();
-        (Elicited { request, reply }, answer)
+        (Elicitation { request, reply }, answer)
     }
 }
 
-enum News {
-    Alive,
-    Asks(Elicited),
-    Over(Result<CallToolResponse, ServiceError>),
+enum CallEvent {
+    Progress,
+    Asks(Elicitation),
+    Finished(Result<CallToolResponse, ServiceError>),
 }
 
-/// The calls underway on one connection, oldest first.
+/// The calls running on one connection, oldest first.
 #[derive(Clone, Default)]
 pub struct Calls {
     next: Arc<AtomicU64>,
-    open: Arc<Mutex<BTreeMap<u64, mpsc::UnboundedSender<News>>>>,
+    open: Arc<Mutex<BTreeMap<u64, mpsc::UnboundedSender<CallEvent>>>>,
 }
 
 impl Calls {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, mpsc::UnboundedSender<News>>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, mpsc::UnboundedSender<CallEvent>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The protocol does not say which call a question belongs to. Whichever is asked, the answer goes to the question.
-    pub fn ask(&self, elicited: Elicited) -> bool {
+    pub fn ask(&self, elicited: Elicitation) -> bool {
         let news = self.open().values().next().cloned();
-        news.is_some_and(|news| news.send(News::Asks(elicited)).is_ok())
+        news.is_some_and(|news| news.send(CallEvent::Asks(elicited)).is_ok())
     }
 
-    /// Something moves there.
-    pub fn alive(&self) {
-        self.open().values().for_each(|news| drop(news.send(News::Alive)));
+    /// The server reported progress: no call on this connection is silent.
+    pub fn progressed(&self) {
+        self.open().values().for_each(|news| drop(news.send(CallEvent::Progress)));
     }
 }
 
-pub struct Underway {
+pub struct RunningCall {
     server: String,
     tool: String,
-    patience: Duration,
+    timeout: Duration,
     begun: Instant,
-    news: mpsc::UnboundedReceiver<News>,
+    news: mpsc::UnboundedReceiver<CallEvent>,
     _guard: CallGuard,
 }
 
-/// A call nobody waits for any more is called off.
+/// Cancels a call when nobody waits for it any more.
 struct CallGuard {
     calls: Calls,
     number: u64,
@@ -89,27 +89,27 @@ impl Drop for CallGuard {
 }
 
 /// A call that waits for a person, its connection open.
-pub struct Held {
-    underway: Underway,
-    elicited: Elicited,
+pub struct WaitingCall {
+    running: RunningCall,
+    elicited: Elicitation,
     since: Instant,
 }
 
-impl Held {
+impl WaitingCall {
     pub fn is_stale(&self) -> bool {
-        self.since.elapsed() > HELD_FOR || self.elicited.reply.is_closed()
+        self.since.elapsed() > WAIT_FOR_ANSWER || self.elicited.reply.is_closed()
     }
 
     /// Give it the answer. One that does not fit the question is asked for again.
-    pub fn go_on(self, told: &Told) -> Result<Underway, Box<Paused>> {
+    pub fn go_on(self, told: &Told) -> Result<RunningCall, Box<Paused>> {
         if self.elicited.reply.is_closed() {
-            return Err(Box::new((gone(&self.underway.server), None)));
+            return Err(Box::new((gone(&self.running.server), None)));
         }
-        match answer::read(&self.elicited.request, &told.answer) {
+        match elicitation::read(&self.elicited.request, &told.answer) {
             Ok(result) => {
-                let Held { underway, elicited, .. } = self;
+                let WaitingCall { running, elicited, .. } = self;
                 let _ = elicited.reply.send(result);
-                Ok(underway)
+                Ok(running)
             }
             Err(why) => Err(Box::new((self.asks(Some(&why)), Some(self)))),
         }
@@ -117,27 +117,27 @@ impl Held {
 
     fn asks(&self, wrong: Option<&str>) -> Outcome {
         let request = &self.elicited.request;
-        let text = answer::question(&self.underway.server, request, wrong);
-        Outcome::Asks(Asking { text, options: answer::options(request), kept: Value::Null })
+        let text = elicitation::question(&self.running.server, request, wrong);
+        Outcome::Asks(Asking { text, options: elicitation::options(request), kept: Value::Null })
     }
 }
 
 /// What a call came to for now, and the call itself where it waits for a person.
-pub type Paused = (Outcome, Option<Held>);
+pub type Paused = (Outcome, Option<WaitingCall>);
 
 fn gone(server: &str) -> Outcome {
     Outcome::Lost(format!("{server} asked over a connection that is gone, so its call cannot go on"))
 }
 
-impl Underway {
+impl RunningCall {
     pub fn begin(
         config: &ServerConfig,
         connection: &Arc<Connection>,
         tool: &str,
         call: &ToolCall,
         effect: &EffectId,
-    ) -> Underway {
-        Underway::send(config, connection, tool, parameters(tool, call, effect))
+    ) -> RunningCall {
+        RunningCall::send(config, connection, tool, parameters(tool, call, effect))
     }
 
     /// A call that asked before, and is not held here.
@@ -148,13 +148,13 @@ impl Underway {
         call: &ToolCall,
         effect: &EffectId,
         told: &Told,
-    ) -> Result<Underway, Box<Paused>> {
-        let Some(mut kept) = Kept::read(&told.kept) else { return Err(Box::new((gone(&config.name), None))) };
+    ) -> Result<RunningCall, Box<Paused>> {
+        let Some(mut kept) = PendingInput::read(&told.kept) else { return Err(Box::new((gone(&config.name), None))) };
         match kept.take(&told.answer) {
             Ok(true) => {
                 let mut parameters = parameters(tool, call, effect).with_input_responses(kept.answered);
                 parameters.request_state = kept.state;
-                Ok(Underway::send(config, connection, tool, parameters))
+                Ok(RunningCall::send(config, connection, tool, parameters))
             }
             Ok(false) => Err(Box::new((asks(&config.name, &kept, None), None))),
             Err(why) => Err(Box::new((asks(&config.name, &kept, Some(&why)), None))),
@@ -166,24 +166,24 @@ impl Underway {
         connection: &Arc<Connection>,
         tool: &str,
         parameters: CallToolRequestParams,
-    ) -> Underway {
+    ) -> RunningCall {
         let (sender, news) = mpsc::unbounded_channel();
         let number = connection.calls.next.fetch_add(1, Ordering::Relaxed);
         connection.calls.open().insert(number, sender.clone());
         let peer = connection.peer().clone();
         let task = tokio::spawn(async move {
-            let _ = sender.send(News::Over(peer.call_tool_once(parameters).await));
+            let _ = sender.send(CallEvent::Finished(peer.call_tool_once(parameters).await));
         });
         let guard = CallGuard { calls: connection.calls.clone(), number, task: task.abort_handle() };
-        let (server, tool, patience) = (config.name.clone(), tool.to_owned(), config.patience);
-        Underway { server, tool, patience, begun: Instant::now(), news, _guard: guard }
+        let (server, tool, timeout) = (config.name.clone(), tool.to_owned(), config.timeout);
+        RunningCall { server, tool, timeout, begun: Instant::now(), news, _guard: guard }
     }
 
     /// How it ended, or what it asks; then it is held, where it has to be.
     pub async fn outcome(mut self) -> Paused {
-        let deadline = tokio::time::Instant::now() + self.patience * PATIENCES;
+        let deadline = tokio::time::Instant::now() + self.timeout * MOST_TIMEOUTS;
         loop {
-            let silence = tokio::time::timeout(self.patience, self.news.recv());
+            let silence = tokio::time::timeout(self.timeout, self.news.recv());
             let news = tokio::select! {
                 biased;
                 news = silence => news,
@@ -192,12 +192,12 @@ impl Underway {
             match news {
                 Err(_) => return (self.too_long("it was silent"), None),
                 Ok(None) => return (Outcome::Lost(format!("the call of {} broke off", self.tool)), None),
-                Ok(Some(News::Alive)) => {}
-                Ok(Some(News::Asks(elicited))) => {
-                    let held = Held { underway: self, elicited, since: Instant::now() };
+                Ok(Some(CallEvent::Progress)) => {}
+                Ok(Some(CallEvent::Asks(elicited))) => {
+                    let held = WaitingCall { running: self, elicited, since: Instant::now() };
                     return (held.asks(None), Some(held));
                 }
-                Ok(Some(News::Over(result))) => return (self.over(result), None),
+                Ok(Some(CallEvent::Finished(result))) => return (self.over(result), None),
             }
         }
     }
@@ -213,14 +213,14 @@ impl Underway {
     fn over(&self, result: Result<CallToolResponse, ServiceError>) -> Outcome {
         let refused = |why: String| Outcome::Tool(ToolOutcome::refused(why));
         match result {
-            Ok(CallToolResponse::Complete(result)) => Outcome::Tool(reading::outcome(&self.server, &self.tool, result)),
-            Ok(CallToolResponse::InputRequired(required)) => match Kept::of(required) {
+            Ok(CallToolResponse::Complete(result)) => Outcome::Tool(result::outcome(&self.server, &self.tool, result)),
+            Ok(CallToolResponse::InputRequired(required)) => match PendingInput::of(required) {
                 Some(kept) => asks(&self.server, &kept, None),
                 None => refused(format!("{} wants something that only a model or a program could give", self.server)),
             },
             Ok(_) => refused(format!("{} answered with something this program does not understand", self.server)),
             Err(ServiceError::McpError(error)) => {
-                refused(format!("{}: {} ({})", self.server, reading::short(&error.message), error.code.0))
+                refused(format!("{}: {} ({})", self.server, result::short(&error.message), error.code.0))
             }
             Err(ServiceError::UnexpectedResponse) => refused(format!("{} answered with something else", self.server)),
             Err(error) => {
@@ -234,11 +234,11 @@ impl Underway {
     }
 }
 
-fn asks(server: &str, kept: &Kept, wrong: Option<&str>) -> Outcome {
+fn asks(server: &str, kept: &PendingInput, wrong: Option<&str>) -> Outcome {
     let request = kept.next().cloned().unwrap_or_default();
     Outcome::Asks(Asking {
-        text: answer::question(server, &request, wrong),
-        options: answer::options(&request),
+        text: elicitation::question(server, &request, wrong),
+        options: elicitation::options(&request),
         kept: serde_json::to_value(kept).unwrap_or_default(),
     })
 }

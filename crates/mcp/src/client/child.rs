@@ -1,9 +1,9 @@
-//! A server that is a process of its own. It lives in a process group with everything it starts, under a warden that
-//! ends the group when we are gone, so that nothing is left behind however this process ends.
+//! An MCP server that is a child process. It lives in a process group with everything it starts, under a warden that ends the
+//! group when this process is gone, however it ended.
 
 use super::config::{ServerConfig, Transport};
 use super::messages::part_of_line;
-use crate::secrecy::inherited;
+use crate::process_isolation::inherited_env;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -13,12 +13,12 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-/// What it said last on its error output, for people who ask why it does not work.
-const KEPT_LINES: usize = 8;
+/// The last lines of its stderr, for people who ask why it does not work.
+const STDERR_LINES: usize = 8;
 const LONGEST_LINE: usize = 400;
 /// How long it may take to end when its input is closed.
-const TO_END: Duration = Duration::from_secs(2);
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+const STDERR_DRAIN: Duration = Duration::from_millis(500);
 
 pub struct Process {
     child: Child,
@@ -32,8 +32,8 @@ impl Process {
         let Transport::Stdio { command, args, env } = &config.transport else { return Err("it is no process".into()) };
         let own = std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
         let mut warden = Command::new(own);
-        warden.arg(crate::warden::WORD).arg(command).args(args);
-        warden.env_clear().envs(inherited()).envs(env);
+        warden.arg(crate::warden::ARGUMENT).arg(command).args(args);
+        warden.env_clear().envs(inherited_env()).envs(env);
         warden.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = warden.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -42,25 +42,25 @@ impl Process {
         };
         let said = Arc::new(Mutex::new(VecDeque::new()));
         let (name, heard) = (config.name.clone(), said.clone());
-        let listening = tokio::spawn(listen(stderr, name, heard));
+        let listening = tokio::spawn(read_stderr(stderr, name, heard));
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok((Process { child, group, said, listening }, stdout, stdin))
     }
 
-    /// What it said last, as one text.
-    pub fn last_words(&self) -> String {
+    /// The last lines of its stderr as one text.
+    pub fn stderr_tail(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.iter().cloned().collect::<Vec<_>>().join(" | ")
     }
 
-    /// Its input is closed by now: let it end, then see to it, and hear its last words.
+    /// Its input is closed by now: waits for it to exit, then kills it, then reads what is left of its stderr.
     pub async fn end(&mut self) {
-        let _ = tokio::time::timeout(TO_END, self.child.wait()).await;
+        let _ = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
         self.kill();
-        let _ = tokio::time::timeout(TO_END, self.child.wait()).await;
-        // Whoever left the group may hold the other end of its error output.
+        let _ = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
+        // A process that left the group may still hold stderr open, so this wait has a limit.
         if !self.listening.is_finished() {
-            let _ = tokio::time::timeout(LAST_WORDS, &mut self.listening).await;
+            let _ = tokio::time::timeout(STDERR_DRAIN, &mut self.listening).await;
         }
     }
 
@@ -71,8 +71,8 @@ impl Process {
     }
 }
 
-/// Hears its error output to the end. Of a line only the beginning is kept, however long it is.
-async fn listen(stderr: impl AsyncRead + Unpin, name: String, heard: Arc<Mutex<VecDeque<String>>>) {
+/// Reads stderr to its end. Keeps the beginning of each line, however long it is.
+async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, heard: Arc<Mutex<VecDeque<String>>>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     loop {
@@ -87,7 +87,7 @@ async fn listen(stderr: impl AsyncRead + Unpin, name: String, heard: Arc<Mutex<V
             tracing::debug!(server = name, line = text, "mcp server says");
             let mut said = heard.lock().unwrap_or_else(PoisonError::into_inner);
             said.push_back(text);
-            if said.len() > KEPT_LINES {
+            if said.len() > STDERR_LINES {
                 said.pop_front();
             }
         }
@@ -111,11 +111,11 @@ mod tests {
     async fn r8_of_an_endless_line_only_the_beginning_is_kept_and_of_many_the_last() {
         let said = format!("{}\n{}\nlast words", "x".repeat(5_000_000), vec!["line"; 1_000].join("\n"));
         let heard = Arc::new(Mutex::new(VecDeque::new()));
-        listen(said.as_bytes(), "post".into(), heard.clone()).await;
+        read_stderr(said.as_bytes(), "post".into(), heard.clone()).await;
         let heard = heard.lock().unwrap().clone();
-        assert_eq!((heard.len(), heard.back().map(String::as_str)), (KEPT_LINES, Some("last words")));
+        assert_eq!((heard.len(), heard.back().map(String::as_str)), (STDERR_LINES, Some("last words")));
         let endless = Arc::new(Mutex::new(VecDeque::new()));
-        listen("x".repeat(5_000_000).as_bytes(), "post".into(), endless.clone()).await;
+        read_stderr("x".repeat(5_000_000).as_bytes(), "post".into(), endless.clone()).await;
         assert_eq!(endless.lock().unwrap().iter().map(String::len).collect::<Vec<_>>(), [LONGEST_LINE]);
     }
 }

@@ -1,5 +1,5 @@
-//! A server as the configuration names it. `${NAME}` in what is sent or passed on stands for a variable of our own
-//! environment; nothing else of that environment reaches a server.
+//! The configuration of an MCP server. `${NAME}` in its values stands for a variable of our own environment; nothing else of
+//! that environment reaches the server.
 
 use effects::tools::Approval;
 use engine::ids::ProjectId;
@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-const MOST_PATIENCE_S: u64 = 3_600;
+const TIMEOUT: Duration = Duration::from_secs(60);
+const MOST_TIMEOUT_S: u64 = 3_600;
 
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -22,7 +22,7 @@ pub struct ServerConfig {
     pub projects: Vec<ProjectId>,
     pub approval: Approval,
     /// How long a call may be silent.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -38,10 +38,10 @@ pub struct ConfigError {
     pub why: String,
 }
 
-/// As it is written in a file, ours or others'.
+/// A section of a configuration file, ours or another program's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct ConfigSection {
     command: Option<String>,
     args: Vec<String>,
     env: BTreeMap<String, String>,
@@ -65,7 +65,7 @@ impl ServerConfig {
         if name.is_empty() || name.len() > 40 || !name.chars().all(usable) || name.contains(super::BETWEEN) {
             return Err(bad("a server's name has 1 to 40 letters, digits, - and _, and no double underscore".into()));
         }
-        let written: Written = serde_json::from_value(section).map_err(|error| bad(error.to_string()))?;
+        let written: ConfigSection = serde_json::from_value(section).map_err(|error| bad(error.to_string()))?;
         let expanded = |text: &String| expand(text, variable).map_err(bad);
         let table = |table: &BTreeMap<String, String>| {
             table.iter().map(|(key, value)| Ok((key.clone(), expanded(value)?))).collect::<Result<_, ConfigError>>()
@@ -84,16 +84,16 @@ impl ServerConfig {
                 return Err(bad("give command (a program that speaks on its standard input and output) or url".into()));
             }
         };
-        let patience = match written.timeout_s {
-            None => PATIENCE,
-            Some(seconds) if (1..=MOST_PATIENCE_S).contains(&seconds) => Duration::from_secs(seconds),
-            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; 1 to {MOST_PATIENCE_S} is possible"))),
+        let timeout = match written.timeout_s {
+            None => TIMEOUT,
+            Some(seconds) if (1..=MOST_TIMEOUT_S).contains(&seconds) => Duration::from_secs(seconds),
+            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; 1 to {MOST_TIMEOUT_S} is possible"))),
         };
         let approve = written.approve.as_deref().unwrap_or(Approval::Never.name());
         let approval = Approval::parse(approve)
             .ok_or_else(|| bad(format!("approve is `{approve}`; it is never, tainted or always")))?;
-        let Written { tools, read_only, projects, .. } = written;
-        Ok(ServerConfig { name: name.into(), transport, tools, read_only, projects, approval, patience })
+        let ConfigSection { tools, read_only, projects, .. } = written;
+        Ok(ServerConfig { name: name.into(), transport, tools, read_only, projects, approval, timeout })
     }
 
     /// What every tool of this server is called with in front.

@@ -1,6 +1,6 @@
-//! One connection to a server: negotiated, listed, and able to be asked things by it.
+//! One connection to an MCP server: negotiates the protocol, lists the tools, and passes the server's questions on.
 
-use super::call::{Calls, Elicited};
+use super::call::{Calls, Elicitation};
 use super::child::Process;
 use super::config::{ServerConfig, Transport};
 use super::http::BoundedClient;
@@ -27,8 +27,8 @@ use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 
 /// To start, to agree on a protocol, and to list. The probe for the newer protocol alone may take ten seconds.
-const TO_OPEN: Duration = Duration::from_secs(40);
-const TO_LIST: Duration = Duration::from_secs(20);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_TOOLS: usize = 200;
 
 pub struct Connection {
@@ -44,18 +44,18 @@ impl Connection {
     pub async fn open(config: &ServerConfig) -> Result<Connection, String> {
         match &config.transport {
             Transport::Stdio { .. } => {
-                let opened = Connection::start(config, either_era()).await;
+                let opened = Connection::start(config, newest_protocol_first()).await;
                 let Err(first) = opened else { return opened };
                 // A simple server may end, or be lost for good, at a word it does not know. A new one hears only words of
                 // the older protocol; if it does not answer either, what the first said is what is wrong with it.
                 Connection::start(config, ClientLifecycleMode::Initialize).await.map_err(|_| first)
             }
             Transport::Http { url, headers } => {
-                let us = Us::default();
+                let us = ClientState::default();
                 let known = us.clone();
                 let transport = http_transport(url, headers)?;
                 Ok(Connection::over(
-                    agree(serve_client_with_lifecycle(us, transport, either_era())).await?,
+                    agree(serve_client_with_lifecycle(us, transport, newest_protocol_first())).await?,
                     known,
                     None,
                 ))
@@ -65,26 +65,26 @@ impl Connection {
 
     /// A process of its own, spoken to in this way.
     async fn start(config: &ServerConfig, way: ClientLifecycleMode) -> Result<Connection, String> {
-        let us = Us::default();
+        let us = ClientState::default();
         let known = us.clone();
         let (mut process, stdout, stdin) = Process::start(config)?;
         match agree(serve_client_with_lifecycle(us, (messages::bounded(stdout), stdin), way)).await {
             Ok(service) => Ok(Connection::over(service, known, Some(process))),
             Err(why) => {
                 process.end().await;
-                let words = process.last_words();
+                let words = process.stderr_tail();
                 let words = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
                 Err(format!("{why}{words}"))
             }
         }
     }
 
-    fn over(service: RunningService<RoleClient, Us>, us: Us, process: Option<Process>) -> Connection {
+    fn over(service: RunningService<RoleClient, ClientState>, us: ClientState, process: Option<Process>) -> Connection {
         let protocol = service.peer().peer_info().map_or_else(String::new, |info| info.protocol_version.to_string());
         let peer = service.peer().clone();
         let stop = std::sync::Mutex::new(Some(service.cancellation_token()));
-        tokio::spawn(watched(service));
-        let Us { calls, changed } = us;
+        tokio::spawn(run_to_end(service));
+        let ClientState { calls, changed } = us;
         Connection { peer, calls, changed, stop, process: AsyncMutex::new(process), protocol }
     }
 
@@ -103,11 +103,11 @@ impl Connection {
 
     pub async fn offers(&self, config: &ServerConfig) -> Result<Offers, String> {
         self.changed.store(false, Ordering::Relaxed);
-        let listed = tokio::time::timeout(TO_LIST, self.peer.list_all_tools()).await;
+        let listed = tokio::time::timeout(LIST_TIMEOUT, self.peer.list_all_tools()).await;
         let tools = match listed {
             Ok(Ok(tools)) => tools,
             Ok(Err(error)) => return Err(format!("it does not list its tools: {error}")),
-            Err(_) => return Err(format!("it did not list its tools within {} s", TO_LIST.as_secs())),
+            Err(_) => return Err(format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs())),
         };
         let wanted = |tool: &Tool| config.tools.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
         let mut tools: Vec<Offer> =
@@ -128,22 +128,22 @@ impl Connection {
 }
 
 /// Keeps the conversation going until it ends.
-async fn watched(service: RunningService<RoleClient, Us>) {
+async fn run_to_end(service: RunningService<RoleClient, ClientState>) {
     let _ = service.waiting().await;
 }
 
 /// The stateless protocol where it is spoken, the older one with its handshake where not.
-fn either_era() -> ClientLifecycleMode {
+fn newest_protocol_first() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None }
 }
 
 async fn agree<E: std::fmt::Display>(
-    opening: impl Future<Output = Result<RunningService<RoleClient, Us>, E>>,
-) -> Result<RunningService<RoleClient, Us>, String> {
-    match tokio::time::timeout(TO_OPEN, opening).await {
+    opening: impl Future<Output = Result<RunningService<RoleClient, ClientState>, E>>,
+) -> Result<RunningService<RoleClient, ClientState>, String> {
+    match tokio::time::timeout(OPEN_TIMEOUT, opening).await {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => Err(format!("it does not answer as an MCP server does: {error}")),
-        Err(_) => Err(format!("it did not answer within {} s", TO_OPEN.as_secs())),
+        Err(_) => Err(format!("it did not answer within {} s", OPEN_TIMEOUT.as_secs())),
     }
 }
 
@@ -159,17 +159,16 @@ fn http_transport(
         value.set_sensitive(true);
         custom.insert(name, value);
     }
-    // Whoever answers with another address is not the server that was configured.
-    let client =
-        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(Duration::from_secs(10));
-    let client = client.build().map_err(|error| format!("no client for it can be made: {error}"))?;
+    // Redirects are not followed: another address is not the server that was configured.
+    let client = http_client::builder().connect_timeout(Duration::from_secs(10)).build();
+    let client = client.map_err(|error| format!("no client for it can be made: {error}"))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
     Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
 }
 
-/// A tool as our configuration takes it. That it only reads is believed of nobody but whoever wrote the configuration: a
-/// hint gives no right. A server that is asked without a person's word is believed that a call may be repeated; one whose
-/// calls people allow one by one is not, since what they allowed was one call.
+/// A tool with the class that our configuration gives it. Only the configuration makes a tool read-only; the server's hint
+/// does not. The hint that a call may be repeated counts only where no approval is needed: a person who approved a call
+/// approved one call.
 fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     let hints = tool.annotations.unwrap_or_default();
     // What is not claimed is not assumed.
@@ -192,14 +191,14 @@ fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     }
 }
 
-/// Who we are to a server, and what it may ask of us: only questions to the run's people.
+/// What this client tells a server about itself, and takes from it: questions to the run's people, progress, changed lists.
 #[derive(Clone, Default)]
-struct Us {
+struct ClientState {
     calls: Calls,
     changed: Arc<AtomicBool>,
 }
 
-impl ClientHandler for Us {
+impl ClientHandler for ClientState {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
@@ -214,7 +213,7 @@ impl ClientHandler for Us {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let request = serde_json::to_value(request).unwrap_or_default();
-        let (elicited, reply) = Elicited::new(request);
+        let (elicited, reply) = Elicitation::new(request);
         match self.calls.ask(elicited) {
             true => Ok(reply.await.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))),
             // Nobody called anything: there is nobody to ask.
@@ -223,7 +222,7 @@ impl ClientHandler for Us {
     }
 
     async fn on_progress(&self, _progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.calls.alive();
+        self.calls.progressed();
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

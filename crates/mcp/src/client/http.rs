@@ -1,7 +1,7 @@
-//! MCP over HTTP with a bound on what comes back. The protocol's library reads an answer in one piece whatever its size, and
-//! takes an event that is too large for a broken connection; here both become an answer to the call.
+//! MCP over HTTP with a limit on the size of answers. The protocol's library would read a body of any size, and takes an event
+//! that is too large for a broken connection; here both become an error that answers the call.
 
-use super::messages::{MOST_BYTES, Outline, Unfit, error};
+use super::messages::{MOST_BYTES, MessageError, Outline, error};
 use futures::stream::{BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Client, Response, StatusCode};
@@ -46,7 +46,7 @@ impl StreamableHttpClient for BoundedClient {
             request = request.header(SESSION, session.as_ref());
         }
         let response = request.json(&message).send().await?;
-        let asked = Asked { in_session: session_id.is_some(), message };
+        let asked = SentMessage { in_session: session_id.is_some(), message };
         match response.status().is_success() {
             true => asked.answered(response).await,
             false => asked.refused(response).await,
@@ -78,12 +78,12 @@ impl StreamableHttpClient for BoundedClient {
 }
 
 /// A message that was sent.
-struct Asked {
+struct SentMessage {
     message: ClientJsonRpcMessage,
     in_session: bool,
 }
 
-impl Asked {
+impl SentMessage {
     /// The id under which an answer is waited for.
     fn waiting(&self) -> Option<&RequestId> {
         match &self.message {
@@ -174,19 +174,19 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 }
 
 /// A body of at most so many bytes; what comes behind them is not waited for.
-async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, Unfit>, reqwest::Error> {
+async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, MessageError>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > most {
             let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
-            return Ok(Err(Unfit::TooLarge(announced.unwrap_or_default().max(body.len() + chunk.len()))));
+            return Ok(Err(MessageError::TooLarge(announced.unwrap_or_default().max(body.len() + chunk.len()))));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(Ok(body))
 }
 
-fn fit(message: &[u8]) -> Result<(), Unfit> {
+fn fit(message: &[u8]) -> Result<(), MessageError> {
     let mut outline = Outline::default();
     outline.take(message);
     outline.unfit().map_or(Ok(()), Err)
@@ -216,7 +216,7 @@ fn answerable(event: Result<Sse, SseError>, id: Option<&Value>) -> Result<Sse, S
     let unfit = match &event {
         Ok(event) => event.data.as_deref().and_then(|data| fit(data.as_bytes()).err()),
         Err(SseError::Body(why)) => match why.downcast_ref() {
-            Some(Broken::TooLarge(bytes)) => Some(Unfit::TooLarge(*bytes)),
+            Some(Broken::TooLarge(bytes)) => Some(MessageError::TooLarge(*bytes)),
             _ => None,
         },
         Err(_) => None,

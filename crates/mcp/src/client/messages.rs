@@ -1,5 +1,5 @@
-//! What a server may send: messages of a bounded size and depth. One that is larger or deeper is replaced by an error under
-//! the same id, so that its call ends with a reason, not in silence, and the connection stays usable.
+//! Limits the size and depth of messages from an MCP server. A message beyond them is replaced by an error under the same id, so
+//! that its call ends with a reason instead of a timeout, and the connection stays usable.
 
 use engine::json::MAX_DEPTH;
 use serde_json::{Value, json};
@@ -15,25 +15,27 @@ const CODE: i64 = -32_000;
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum MessageError {
     TooLarge(usize),
     TooDeep,
 }
 
-impl std::fmt::Display for Unfit {
+impl std::fmt::Display for MessageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unfit::TooLarge(bytes) => write!(
+            MessageError::TooLarge(bytes) => write!(
                 f,
                 "the result is too large: {bytes} bytes or more were sent, {MOST_BYTES} is the most that is taken; ask for less at once"
             ),
-            Unfit::TooDeep => write!(f, "the result is nested deeper than {MAX_DEPTH} levels and cannot be read"),
+            MessageError::TooDeep => {
+                write!(f, "the result is nested deeper than {MAX_DEPTH} levels and cannot be read")
+            }
         }
     }
 }
 
 /// What takes its place.
-pub fn error(id: &Value, unfit: Unfit) -> Value {
+pub fn error(id: &Value, unfit: MessageError) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": CODE, "message": unfit.to_string()}})
 }
 
@@ -109,10 +111,10 @@ impl Outline {
         }
     }
 
-    pub fn unfit(&self) -> Option<Unfit> {
+    pub fn unfit(&self) -> Option<MessageError> {
         match self {
-            _ if self.bytes > MOST_BYTES => Some(Unfit::TooLarge(self.bytes)),
-            _ if self.deepest > MAX_DEPTH => Some(Unfit::TooDeep),
+            _ if self.bytes > MOST_BYTES => Some(MessageError::TooLarge(self.bytes)),
+            _ if self.deepest > MAX_DEPTH => Some(MessageError::TooDeep),
             _ => None,
         }
     }

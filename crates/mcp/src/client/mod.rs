@@ -1,19 +1,19 @@
-//! Servers of tools, spoken to as their client: one connection each, made when it is first needed and made again when
-//! it broke. What a call may do, and whether it may be repeated, is not decided here.
+//! The MCP client: each MCP server is a toolbox with one connection, opened when it is first needed and again after it broke.
+//! Whether a call is allowed or may be repeated is decided elsewhere.
 
-mod answer;
 mod call;
 mod child;
 mod config;
 mod connection;
+mod elicitation;
 mod http;
 pub mod messages;
-mod reading;
+mod result;
 
 pub use config::{ConfigError, ServerConfig, Transport, variables};
 
 use async_trait::async_trait;
-use call::{Held, Underway};
+use call::{RunningCall, WaitingCall};
 use connection::Connection;
 use effects::tools::{Approval, Offer, Offers, Toolbox};
 use engine::effect::{Class, EffectId, Outcome, ToolCall};
@@ -25,26 +25,26 @@ use tokio::sync::Mutex as AsyncMutex;
 
 /// Between the name of a server and that of its tool.
 pub const BETWEEN: &str = "__";
-/// How long a list of tools is believed without asking again.
-const BELIEVED: Duration = Duration::from_secs(30);
+/// How long a list of tools is used without asking again.
+const LIST_VALID_FOR: Duration = Duration::from_secs(30);
 /// A server that could not be reached is not tried again within this.
-const LEFT_ALONE: Duration = Duration::from_secs(5);
+const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// Calls that wait for a person's answer with their connection open.
-const MOST_HELD: usize = 200;
+const MOST_WAITING: usize = 200;
 
-/// One server of tools.
+/// One MCP server.
 pub struct McpServer {
     config: ServerConfig,
-    connection: AsyncMutex<Known>,
-    held: Mutex<HashMap<EffectId, Held>>,
+    connection: AsyncMutex<ConnectionState>,
+    held: Mutex<HashMap<EffectId, WaitingCall>>,
 }
 
-/// What is known of the connection.
+/// The connection with what it last told; `failure` keeps a server that does not answer from being tried by every call.
 #[derive(Default)]
-struct Known {
+struct ConnectionState {
     connection: Option<Arc<Connection>>,
     offers: Option<(Instant, Offers)>,
-    trouble: Option<(Instant, String)>,
+    failure: Option<(Instant, String)>,
 }
 
 impl McpServer {
@@ -54,34 +54,34 @@ impl McpServer {
 
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         let mut known = self.connection.lock().await;
-        self.linked(&mut known).await
+        self.open(&mut known).await
     }
 
-    async fn linked(&self, known: &mut Known) -> Result<Arc<Connection>, String> {
+    async fn open(&self, known: &mut ConnectionState) -> Result<Arc<Connection>, String> {
         if let Some(connection) = known.connection.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(connection.clone());
         }
-        if let Some((_, why)) = known.trouble.as_ref().filter(|(when, _)| when.elapsed() < LEFT_ALONE) {
+        if let Some((_, why)) = known.failure.as_ref().filter(|(when, _)| when.elapsed() < RETRY_AFTER_FAILURE) {
             return Err(why.clone());
         }
-        // The old one's process is gone before a new one is started.
+        // The old process ends before a new one starts: both may want the same port or file.
         if let Some(old) = known.connection.take() {
             old.close().await;
         }
         known.offers = None;
         match Connection::open(&self.config).await {
             Ok(connection) => {
-                known.trouble = None;
+                known.failure = None;
                 Ok(known.connection.insert(Arc::new(connection)).clone())
             }
             Err(why) => {
-                known.trouble = Some((Instant::now(), why.clone()));
+                known.failure = Some((Instant::now(), why.clone()));
                 Err(why)
             }
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<EffectId, Held>> {
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<EffectId, WaitingCall>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,7 +96,7 @@ impl Toolbox for McpServer {
         &self.config.projects
     }
 
-    /// What only reads by our own configuration's word needs nobody's.
+    /// A tool that the configuration calls read-only needs no approval.
     fn approval(&self, offer: &Offer) -> Approval {
         if offer.class == Class::ReadOnly { Approval::Never } else { self.config.approval }
     }
@@ -117,8 +117,8 @@ impl Toolbox for McpServer {
 
     async fn offers(&self) -> Result<Offers, String> {
         let mut known = self.connection.lock().await;
-        let connection = self.linked(&mut known).await?;
-        let fresh = |(when, _): &&(Instant, Offers)| when.elapsed() < BELIEVED && !connection.has_changed();
+        let connection = self.open(&mut known).await?;
+        let fresh = |(when, _): &&(Instant, Offers)| when.elapsed() < LIST_VALID_FOR && !connection.has_changed();
         if let Some((_, offers)) = known.offers.as_ref().filter(fresh) {
             return Ok(offers.clone());
         }
@@ -134,19 +134,19 @@ impl Toolbox for McpServer {
         };
         let tool = offer.name.strip_prefix(&self.config.prefix()).unwrap_or(&offer.name);
         let held = call.told.as_ref().and_then(|_| self.held().remove(effect));
-        let underway = match (held, &call.told) {
+        let running = match (held, &call.told) {
             (Some(held), Some(told)) => held.go_on(told),
-            (None, Some(told)) => Underway::resumed(&self.config, &connection, tool, call, effect, told),
-            (_, None) => Ok(Underway::begin(&self.config, &connection, tool, call, effect)),
+            (None, Some(told)) => RunningCall::resumed(&self.config, &connection, tool, call, effect, told),
+            (_, None) => Ok(RunningCall::begin(&self.config, &connection, tool, call, effect)),
         };
-        let (outcome, held) = match underway {
-            Ok(underway) => underway.outcome().await,
+        let (outcome, held) = match running {
+            Ok(running) => running.outcome().await,
             Err(paused) => *paused,
         };
         if let Some(held) = held {
             let mut all = self.held();
             all.retain(|_, held| !held.is_stale());
-            if all.len() < MOST_HELD {
+            if all.len() < MOST_WAITING {
                 all.insert(effect.clone(), held);
             }
         }

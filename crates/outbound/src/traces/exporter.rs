@@ -27,7 +27,7 @@ pub struct Exporter {
 }
 
 /// Not taken, but it may be later.
-pub struct Refused {
+pub struct NotAccepted {
     pub why: String,
     pub retry_after: Duration,
 }
@@ -44,7 +44,7 @@ impl Exporter {
         })
     }
 
-    pub async fn send(&self, spans: &[Span]) -> Result<(), Refused> {
+    pub async fn send(&self, spans: &[Span]) -> Result<(), NotAccepted> {
         let spans: Vec<Value> = spans.iter().map(Span::json).collect();
         let scope = json!({"name": "pleach", "version": env!("CARGO_PKG_VERSION")});
         let body = json!({"resourceSpans": [{
@@ -54,13 +54,13 @@ impl Exporter {
         let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         match request.send().await {
             Ok(answer) => taken(answer).await,
-            Err(error) => Err(Refused { why: causes(&error), retry_after: Duration::ZERO }),
+            Err(error) => Err(NotAccepted { why: causes(&error), retry_after: Duration::ZERO }),
         }
     }
 }
 
 /// Some answers ask for patience; what is refused for good will not be better for being sent again.
-async fn taken(answer: Response) -> Result<(), Refused> {
+async fn taken(answer: Response) -> Result<(), NotAccepted> {
     let status = answer.status();
     if status.is_success() {
         let said: Value = answer.json().await.unwrap_or_default();
@@ -71,7 +71,7 @@ async fn taken(answer: Response) -> Result<(), Refused> {
     }
     if matches!(status.as_u16(), 429 | 500 | 502 | 503 | 504 | 401 | 403 | 404) {
         let retry_after = retry_after(answer.headers(), SystemTime::now()).unwrap_or_default().min(MOST_RETRY_AFTER);
-        return Err(Refused { why: format!("it answered {status}"), retry_after });
+        return Err(NotAccepted { why: format!("it answered {status}"), retry_after });
     }
     tracing::warn!(%status, "the collector refused some spans for good");
     Ok(())

@@ -1,5 +1,5 @@
-//! Traces of what runs did, told to a collector over OTLP from the log: nothing is kept open in memory that a restart
-//! would lose. How far each run was told is in the database; a span whose telling was cut off is told again as itself.
+//! Exports traces of runs to a collector over OTLP. Spans are made from the log, so a restart loses none; how far each run was
+//! exported is in the database. A span whose export was interrupted is sent again with the same id.
 
 mod exporter;
 mod span;
@@ -8,9 +8,9 @@ mod span_builder;
 pub use exporter::{Collector, Exporter};
 
 use engine::ids::RunId;
-use exporter::Refused;
+use exporter::NotAccepted;
 use runtime::live::Live;
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Log, StoreError};
 use runtime::traces::Traces;
 use span_builder::SpanBuilder;
 use std::collections::{BTreeSet, HashMap};
@@ -22,30 +22,30 @@ const PAGE: usize = 500;
 /// Spans in one request.
 const TOGETHER: usize = 256;
 const AT_ONCE: usize = 16;
-/// A run whose teller died is taken up by another after this.
+/// A run whose exporter died is taken up by another after this.
 const HOLD: Duration = Duration::from_secs(60);
-/// What happens within this is told together.
+/// What happens within this time is exported together.
 const GATHER: Duration = Duration::from_secs(1);
-/// What nobody heard of is found at least this often.
+/// Runs that changed without a notice are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// How long a collector that does not take anything is left alone, at most.
-const MOST_PATIENCE: Duration = Duration::from_secs(60);
-/// When the process stops, what is in the log is still told, for so long.
+/// The longest wait between two attempts at a collector that accepts nothing.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+/// When the process stops, what is in the log is still exported, for so long.
 const LAST_ROUND: Duration = Duration::from_secs(3);
-/// Runs whose beginning is kept in mind; others are folded again.
+/// Unfinished runs that are kept in memory; others are folded again.
 const REMEMBERED: usize = 1_000;
 
 pub struct Tracer {
     traces: Arc<dyn Traces>,
-    store: Arc<dyn Store>,
+    log: Arc<dyn Log>,
     exporter: Exporter,
-    weaves: HashMap<RunId, SpanBuilder>,
+    builders: HashMap<RunId, SpanBuilder>,
 }
 
-/// Why telling stops for now.
+/// Why the export waits.
 enum Pause {
     Store(StoreError),
-    Collector(Refused),
+    Collector(NotAccepted),
 }
 
 impl From<StoreError> for Pause {
@@ -55,23 +55,23 @@ impl From<StoreError> for Pause {
 }
 
 impl Tracer {
-    pub fn new(traces: Arc<dyn Traces>, store: Arc<dyn Store>, exporter: Exporter) -> Tracer {
-        Tracer { traces, store, exporter, weaves: HashMap::new() }
+    pub fn new(traces: Arc<dyn Traces>, log: Arc<dyn Log>, exporter: Exporter) -> Tracer {
+        Tracer { traces, log, exporter, builders: HashMap::new() }
     }
 
     /// Until told to stop, and then what is in the log already.
     pub async fn serve(mut self, live: Live, stop: CancellationToken) {
         let mut changed = live.changed();
-        let (mut stirred, mut failures) = (None, 0);
+        let (mut changed_runs, mut failures) = (None, 0);
         while !stop.is_cancelled() {
-            let wait = match self.round(stirred.as_ref()).await {
+            let wait = match self.round(changed_runs.as_ref()).await {
                 Ok(()) => {
                     failures = 0;
                     GATHER
                 }
                 Err(pause) => {
                     failures += 1;
-                    patience(&pause, failures)
+                    backoff(&pause, failures)
                 }
             };
             tokio::select! {
@@ -83,17 +83,17 @@ impl Tracer {
                 heard = changed.recv(), if failures == 0 => heard.ok(),
                 () = tokio::time::sleep(if failures == 0 { LOOK_EVERY } else { Duration::ZERO }) => None,
             };
-            stirred = first.map(|run| BTreeSet::from([run]));
-            if let Some(stirred) = &mut stirred {
+            changed_runs = first.map(|run| BTreeSet::from([run]));
+            if let Some(changed_runs) = &mut changed_runs {
                 while let Ok(run) = changed.try_recv() {
-                    stirred.insert(run);
+                    changed_runs.insert(run);
                 }
             }
         }
         let _ = tokio::time::timeout(LAST_ROUND, self.round(None)).await;
     }
 
-    /// Everything there is to tell, of these runs or of all.
+    /// Everything there is to export, of these runs or of all.
     async fn round(&mut self, of: Option<&BTreeSet<RunId>>) -> Result<(), Pause> {
         if of.is_none() {
             self.traces.begin_tracing().await?;
@@ -107,7 +107,7 @@ impl Tracer {
             let mut failed = None;
             for (run, mut told) in taken {
                 if failed.is_none() {
-                    failed = self.tell(run, &mut told).await.err();
+                    failed = self.export(run, &mut told).await.err();
                 }
                 self.traces.told(run, told, Duration::ZERO).await?;
             }
@@ -117,13 +117,13 @@ impl Tracer {
         }
     }
 
-    /// The spans that end after `told`, which moves along. A run whose telling fails is folded anew the next time: what
-    /// was not told must not be thought told.
-    async fn tell(&mut self, run: RunId, told: &mut u64) -> Result<(), Pause> {
-        let mut builder = self.weaves.remove(&run).unwrap_or_else(|| SpanBuilder::new(run));
+    /// The spans that end after `told`, which moves along. After a failure the run is folded again: its builder has passed
+    /// events whose spans were not sent.
+    async fn export(&mut self, run: RunId, told: &mut u64) -> Result<(), Pause> {
+        let mut builder = self.builders.remove(&run).unwrap_or_else(|| SpanBuilder::new(run));
         let mut spans = Vec::new();
         loop {
-            let page = self.store.events(run, builder.seq, PAGE).await?;
+            let page = self.log.events(run, builder.seq, PAGE).await?;
             let is_last = page.len() < PAGE;
             for event in page {
                 let ended = builder.take(&event.decode());
@@ -144,21 +144,21 @@ impl Tracer {
             }
         }
         *told = builder.seq.max(*told);
-        if !builder.is_over() && self.weaves.len() < REMEMBERED {
-            self.weaves.insert(run, builder);
+        if !builder.is_over() && self.builders.len() < REMEMBERED {
+            self.builders.insert(run, builder);
         }
         Ok(())
     }
 }
 
-fn patience(pause: &Pause, failures: u32) -> Duration {
-    let doubled = GATHER.saturating_mul(1 << failures.min(6)).min(MOST_PATIENCE);
+fn backoff(pause: &Pause, failures: u32) -> Duration {
+    let doubled = GATHER.saturating_mul(1 << failures.min(6)).min(LONGEST_BACKOFF);
     match pause {
         Pause::Store(error) => {
             tracing::warn!(%error, "traces wait for the database");
             doubled
         }
-        Pause::Collector(Refused { why, retry_after }) => {
+        Pause::Collector(NotAccepted { why, retry_after }) => {
             tracing::warn!(why, "traces wait for the collector");
             doubled.max(*retry_after)
         }

@@ -25,7 +25,7 @@ impl SpanId {
 
 /// Within the process, or a call that leaves it; by OTLP's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     Internal = 1,
     Client = 3,
 }
@@ -36,7 +36,7 @@ pub struct Span {
     pub id: SpanId,
     pub parent: Option<SpanId>,
     pub name: String,
-    pub kind: Kind,
+    pub kind: SpanKind,
     pub began: Timestamp,
     pub ended: Timestamp,
     pub attributes: Vec<(&'static str, Value)>,

@@ -1,7 +1,7 @@
-//! A run's log as spans. What has begun is remembered until its end is in the log; then, and only then, it is a span. The
-//! same log gives the same spans, so whoever has to begin again knows which were told by where they end.
+//! Folds a run's log into spans. A span exists only once its end is in the log. The same log gives the same spans, so an exporter
+//! that starts again knows by the seq of each end which spans were exported.
 
-use super::span::{Kind, Span, SpanId};
+use super::span::{Span, SpanId, SpanKind};
 use engine::effect::EffectId;
 use engine::event::Event;
 use engine::facts::effect::{Finished, FinishedAs, Started};
@@ -104,19 +104,33 @@ impl SpanBuilder {
             ("gen_ai.conversation.id", json!(self.run)),
             ("pleach.stop_reason", reason),
         ];
-        let span = Span {
-            run: self.run,
-            id: self.run_span(),
-            parent: None,
-            name: format!("invoke_workflow {}", self.kind),
-            kind: Kind::Internal,
-            began,
-            ended: at,
-            attributes,
-            error,
-        };
+        let name = format!("invoke_workflow {}", self.kind);
+        let span = Span { parent: None, error, ..self.span(self.run_span(), name, (began, at), attributes) };
         self.stretch += 1;
         vec![span]
+    }
+
+    /// Within the process, without a parent or an error.
+    fn span(
+        &self,
+        id: SpanId,
+        name: String,
+        (began, ended): (Timestamp, Timestamp),
+        attributes: Vec<(&'static str, Value)>,
+    ) -> Span {
+        let (parent, kind, error) = (None, SpanKind::Internal, None);
+        Span { run: self.run, id, parent, name, kind, began, ended, attributes, error }
+    }
+
+    /// One that works: a node of a tree, or an executor.
+    fn agent_span(&self, own: SpanId, name: &str, agent: Value, times: (Timestamp, Timestamp)) -> Span {
+        let attributes = vec![
+            ("gen_ai.operation.name", json!("invoke_agent")),
+            ("gen_ai.agent.name", json!(name)),
+            ("gen_ai.agent.id", agent),
+            ("gen_ai.conversation.id", json!(self.run)),
+        ];
+        self.span(own, format!("invoke_agent {name}"), times, attributes)
     }
 
     fn run_span(&self) -> SpanId {
@@ -186,52 +200,30 @@ impl SpanBuilder {
             true => plan_span(self.run, &finished.effect),
             false => self.around(event, &finished.effect),
         };
-        Span {
-            run: self.run,
-            id: SpanId::of(self.run, &format!("call {} {}", finished.effect, finished.attempt)),
-            parent: Some(parent),
-            name: format!("chat {model}"),
-            kind: Kind::Client,
-            began: call.began,
-            ended: event.at,
-            attributes,
-            error,
-        }
+        let id = SpanId::of(self.run, &format!("call {} {}", finished.effect, finished.attempt));
+        let span = self.span(id, format!("chat {model}"), (call.began, event.at), attributes);
+        Span { parent: Some(parent), kind: SpanKind::Client, error, ..span }
     }
 
     /// All attempts at one plan.
     fn plan(&self, event: &Event, finished: &Finished, began: Timestamp, error: Option<String>) -> Span {
         let agent = self.agent(event);
-        Span {
-            run: self.run,
-            id: plan_span(self.run, &finished.effect),
-            parent: Some(self.around(event, &finished.effect)),
-            name: format!("plan {agent}"),
-            kind: Kind::Internal,
-            began,
-            ended: event.at,
-            attributes: vec![("gen_ai.operation.name", json!("plan")), ("gen_ai.agent.name", json!(agent))],
-            error,
-        }
+        let attributes = vec![("gen_ai.operation.name", json!("plan")), ("gen_ai.agent.name", json!(agent))];
+        let id = plan_span(self.run, &finished.effect);
+        let span = self.span(id, format!("plan {agent}"), (began, event.at), attributes);
+        Span { parent: Some(self.around(event, &finished.effect)), error, ..span }
     }
 
     fn tool(&self, event: &Event, call: &EffectId, tool: &str, began: Timestamp, error: Option<String>) -> Span {
-        Span {
-            run: self.run,
-            id: SpanId::of(self.run, &format!("tool {call} {}", event.seq)),
-            parent: Some(self.around(event, call)),
-            name: format!("execute_tool {tool}"),
-            kind: Kind::Internal,
-            began,
-            ended: event.at,
-            attributes: vec![
-                ("gen_ai.operation.name", json!("execute_tool")),
-                ("gen_ai.tool.name", json!(tool)),
-                ("gen_ai.tool.type", json!("function")),
-                ("gen_ai.tool.call.id", json!(call)),
-            ],
-            error,
-        }
+        let attributes = vec![
+            ("gen_ai.operation.name", json!("execute_tool")),
+            ("gen_ai.tool.name", json!(tool)),
+            ("gen_ai.tool.type", json!("function")),
+            ("gen_ai.tool.call.id", json!(call)),
+        ];
+        let id = SpanId::of(self.run, &format!("tool {call} {}", event.seq));
+        let span = self.span(id, format!("execute_tool {tool}"), (began, event.at), attributes);
+        Span { parent: Some(self.around(event, call)), error, ..span }
     }
 
     fn of_tree(&mut self, event: &Event, fact: &Tree) -> Vec<Span> {
@@ -266,23 +258,10 @@ impl SpanBuilder {
     fn node_ended(&mut self, event: &Event, id: NodeId, error: Option<&str>) -> Vec<Span> {
         let Some(began) = self.nodes.get_mut(&id).and_then(|node| node.began.take()) else { return Vec::new() };
         let parent = self.nodes.get(&id).and_then(|node| node.parent).and_then(|parent| self.node_span(parent));
-        let span = Span {
-            run: self.run,
-            id: self.node_span(id).unwrap_or_else(|| self.run_span()),
-            parent: Some(parent.unwrap_or_else(|| self.run_span())),
-            name: format!("invoke_agent {}", self.agent(event)),
-            kind: Kind::Internal,
-            began,
-            ended: event.at,
-            attributes: vec![
-                ("gen_ai.operation.name", json!("invoke_agent")),
-                ("gen_ai.agent.name", json!(self.agent(event))),
-                ("gen_ai.agent.id", json!(id)),
-                ("gen_ai.conversation.id", json!(self.run)),
-            ],
-            error: error.map(str::to_owned),
-        };
-        vec![span]
+        let own = self.node_span(id).unwrap_or_else(|| self.run_span());
+        let span = self.agent_span(own, self.agent(event), json!(id), (began, event.at));
+        let parent = parent.unwrap_or_else(|| self.run_span());
+        vec![Span { parent: Some(parent), error: error.map(str::to_owned), ..span }]
     }
 
     fn node_span(&self, id: NodeId) -> Option<SpanId> {
@@ -309,23 +288,10 @@ impl SpanBuilder {
             Homework::ExecutorFinished(finished) => {
                 let place = (finished.iteration, finished.index);
                 let Some(began) = self.executors.remove(&place) else { return Vec::new() };
-                let span = Span {
-                    run: self.run,
-                    id: executor_span(self.run, place),
-                    parent: Some(self.run_span()),
-                    name: "invoke_agent executor".into(),
-                    kind: Kind::Internal,
-                    began,
-                    ended: event.at,
-                    attributes: vec![
-                        ("gen_ai.operation.name", json!("invoke_agent")),
-                        ("gen_ai.agent.name", json!("executor")),
-                        ("gen_ai.agent.id", json!(finished.branch_id)),
-                        ("gen_ai.conversation.id", json!(self.run)),
-                    ],
-                    error: (!finished.ok).then(|| "failed".into()),
-                };
-                vec![span]
+                let own = executor_span(self.run, place);
+                let span = self.agent_span(own, "executor", json!(finished.branch_id), (began, event.at));
+                let error = (!finished.ok).then(|| "failed".into());
+                vec![Span { parent: Some(self.run_span()), error, ..span }]
             }
             _ => Vec::new(),
         }

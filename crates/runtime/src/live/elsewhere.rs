@@ -2,7 +2,7 @@
 //! wait; looking is the guarantee.
 
 use super::{Broadcast, Commit, Live, Message};
-use crate::ports::{Store, StoreError};
+use crate::ports::{Log, StoreError};
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use std::collections::HashMap;
@@ -19,12 +19,12 @@ const CLOCKS_DIFFER_MS: i64 = 5_000;
 
 impl Live {
     /// Until nobody has this `Live` any more. Needed wherever another process may be the one that writes.
-    pub fn look_elsewhere(&self, store: Arc<dyn Store>) {
-        tokio::spawn(look(Arc::downgrade(&self.shared), store));
+    pub fn look_elsewhere(&self, log: Arc<dyn Log>) {
+        tokio::spawn(look(Arc::downgrade(&self.shared), log));
     }
 }
 
-async fn look(shared: Weak<Broadcast>, store: Arc<dyn Store>) {
+async fn look(shared: Weak<Broadcast>, log: Arc<dyn Log>) {
     let mut seen_runs = SeenRuns::default();
     loop {
         let Some(live) = shared.upgrade().map(|shared| Live { shared }) else { return };
@@ -35,11 +35,11 @@ async fn look(shared: Weak<Broadcast>, store: Arc<dyn Store>) {
             let _ = tokio::time::timeout(Duration::from_secs(1), idle.first_listener.notified()).await;
             continue;
         }
-        if let Err(error) = live.catch_up(store.as_ref(), &mut seen_runs).await {
+        if let Err(error) = live.catch_up(log.as_ref(), &mut seen_runs).await {
             tracing::debug!(%error, "looking for other processes' commits was postponed");
         }
         drop(live);
-        store.wakeup(LOOK_EVERY).await;
+        log.wakeup(LOOK_EVERY).await;
     }
 }
 
@@ -56,22 +56,22 @@ impl Live {
         !self.shared.channels().is_empty() || self.shared.changed.receiver_count() > 0
     }
 
-    async fn catch_up(&self, store: &dyn Store, seen_runs: &mut SeenRuns) -> Result<(), StoreError> {
+    async fn catch_up(&self, log: &dyn Log, seen_runs: &mut SeenRuns) -> Result<(), StoreError> {
         let published: Vec<(RunId, u64)> =
             self.shared.channels().iter().map(|(run, channel)| (*run, channel.published)).collect();
         let runs: Vec<RunId> = published.iter().map(|(run, _)| *run).collect();
-        let ends: HashMap<RunId, u64> = store.ends(&runs).await?.into_iter().collect();
+        let ends: HashMap<RunId, u64> = log.ends(&runs).await?.into_iter().collect();
         for (run, published) in published {
             match ends.get(&run) {
                 // Whoever came before has read the log up to here by himself.
                 Some(end) if published == 0 => self.mark_published(run, *end),
-                Some(end) if *end > published => self.fetch(store, run, published).await?,
+                Some(end) if *end > published => self.fetch(log, run, published).await?,
                 Some(_) => {}
                 None => self.forget(run),
             }
         }
         if self.shared.changed.receiver_count() > 0 && seen_runs.looked.is_none_or(|at| at.elapsed() >= CHANGED_EVERY) {
-            self.publish_changed(store, seen_runs).await?;
+            self.publish_changed(log, seen_runs).await?;
         }
         Ok(())
     }
@@ -84,17 +84,17 @@ impl Live {
         let _ = channel.messages.send(Message::Commit(Arc::new(Commit::reaching(run, end))));
     }
 
-    async fn fetch(&self, store: &dyn Store, run: RunId, after: u64) -> Result<(), StoreError> {
-        let events = store.events(run, after, PAGE).await?;
+    async fn fetch(&self, log: &dyn Log, run: RunId, after: u64) -> Result<(), StoreError> {
+        let events = log.events(run, after, PAGE).await?;
         if !events.is_empty() {
             self.send_commit(Commit::of_stored(run, &events));
         }
         Ok(())
     }
 
-    async fn publish_changed(&self, store: &dyn Store, seen_runs: &mut SeenRuns) -> Result<(), StoreError> {
+    async fn publish_changed(&self, log: &dyn Log, seen_runs: &mut SeenRuns) -> Result<(), StoreError> {
         seen_runs.looked = Some(Instant::now());
-        let changed = store.changed_runs(seen_runs.since.plus_ms(-CLOCKS_DIFFER_MS)).await?;
+        let changed = log.changed_runs(seen_runs.since.plus_ms(-CLOCKS_DIFFER_MS)).await?;
         for (run, at) in &changed {
             // Seen before, within the time by which clocks may differ.
             if seen_runs.seen.get(run) != Some(at) {

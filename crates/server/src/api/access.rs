@@ -9,6 +9,7 @@ use engine::batch::RunRow;
 use engine::ids::{ProjectId, RunId};
 use engine::role::Role;
 use engine::workspace::Project;
+use runtime::ports::Library;
 
 /// A run this caller may see, or the same 404 as for one that does not exist.
 pub async fn see_run(app: &AppState, caller: &Caller, id: RunId) -> Answer<RunRow> {
@@ -68,9 +69,9 @@ pub async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> Ans
 
 /// Of a subagent: the lesser of its own and its owner's.
 pub async fn roles_in(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> Answer<Vec<(ProjectId, Role)>> {
-    let mut roles = app.members.roles(caller.id(), projects).await?;
+    let mut roles = app.store.roles(caller.id(), projects).await?;
     if let Some(agent) = &caller.agent {
-        let owners = app.members.roles(agent.owner, projects).await?;
+        let owners = app.store.roles(agent.owner, projects).await?;
         let of_owner = |project: ProjectId| owners.iter().find(|(of, _)| *of == project).map(|(_, role)| *role);
         roles = roles.into_iter().filter_map(|(of, role)| Some((of, role.min(of_owner(of)?)))).collect();
     }

@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::ActorId;
 use engine::workspace::ActorRecord;
-use runtime::ports::Slice;
+use runtime::ports::{Library, Slice};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ async fn list(
     let slice = query.slice();
     let known = match caller.is_admin() {
         true => app.store.actors(slice).await?,
-        false => app.members.acquaintances(caller.id(), slice, app.clock.now()).await?,
+        false => app.store.acquaintances(caller.id(), slice, app.clock.now()).await?,
     };
     Ok(Json(Page::cut(known, query.limit(), |actor| actor.id.to_string())))
 }

@@ -19,6 +19,7 @@ use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation};
 use runtime::agents::{AgentRecord, PadVersion};
+use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;

@@ -15,10 +15,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use runtime::keys::{Key, KeyKind};
-use runtime::ports::LOCAL_HANDLE;
+use runtime::ports::{LOCAL_HANDLE, Library};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use store::keys::{Key, KeyKind};
 
 /// When a credential was last used is known to the minute.
 const USE_NOTED_MS: i64 = 60_000;
@@ -142,13 +142,13 @@ pub async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
 /// The same for credentials of these kinds.
 pub async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
     let secret = Secret::parse(text).ok_or_else(unauthorized)?;
-    let (key, actor) = app.keys.key(secret.digest()).await?.ok_or_else(unauthorized)?;
+    let (key, actor) = app.store.key(secret.digest()).await?.ok_or_else(unauthorized)?;
     let now = app.clock.now();
     if !kinds.contains(&key.kind) || !key.is_valid(now) {
         return Err(unauthorized());
     }
     if app.commands.is_some() && key.used_at.is_none_or(|used| now.since(used) > USE_NOTED_MS) {
-        app.keys.key_used(key.id, now).await?;
+        app.store.key_used(key.id, now).await?;
     }
     Caller::with_key(app, actor, key).await
 }
@@ -236,7 +236,7 @@ pub fn insufficient(needed: Access) -> Problem {
 
 impl From<&Key> for Access {
     fn from(key: &Key) -> Access {
-        use runtime::keys::Grant;
+        use store::keys::Grant;
         match key.grant {
             Grant::Read => Access::Read,
             Grant::Run => Access::Run,

@@ -17,6 +17,7 @@ use engine::run::{Criterion, Kind, ScopeKind};
 use engine::task::MOST_STEPS;
 use engine::workspace::Scope;
 use runtime::agents::AgentRecord;
+use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 
 /// Said here for clients; the engine is who refuses.

@@ -15,11 +15,12 @@ use engine::ids::{ActorId, KeyId, ProjectId, RunId};
 use engine::workspace::{ActorRecord, Scope};
 use futures::StreamExt;
 use runtime::agents::AgentRecord;
-use runtime::keys::{Credential, Key};
+use runtime::ports::Library;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use store::keys::{Credential, Key};
 
 /// Longer than any line that is alive takes for a mebibyte.
 const BODY_WITHIN: Duration = Duration::from_secs(20);

@@ -14,11 +14,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Change, DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
-use runtime::ports::{DocumentFilter, DocumentVersion, Slice};
-use runtime::removal::Removed;
+use runtime::ports::{DocumentFilter, Library, Slice};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use store::DocumentVersion;
+use store::Removed;
 
 const DEFAULT_TYPE: &str = "document.note";
 const MAX_TYPE: usize = 100;
@@ -240,7 +241,7 @@ async fn edit(
 async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
     app.commands()?;
     changeable(&app, &caller, id).await?;
-    match app.removal.remove_document(id).await? {
+    match app.store.remove_document(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("document")),
     }

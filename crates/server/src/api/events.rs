@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use engine::ids::RunId;
+use runtime::ports::Log;
 use serde::Deserialize;
 use std::sync::Arc;
 

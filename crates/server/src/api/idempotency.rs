@@ -10,9 +10,9 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use runtime::keys::{Begun, Credential, KeptAnswer};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use store::keys::{Begun, Credential, KeptAnswer};
 
 pub const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
@@ -43,7 +43,7 @@ async fn attempt(
     for part in [parts.uri.path().as_bytes(), b"\0", parts.uri.query().unwrap_or_default().as_bytes(), b"\0", &body] {
         hasher.update(part);
     }
-    match app.keys.begin(by, &name, hasher.finalize().into(), app.clock.now()).await? {
+    match app.store.begin(by, &name, hasher.finalize().into(), app.clock.now()).await? {
         Begun::First => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             kept(app, by, &name, gives_secret, response).await
@@ -97,7 +97,7 @@ async fn kept(
         (false, true) => Some(in_place_of_a_secret()),
         (false, false) => String::from_utf8(bytes.to_vec()).ok().map(as_given),
     };
-    app.keys.finish(by, name, answer).await?;
+    app.store.finish(by, name, answer).await?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 

@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::batch::RunRow;
 use engine::ids::{NodeId, RunId};
-use runtime::ports::RunFilter;
+use runtime::ports::{Library, RunFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use super::{Answer, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::InvitationId;
-use runtime::members::Invitation;
 use std::sync::Arc;
+use store::members::Invitation;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -30,12 +30,12 @@ fn shape() -> Shape {
 }
 
 async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Page<Invitation>>> {
-    let items = app.members.invitations(caller.id(), app.clock.now()).await?;
+    let items = app.store.invitations(caller.id(), app.clock.now()).await?;
     Ok(Json(Page { items, next_cursor: None }))
 }
 
 async fn open(app: &AppState, caller: &Caller, id: InvitationId) -> Answer<Invitation> {
-    let mine = app.members.invitations(caller.id(), app.clock.now()).await?;
+    let mine = app.store.invitations(caller.id(), app.clock.now()).await?;
     mine.into_iter().find(|invitation| invitation.id == id).ok_or_else(gone)
 }
 
@@ -51,7 +51,7 @@ async fn accept(
 ) -> Answer<Json<Invitation>> {
     app.commands()?;
     let invitation = open(&app, &caller, id).await?;
-    match app.members.accept(caller.id(), id, app.clock.now()).await? {
+    match app.store.accept(caller.id(), id, app.clock.now()).await? {
         true => Ok(Json(invitation)),
         false => Err(gone()),
     }
@@ -64,7 +64,7 @@ async fn decline(
 ) -> Answer<Json<Invitation>> {
     app.commands()?;
     let invitation = open(&app, &caller, id).await?;
-    match app.members.decline(caller.id(), id, app.clock.now()).await? {
+    match app.store.decline(caller.id(), id, app.clock.now()).await? {
         true => Ok(Json(invitation)),
         false => Err(gone()),
     }

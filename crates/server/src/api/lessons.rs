@@ -17,9 +17,9 @@ use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::workspace::{Change, Mutation};
-use runtime::agents::Lesson;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::Lesson;
 
 const MAX_PAGE: usize = 200;
 

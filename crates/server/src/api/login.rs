@@ -20,10 +20,10 @@ use axum::response::{IntoResponse, Response};
 use engine::ids::ActorId;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
-use runtime::keys::{Grant, Key, KeyKind};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use store::keys::{Grant, Key, KeyKind};
 
 const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 const CODE_MS: i64 = 24 * 3_600_000;
@@ -140,7 +140,7 @@ fn guessed(app: &AppState, peer: &Peer, problem: Problem) -> Problem {
 async fn open(app: &AppState, caller: &Caller) -> Answer<(String, SessionView)> {
     let Some(key) = caller.key() else { return Err(auth::unauthorized()) };
     let now = app.clock.now();
-    if key.kind == KeyKind::Code && !app.keys.revoke_key(key.id, now).await? {
+    if key.kind == KeyKind::Code && !app.store.revoke_key(key.id, now).await? {
         return Err(auth::unauthorized());
     }
     let own_end = now.plus_ms(SESSION_MS);
@@ -198,7 +198,7 @@ async fn log_out(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Res
 
 async fn end(app: &AppState, caller: &Caller) -> Answer<()> {
     if let Some(key) = caller.key().filter(|key| key.kind == KeyKind::Session) {
-        app.keys.revoke_key(key.id, app.clock.now()).await?;
+        app.store.revoke_key(key.id, app.clock.now()).await?;
     }
     Ok(())
 }

@@ -16,9 +16,10 @@ use engine::ids::{ActorId, ProjectId};
 use engine::role::Role;
 use engine::workspace::Project;
 use runtime::agents::AgentRecord;
-use runtime::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
+use runtime::ports::Library;
 use serde::Deserialize;
 use std::sync::Arc;
+use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -41,7 +42,7 @@ pub fn routes() -> Vec<Route> {
 
 async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Json<Vec<Member>>> {
     access::read_project(&app, &caller, id).await?;
-    Ok(Json(app.members.members(id, app.clock.now()).await?))
+    Ok(Json(app.store.members(id, app.clock.now()).await?))
 }
 
 #[derive(Deserialize)]
@@ -62,7 +63,7 @@ async fn add(
 ) -> Answer<Json<Member>> {
     app.commands()?;
     let project = access::read_project(&app, &caller, id).await?;
-    let members = app.members.members(id, app.clock.now()).await?;
+    let members = app.store.members(id, app.clock.now()).await?;
     let full = members.len() >= MOST_MEMBERS;
     let known = members.into_iter().find(|member| is_named(member, &new.actor));
     if full && known.is_none() {
@@ -97,7 +98,7 @@ async fn add(
 
 /// A member or somebody invited, by handle or id.
 async fn named(app: &AppState, project: ProjectId, name: &str) -> Answer<Option<Member>> {
-    let members = app.members.members(project, app.clock.now()).await?;
+    let members = app.store.members(project, app.clock.now()).await?;
     Ok(members.into_iter().find(|member| is_named(member, name)))
 }
 
@@ -121,7 +122,7 @@ async fn bring(
 ) -> Answer<Json<Member>> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     app.store.grant(project, agent.id, asked.min(own)).await?;
-    app.members.set_role(project, agent.id, asked.min(own)).await?;
+    app.store.set_role(project, agent.id, asked.min(own)).await?;
     standing(app, project, agent.id).await
 }
 
@@ -131,11 +132,12 @@ async fn invite(app: &AppState, caller: &Caller, project: Project, actor: ActorI
         project: project.id,
         actor,
         role,
+        title: format!("{} invites you to the project {}", caller.record.handle, project.title),
+        body: "accept or decline it: pleach invitations".into(),
         invited_by: caller.record.clone(),
-        project_title: project.title,
         now: app.clock.now(),
     };
-    app.members.invite(new).await?;
+    app.store.invite(new).await?;
     standing(app, project.id, actor).await
 }
 
@@ -154,14 +156,14 @@ async fn change_role(
         ActorKind::Person => role,
         ActorKind::Subagent => role.min(owners_role(app, project, actor).await?),
     };
-    settled(app.members.set_role(project, actor, role).await?, &member)?;
+    settled(app.store.set_role(project, actor, role).await?, &member)?;
     standing(app, project, actor).await
 }
 
 /// What the owner of a subagent is in the project.
 async fn owners_role(app: &AppState, project: ProjectId, agent: ActorId) -> Answer<Role> {
     let agent = app.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
-    Ok(app.members.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
+    Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
 }
 
 async fn remove(
@@ -185,8 +187,8 @@ async fn remove(
     }
     let actor = member.actor.id;
     match member.invited {
-        true => drop(app.members.withdraw(project, actor, app.clock.now()).await?),
-        false => settled(app.members.remove_member(project, actor).await?, &member)?,
+        true => drop(app.store.withdraw(project, actor, app.clock.now()).await?),
+        false => settled(app.store.remove_member(project, actor).await?, &member)?,
     }
     Ok(Json(member))
 }
@@ -199,7 +201,7 @@ async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> Answer<bool
 
 /// Nobody takes anything from whoever made the project but they themselves.
 async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> Answer<()> {
-    let is_creator = app.members.creator(project).await? == Some(member.actor.id);
+    let is_creator = app.store.creator(project).await? == Some(member.actor.id);
     match is_creator && member.actor.id != caller.id() {
         true => Err(Problem::new(
             StatusCode::CONFLICT,

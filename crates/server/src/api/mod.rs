@@ -75,23 +75,18 @@ use outbound::webhooks::WebhookSender;
 use problems::Problem;
 use revocation::{RevocationSignal, Revocations, RunSight};
 use route::Route;
-use runtime::keys::Keys;
 use runtime::live::Live;
-use runtime::members::Members;
 use runtime::notifications::NotificationStore;
-use runtime::ports::{Clock, Store};
-use runtime::removal::Removal;
+use runtime::ports::Clock;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::SqlStore;
 
 const MAX_BODY: usize = 1 << 20;
 
 /// What every handler may use.
 pub struct AppState {
-    pub store: Arc<dyn Store>,
-    pub keys: Arc<dyn Keys>,
-    pub members: Arc<dyn Members>,
-    pub removal: Arc<dyn Removal>,
+    pub store: Arc<SqlStore>,
     /// Absent where the database is only read.
     pub commands: Option<runtime::RunCommands>,
     pub catalogue: Arc<Catalogue>,

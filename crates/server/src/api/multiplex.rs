@@ -14,7 +14,7 @@ use engine::time::Timestamp;
 use engine::workspace::Scope;
 use futures::FutureExt;
 use futures::future::select_all;
-use runtime::ports::StoreError;
+use runtime::ports::{Library, Log, StoreError};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

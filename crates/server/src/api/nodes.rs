@@ -17,11 +17,12 @@ use engine::ids::{ArtifactId, NodeId, PlanId, RunId};
 use engine::run::{Command, NodeOrder};
 use engine::time::Timestamp;
 use engine::workspace::Entry;
-use runtime::ports::{NodeFilter, Slice};
+use runtime::ports::Slice;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::NodeFilter;
 
 const PAGE: usize = 200;
 const MAX_PAGE: usize = 1_000;

@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::ids::RunId;
 use engine::time::Timestamp;
-use runtime::members::INVITATION_KIND;
+use runtime::notifications::INVITATION_KIND;
 use runtime::notifications::{KINDS, Mark, Notice};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

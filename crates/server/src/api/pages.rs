@@ -131,7 +131,8 @@ pub async fn carried_out(
             return Ok(page);
         }
         let change = |mutation| Change { mutation, actor: caller.actor(), seq: 0 };
-        match app.commands()?.store().change(mutations.into_iter().map(change).collect()).await {
+        app.commands()?;
+        match app.store.change(mutations.into_iter().map(change).collect()).await {
             Ok(()) => return Ok(page),
             // Carried out again, on what is there now.
             Err(AppendError::Conflict(_)) => {}

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use runtime::ports::LOCAL_HANDLE;
+use runtime::ports::{LOCAL_HANDLE, Library};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -15,10 +15,11 @@ use axum::http::StatusCode;
 use engine::ids::ProjectId;
 use engine::role::Role;
 use engine::workspace::{Change, Mutation, Project};
-use runtime::removal::Removed;
+use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use store::Removed;
 
 const MAX_DESCRIPTION: usize = 100_000;
 
@@ -191,7 +192,7 @@ async fn edit(
 async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
     app.commands()?;
     access::own_project(&app, &caller, id).await?;
-    match app.removal.remove_project(id).await? {
+    match app.store.remove_project(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         Removed::Gone => Err(Problem::not_found("project")),
         Removed::Needed => Err(Problem::new(

@@ -4,13 +4,13 @@
 use async_trait::async_trait;
 use engine::ids::{KeyId, RunId};
 use engine::workspace::Scope;
-use runtime::keys::Keys;
-use runtime::ports::{Clock, Store, StoreError};
+use runtime::ports::{Clock, Library, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use store::SqlStore;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, watch};
 
@@ -117,7 +117,7 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
 
 /// Which credentials are not valid any more.
 pub struct OfKeys {
-    pub keys: Arc<dyn Keys>,
+    pub keys: Arc<SqlStore>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -132,7 +132,7 @@ impl Look<KeyId> for OfKeys {
 pub type RunSight = (Scope, RunId);
 
 /// Which runs may not be seen any more by whom: a membership ended, or the run is gone.
-pub struct OfRuns(pub Arc<dyn Store>);
+pub struct OfRuns(pub Arc<SqlStore>);
 
 #[async_trait]
 impl Look<RunSight> for OfRuns {

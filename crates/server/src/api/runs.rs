@@ -15,11 +15,11 @@ use axum::response::{IntoResponse, Response};
 use engine::batch::{IterationRow, RunRow, StepRow};
 use engine::ids::{self, RunId};
 use engine::run::{Kind, Status};
-use runtime::ports::{RunFilter, Slice};
-use runtime::removal::Removed;
+use runtime::ports::{Library, RunFilter, Slice};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
+use store::Removed;
 
 const MAX_PAGE: usize = 200;
 const MOST_ITERATIONS: usize = 10_000;
@@ -152,7 +152,7 @@ async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Run
             "only its owner removes a run; nothing was changed",
         ));
     }
-    match app.removal.remove_run(id).await? {
+    match app.store.remove_run(id).await? {
         Removed::Done => {
             app.live.forget(id);
             Ok(StatusCode::NO_CONTENT)

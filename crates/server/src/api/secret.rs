@@ -1,9 +1,9 @@
 //! Secrets of credentials: made here, shown once, kept only as digests. The fixed beginning lets scanners find a leaked
 //! one; the checksum lets a mistyped one be refused without asking the database.
 
-use runtime::keys::Digest;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use store::keys::Digest;
 
 const BEGINNING: &str = "pleach_";
 const RANDOM: usize = 64;

@@ -21,7 +21,7 @@ use engine::ids::RunId;
 use engine::run::Status;
 use engine::workspace::Scope;
 use futures::stream;
-use runtime::ports::StoreError;
+use runtime::ports::{Library, StoreError};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;

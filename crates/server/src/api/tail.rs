@@ -7,14 +7,15 @@ use super::caller::Caller;
 use super::revocation::RevocationWatch;
 use engine::ids::RunId;
 use runtime::live::{Commit, Listener, Message};
-use runtime::ports::{Store, StoreError};
+use runtime::ports::{Log, StoreError};
 use std::sync::Arc;
+use store::SqlStore;
 use tokio::sync::broadcast::error::RecvError;
 
 const PAGE: usize = 500;
 
 pub struct Tail {
-    store: Arc<dyn Store>,
+    store: Arc<SqlStore>,
     listener: Listener,
     /// When its reader may no longer see the run.
     sight: RevocationWatch,

@@ -15,11 +15,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{ProjectId, RunId, TaskId};
 use engine::workspace::{Change, Mutation, Task, TaskState};
-use runtime::ports::TaskFilter;
-use runtime::removal::Removed;
+use runtime::ports::{Library, TaskFilter};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use store::Removed;
 
 pub fn routes() -> Vec<Route> {
     const ONE: &str = "/api/tasks/{id}";
@@ -153,7 +153,7 @@ async fn edit(
 async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<StatusCode> {
     app.commands()?;
     changeable(&app, &caller, id).await?;
-    match app.removal.remove_task(id).await? {
+    match app.store.remove_task(id).await? {
         Removed::Done => Ok(StatusCode::NO_CONTENT),
         _ => Err(Problem::not_found("task")),
     }

@@ -1,4 +1,4 @@
-//! The API from a client's side, on the store in memory and the rehearsal model.
+//! The API from a client's side, on a database in memory and the rehearsal model.
 
 mod page_types;
 mod tree;
@@ -45,9 +45,6 @@ async fn world() -> World {
     let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
     let revoked = RevocationSignal::default();
     let app = AppState {
-        keys: store.clone(),
-        members: store.clone(),
-        removal: store.clone(),
         notifications: store.clone(),
         commands: Some(drive.commands()),
         catalogue,

@@ -15,10 +15,10 @@ use engine::actor::ActorKind;
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
-use runtime::keys::{Grant, Key, KeyKind};
-use runtime::ports::Slice;
+use runtime::ports::{Library, Slice};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::keys::{Grant, Key, KeyKind};
 
 const MAX_NAME: usize = 200;
 const MAX_PAGE: usize = 200;
@@ -155,7 +155,7 @@ pub async fn keep(app: &AppState, actor: ActorId, terms: Terms) -> Answer<(Secre
         used_at: None,
         revoked_at: None,
     };
-    app.keys.keep_key(key.clone(), secret.digest()).await?;
+    app.store.keep_key(key.clone(), secret.digest()).await?;
     Ok((secret, key))
 }
 
@@ -251,7 +251,7 @@ async fn list_them(
         }
     };
     let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
-    let found = app.keys.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
+    let found = app.store.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
     let items = found.into_iter().map(TokenView::from).collect();
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
@@ -259,10 +259,10 @@ async fn list_them(
 async fn revoke(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
     app.commands()?;
     persons_only(&caller)?;
-    let found = app.keys.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());
+    let found = app.store.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());
     let mut key = found.ok_or_else(|| Problem::not_found("token"))?;
     let now = app.clock.now();
-    if app.keys.revoke_key(id, now).await? {
+    if app.store.revoke_key(id, now).await? {
         key.revoked_at = Some(now);
     }
     Ok(Json(key.into()))

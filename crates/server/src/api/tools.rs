@@ -14,6 +14,7 @@ use axum::extract::State;
 use effects::tools::{Registry, Toolbox};
 use engine::effect::Class;
 use engine::ids::ProjectId;
+use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Document, Edge, Task};
-use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, SearchFilter, Slice, TaskFilter};
+use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, SearchFilter, Slice, TaskFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 use super::print;
 use crate::failure::Failure;
 use engine::batch::RunRow;
-use mcp::secrecy::inherited;
+use mcp::process_isolation::inherited_env;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -89,7 +89,7 @@ impl Stage {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.directory).stdin(Stdio::null());
-        command.env_clear().envs(inherited());
+        command.env_clear().envs(inherited_env());
         for name in ["NO_COLOR", "LINES", "COLUMNS"] {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
         }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::render::style::line;
 use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
-use runtime::agents::Lesson;
+use store::Lesson;
 
 pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
     let Some(reader) = session.reader().await? else { return Ok(()) };

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::render::style::line;
 use engine::ids::ProjectId;
 use engine::role::Role;
-use runtime::members::{Invitation, Member};
 use serde_json::{Value, json};
+use store::members::{Invitation, Member};
 
 pub async fn list(session: &Session, project: ProjectId) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };

@@ -10,8 +10,8 @@ use crate::config::{Config, Database};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use engine::batch::RunRow;
-use runtime::keys::Grant;
 use std::net::SocketAddr;
+use store::keys::Grant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

@@ -3,7 +3,7 @@
 use super::brief;
 use crate::commands::encoded;
 use axum::http::Method;
-use effects::tools::{Authorization, Registry, misfits};
+use effects::tools::{Authorization, Registry, schema_violations};
 use engine::batch::RunRow;
 use engine::effect::Class;
 use engine::ids::RunId;
@@ -144,7 +144,7 @@ pub fn request(name: &str, arguments: Value) -> Result<ApiRequest, String> {
     let Some(action) = of_runs().into_iter().find(|action| action.name == name) else {
         return post(format!("/api/tools/{}", encoded(name)), arguments);
     };
-    let wrong = misfits(&action.schema, &arguments);
+    let wrong = schema_violations(&action.schema, &arguments);
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
     }

@@ -9,7 +9,7 @@ use actions::ApiRequest;
 use async_trait::async_trait;
 use engine::batch::RunRow;
 use engine::ids::{DocumentId, RunId};
-use mcp::server::{Action, Listed, Refused, ToolProvider};
+use mcp::server::{Action, Refused, ResourceEntry, ToolProvider};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -48,7 +48,7 @@ impl RunTools {
 
 fn refusal(error: ApiError) -> Refused {
     match error {
-        ApiError::Refused(problem) if problem.status.as_u16() == 404 => Refused::Nowhere(problem.detail),
+        ApiError::Refused(problem) if problem.status.as_u16() == 404 => Refused::NotFound(problem.detail),
         ApiError::Refused(problem) => Refused::Request(format!("{}: {}", problem.slug, problem.detail)),
         ApiError::Gone(why) => Refused::Request(why),
     }
@@ -79,10 +79,10 @@ impl ToolProvider for RunTools {
         Ok(actions::shown(action, answer))
     }
 
-    async fn texts(&self, cursor: Option<String>) -> Result<(Vec<Listed>, Option<String>), Refused> {
+    async fn texts(&self, cursor: Option<String>) -> Result<(Vec<ResourceEntry>, Option<String>), Refused> {
         let from = cursor.as_ref().map(|cursor| format!("&cursor={}", crate::commands::encoded(cursor)));
         let page = self.json(format!("/api/documents?limit={LISTED}{}", from.unwrap_or_default())).await?;
-        let mut listed: Vec<Listed> =
+        let mut listed: Vec<ResourceEntry> =
             items(&page).filter_map(|document| named(document, DOCUMENTS, "", "title")).collect();
         if cursor.is_none() {
             let runs = self.json(format!("/api/runs?limit={LISTED}")).await?;
@@ -100,7 +100,7 @@ impl ToolProvider for RunTools {
     }
 
     async fn read(&self, uri: &str) -> Result<(&'static str, String), Refused> {
-        let nowhere = || Refused::Nowhere(format!("there is nothing at {uri} that you may see"));
+        let nowhere = || Refused::NotFound(format!("there is nothing at {uri} that you may see"));
         if let Some(id) = uri.strip_prefix(DOCUMENTS).and_then(|id| DocumentId::from_str(id).ok()) {
             let document = self.json(format!("/api/documents/{id}")).await?;
             return Ok((MARKDOWN, document["content"].as_str().unwrap_or_default().to_owned()));
@@ -117,10 +117,10 @@ fn items(page: &Value) -> impl Iterator<Item = &Value> {
     page["items"].as_array().into_iter().flatten()
 }
 
-fn named(record: &Value, before: &str, after: &str, title: &str) -> Option<Listed> {
+fn named(record: &Value, before: &str, after: &str, title: &str) -> Option<ResourceEntry> {
     let uri = format!("{before}{}{after}", record["id"].as_str()?);
     let title: String = record[title].as_str().unwrap_or_default().chars().take(120).collect();
-    Some(Listed { uri, title, media_type: MARKDOWN })
+    Some(ResourceEntry { uri, title, media_type: MARKDOWN })
 }
 
 /// A run as far as a caller who did not ask for more needs it.

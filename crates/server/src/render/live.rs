@@ -7,7 +7,7 @@ use super::tree_view::TreeView;
 use super::{Question, limits, status_ink, steps};
 use engine::batch::RunRow;
 use engine::run::Kind;
-use mcp::secrecy::inherited;
+use mcp::process_isolation::inherited_env;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -31,7 +31,7 @@ impl Size {
     fn from_stty() -> Option<Size> {
         let terminal = std::fs::File::open("/dev/tty").ok()?;
         let mut stty = Command::new("stty");
-        stty.arg("size").env_clear().envs(inherited()).stdin(terminal).stderr(Stdio::null());
+        stty.arg("size").env_clear().envs(inherited_env()).stdin(terminal).stderr(Stdio::null());
         let output = stty.output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         let (rows, columns) = text.trim().split_once(' ')?;

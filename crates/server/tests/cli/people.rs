@@ -174,7 +174,6 @@ fn h2_cancel_and_pause_of_a_run_nobody_drives_take_effect_at_once() {
 #[test]
 fn h7_questions_and_ends_leave_a_notification() {
     use engine::workspace::Scope;
-    use runtime::ports::Library;
     let home = Home::with(asking());
     let id = home.run("Notify", &[]).exits(3).run()["id"].as_str().expect("an id").to_owned();
     home.pleach(&["answer", &id, "blue"]).exits(0);

@@ -20,6 +20,7 @@ use engine::event::Event;
 use engine::ids::RunId;
 use engine::run::Kind;
 use engine::workspace::Scope;
+use runtime::ports::{Library, Log};
 
 /// One run as the store tells it.
 pub struct Story {

@@ -8,7 +8,7 @@ use engine::facts::{Fact, Homework as H, Run as R, Task as PlannedRun, Tree as T
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
 use engine::workspace::{Mutation, Scope};
-use runtime::ports::{DocumentFilter, TaskFilter};
+use runtime::ports::{DocumentFilter, Library, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 

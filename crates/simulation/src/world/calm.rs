@@ -7,6 +7,7 @@ use super::{Due, World};
 use engine::ids::RunId;
 use engine::run::{Command, NodeOrder, Status};
 use engine::workspace::Scope;
+use runtime::ports::Library;
 use std::time::Duration;
 use tokio::sync::mpsc;
 

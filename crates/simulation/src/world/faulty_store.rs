@@ -1,29 +1,27 @@
-//! The real store as one process sees it: late, forgetful, sometimes silent. Everything is delegated; the
-//! faults lie before and after.
+//! The store as one process of the simulation reaches it: late, forgetful, sometimes silent. Every call is passed on; the
+//! faults lie before and after it. Knows nothing of what a run or a document is.
 
 use super::faults::{CommitFault, Faults, Turn};
 use super::process::Process;
 use super::witness::Witness;
 use async_trait::async_trait;
-use engine::batch::{ArtifactRow, IterationRow, NodeRow, NotificationRow, PlanRow, RunRow, StepRow};
+use engine::batch::{RunRow, StepRow};
 use engine::blob::Hash;
 use engine::event::StoredEvent;
-use engine::ids::{ActorId, ArtifactId, DocumentId, EdgeId, LessonId, NodeId, PlanId, ProjectId, RunId, TaskId};
-use engine::lessons::LessonStatus;
-use engine::role::Role;
-use engine::run::{Kind, Status};
+use engine::ids::{ActorId, DocumentId, EdgeId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
-use engine::workspace::{ActorRecord, Change, Document, Edge, Entry, Project, Scope, Task};
-use runtime::agents::{AgentRecord, Agents, Lesson, PadVersion};
+use engine::workspace::{ActorRecord, Document, Edge, Project, Scope, Task};
+use runtime::agents::{AgentRecord, PadVersion};
 use runtime::ports::{
-    Append, AppendError, Claimed, DocumentFilter, DocumentVersion, EdgeFilter, Hit, Lease, Library, Log, NodeFilter,
-    RunFilter, SearchFilter, Slice, Store, StoreError, TaskFilter,
+    Append, AppendError, Claimed, DocumentFilter, EdgeFilter, Hit, Lease, Library, Log, RunFilter, SearchFilter, Slice,
+    StoreError, TaskFilter,
 };
 use std::sync::Arc;
 use std::time::Duration;
+use store::SqlStore;
 
 pub struct FaultyStore {
-    pub inner: Arc<dyn Store>,
+    pub inner: Arc<SqlStore>,
     pub process: Arc<Process>,
     pub faults: Arc<Faults>,
     pub witness: Arc<Witness>,
@@ -78,357 +76,108 @@ impl FaultyStore {
     }
 }
 
-#[async_trait]
-impl Log for FaultyStore {
-    async fn append(&self, append: Append) -> Result<(), AppendError> {
-        self.process.pass().await;
-        let asked_ms = self.witness.now_ms();
-        let CommitFault { stall, delay, turn } = self.faults.fate_of_append();
-        if let Some(time) = stall {
-            self.witness.record().stalls += 1;
-            self.process.stand_still(time);
+/// A port whose named methods only read: each may find the database away. What else it has is written out.
+macro_rules! reads {
+    ($port:ident: $(fn $name:ident($($arg:ident: $type:ty),*) -> $found:ty;)* { $($written_out:tt)* }) => {
+        #[async_trait]
+        impl $port for FaultyStore {
+            $(async fn $name(&self, $($arg: $type),*) -> Result<$found, StoreError> {
+                self.readable().await?;
+                self.inner.$name($($arg),*).await
+            })*
+            $($written_out)*
+        }
+    };
+}
+
+reads! { Log:
+    fn events(run: RunId, after: u64, limit: usize) -> Vec<StoredEvent>;
+    fn run_row(run: RunId) -> Option<RunRow>;
+    fn time() -> Timestamp;
+    fn heads(worker: &str) -> Vec<(RunId, u64)>;
+    fn ends(runs: &[RunId]) -> Vec<(RunId, u64)>;
+    fn changed_runs(since: Timestamp) -> Vec<(RunId, Timestamp)>;
+    fn checkpoint(run: RunId, seq: u64, format: i64) -> Option<String>;
+    fn keep_checkpoint(run: RunId, seq: u64, format: i64, text: String) -> ();
+    {
+        async fn append(&self, append: Append) -> Result<(), AppendError> {
+            self.process.pass().await;
+            let asked_ms = self.witness.now_ms();
+            let CommitFault { stall, delay, turn } = self.faults.fate_of_append();
+            if let Some(time) = stall {
+                self.witness.record().stalls += 1;
+                self.process.stand_still(time);
+                self.process.pass().await;
+            }
+            if let Some(time) = delay {
+                tokio::time::sleep(time).await;
+                self.process.pass().await;
+            }
+            self.reached()?;
+            let result = self.attempt(append, turn, asked_ms).await;
+            self.process.pass().await;
+            result
+        }
+
+        async fn claim(
+            &self,
+            worker: &str,
+            limit: usize,
+            ttl: Duration,
+            only: Option<RunId>,
+            driving: &[RunId],
+        ) -> Result<Vec<Claimed>, StoreError> {
+            let turn = self.lease_turn().await?;
+            let claimed = self.inner.claim(worker, limit, ttl, only, driving).await?;
+            claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
+            if turn == Turn::ReplyLost { Err(away()) } else { Ok(claimed) }
+        }
+
+        async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
+            let turn = self.lease_turn().await?;
+            let lost = self.inner.renew(leases, ttl).await?;
+            self.witness.renewed(leases, &lost, ttl);
+            if turn == Turn::ReplyLost { Err(away()) } else { Ok(lost) }
+        }
+
+        async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
+            let turn = self.lease_turn().await?;
+            self.inner.release(leases).await?;
+            self.witness.released(leases);
+            if turn == Turn::ReplyLost { Err(away()) } else { Ok(()) }
+        }
+
+        async fn wakeup(&self, at_most: Duration) {
+            self.process.pass().await;
+            match self.faults.is_hint_lost() {
+                true => tokio::time::sleep(at_most).await,
+                false => self.inner.wakeup(at_most).await,
+            }
             self.process.pass().await;
         }
-        if let Some(time) = delay {
-            tokio::time::sleep(time).await;
-            self.process.pass().await;
-        }
-        self.reached()?;
-        let result = self.attempt(append, turn, asked_ms).await;
-        self.process.pass().await;
-        result
-    }
-
-    async fn events(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<StoredEvent>, StoreError> {
-        self.readable().await?;
-        self.inner.events(run, after, limit).await
-    }
-
-    async fn blobs(&self, hashes: &[Hash]) -> Result<Vec<String>, StoreError> {
-        self.readable().await?;
-        self.inner.blobs(hashes).await
-    }
-
-    async fn claim(
-        &self,
-        worker: &str,
-        limit: usize,
-        ttl: Duration,
-        only: Option<RunId>,
-        driving: &[RunId],
-    ) -> Result<Vec<Claimed>, StoreError> {
-        let turn = self.lease_turn().await?;
-        let claimed = self.inner.claim(worker, limit, ttl, only, driving).await?;
-        claimed.iter().for_each(|claimed| self.witness.claimed(claimed, ttl));
-        if turn == Turn::ReplyLost { Err(away()) } else { Ok(claimed) }
-    }
-
-    async fn time(&self) -> Result<Timestamp, StoreError> {
-        self.readable().await?;
-        self.inner.time().await
-    }
-
-    async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<Vec<RunId>, StoreError> {
-        let turn = self.lease_turn().await?;
-        let lost = self.inner.renew(leases, ttl).await?;
-        self.witness.renewed(leases, &lost, ttl);
-        if turn == Turn::ReplyLost { Err(away()) } else { Ok(lost) }
-    }
-
-    async fn release(&self, leases: &[Lease]) -> Result<(), StoreError> {
-        let turn = self.lease_turn().await?;
-        self.inner.release(leases).await?;
-        self.witness.released(leases);
-        if turn == Turn::ReplyLost { Err(away()) } else { Ok(()) }
-    }
-
-    async fn heads(&self, worker: &str) -> Result<Vec<(RunId, u64)>, StoreError> {
-        self.readable().await?;
-        self.inner.heads(worker).await
-    }
-
-    async fn ends(&self, runs: &[RunId]) -> Result<Vec<(RunId, u64)>, StoreError> {
-        self.readable().await?;
-        self.inner.ends(runs).await
-    }
-
-    async fn changed_runs(&self, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
-        self.readable().await?;
-        self.inner.changed_runs(since).await
-    }
-
-    async fn census(&self) -> Result<Vec<(Kind, Status, u64)>, StoreError> {
-        self.readable().await?;
-        self.inner.census().await
-    }
-
-    async fn run_of_node(&self, node: NodeId) -> Result<Option<RunId>, StoreError> {
-        self.readable().await?;
-        self.inner.run_of_node(node).await
-    }
-
-    async fn checkpoint(&self, run: RunId, seq: u64, format: i64) -> Result<Option<String>, StoreError> {
-        self.readable().await?;
-        self.inner.checkpoint(run, seq, format).await
-    }
-
-    async fn keep_checkpoint(&self, run: RunId, seq: u64, format: i64, text: String) -> Result<(), StoreError> {
-        self.readable().await?;
-        self.inner.keep_checkpoint(run, seq, format, text).await
-    }
-
-    async fn wakeup(&self, at_most: Duration) {
-        self.process.pass().await;
-        match self.faults.is_hint_lost() {
-            true => tokio::time::sleep(at_most).await,
-            false => self.inner.wakeup(at_most).await,
-        }
-        self.process.pass().await;
     }
 }
 
-#[async_trait]
-impl Library for FaultyStore {
-    async fn runs(&self, scope: &Scope, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
-        self.readable().await?;
-        self.inner.runs(scope, filter).await
-    }
-
-    async fn run(&self, scope: &Scope, id: RunId) -> Result<Option<RunRow>, StoreError> {
-        self.readable().await?;
-        self.inner.run(scope, id).await
-    }
-
-    async fn iterations(&self, scope: &Scope, run: RunId, slice: Slice<u32>) -> Result<Vec<IterationRow>, StoreError> {
-        self.readable().await?;
-        self.inner.iterations(scope, run, slice).await
-    }
-
-    async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
-        self.readable().await?;
-        self.inner.nodes(scope, run, filter).await
-    }
-
-    async fn timeline(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: NodeId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, StoreError> {
-        self.readable().await?;
-        self.inner.timeline(scope, run, node, after, limit).await
-    }
-
-    async fn node(&self, scope: &Scope, run: RunId, node: NodeId) -> Result<Option<NodeRow>, StoreError> {
-        self.readable().await?;
-        self.inner.node(scope, run, node).await
-    }
-
-    async fn plans(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: Option<NodeId>,
-        slice: Slice<PlanId>,
-    ) -> Result<Vec<PlanRow>, StoreError> {
-        self.readable().await?;
-        self.inner.plans(scope, run, node, slice).await
-    }
-
-    async fn artifacts(
-        &self,
-        scope: &Scope,
-        run: RunId,
-        node: Option<NodeId>,
-        slice: Slice<ArtifactId>,
-    ) -> Result<Vec<ArtifactRow>, StoreError> {
-        self.readable().await?;
-        self.inner.artifacts(scope, run, node, slice).await
-    }
-
-    async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<StepRow>, StoreError> {
-        self.readable().await?;
-        self.inner.steps(scope, run).await
-    }
-
-    async fn notifications(&self, scope: &Scope, limit: usize) -> Result<Vec<NotificationRow>, StoreError> {
-        self.readable().await?;
-        self.inner.notifications(scope, limit).await
-    }
-
-    async fn projects(
-        &self,
-        scope: &Scope,
-        before: Option<ProjectId>,
-        limit: usize,
-    ) -> Result<Vec<Project>, StoreError> {
-        self.readable().await?;
-        self.inner.projects(scope, before, limit).await
-    }
-
-    async fn project(&self, scope: &Scope, id: ProjectId) -> Result<Option<Project>, StoreError> {
-        self.readable().await?;
-        self.inner.project(scope, id).await
-    }
-
-    async fn documents(&self, scope: &Scope, filter: DocumentFilter) -> Result<Vec<Document>, StoreError> {
-        self.readable().await?;
-        self.inner.documents(scope, filter).await
-    }
-
-    async fn document(&self, scope: &Scope, id: DocumentId) -> Result<Option<Document>, StoreError> {
-        self.readable().await?;
-        self.inner.document(scope, id).await
-    }
-
-    async fn sees_document(&self, scope: &Scope, id: DocumentId) -> Result<bool, StoreError> {
-        self.readable().await?;
-        self.inner.sees_document(scope, id).await
-    }
-
-    async fn versions(
-        &self,
-        scope: &Scope,
-        id: DocumentId,
-        slice: Slice<i64>,
-    ) -> Result<Vec<DocumentVersion>, StoreError> {
-        self.readable().await?;
-        self.inner.versions(scope, id, slice).await
-    }
-
-    async fn entries(
-        &self,
-        scope: &Scope,
-        document: DocumentId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.readable().await?;
-        self.inner.entries(scope, document, before, limit).await
-    }
-
-    async fn tasks(&self, scope: &Scope, filter: TaskFilter) -> Result<Vec<Task>, StoreError> {
-        self.readable().await?;
-        self.inner.tasks(scope, filter).await
-    }
-
-    async fn task(&self, scope: &Scope, id: TaskId) -> Result<Option<Task>, StoreError> {
-        self.readable().await?;
-        self.inner.task(scope, id).await
-    }
-
-    async fn edges(&self, scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Result<Vec<Edge>, StoreError> {
-        self.readable().await?;
-        self.inner.edges(scope, filter, slice).await
-    }
-
-    async fn edge(&self, scope: &Scope, id: EdgeId) -> Result<Option<Edge>, StoreError> {
-        self.readable().await?;
-        self.inner.edge(scope, id).await
-    }
-
-    async fn search(&self, scope: &Scope, query: &str, filter: SearchFilter) -> Result<Vec<Hit>, StoreError> {
-        self.readable().await?;
-        self.inner.search(scope, query, filter).await
-    }
-
-    async fn change(&self, changes: Vec<Change>) -> Result<(), AppendError> {
-        self.process.pass().await;
-        self.inner.change(changes).await
-    }
-
-    async fn create_actor(&self, actor: ActorRecord) -> Result<(), StoreError> {
-        self.inner.create_actor(actor).await
-    }
-
-    async fn actors(&self, slice: Slice<ActorId>) -> Result<Vec<ActorRecord>, StoreError> {
-        self.inner.actors(slice).await
-    }
-
-    async fn actor(&self, name: &str) -> Result<Option<ActorRecord>, StoreError> {
-        self.inner.actor(name).await
-    }
-
-    async fn grant(&self, project: ProjectId, actor: ActorId, role: Role) -> Result<(), StoreError> {
-        self.inner.grant(project, actor, role).await
-    }
-
-    async fn revoke(&self, project: ProjectId, actor: ActorId) -> Result<bool, StoreError> {
-        self.inner.revoke(project, actor).await
-    }
-
-    async fn may_steer(&self, scope: &Scope, run: RunId) -> Result<bool, StoreError> {
-        self.readable().await?;
-        self.inner.may_steer(scope, run).await
-    }
-
-    async fn may_write(&self, scope: &Scope, project: ProjectId) -> Result<bool, StoreError> {
-        self.readable().await?;
-        self.inner.may_write(scope, project).await
-    }
-
-    async fn has_room(&self, project: ProjectId) -> Result<bool, StoreError> {
-        self.inner.has_room(project).await
-    }
-}
-
-#[async_trait]
-impl Agents for FaultyStore {
-    async fn create_agent(&self, agent: AgentRecord) -> Result<(), StoreError> {
-        self.readable().await?;
-        self.inner.create_agent(agent).await
-    }
-
-    async fn agents(&self, owner: ActorId, slice: Slice<ActorId>) -> Result<Vec<AgentRecord>, StoreError> {
-        self.readable().await?;
-        self.inner.agents(owner, slice).await
-    }
-
-    async fn agent(&self, name: &str) -> Result<Option<AgentRecord>, StoreError> {
-        self.readable().await?;
-        self.inner.agent(name).await
-    }
-
-    async fn change_agent(&self, agent: AgentRecord, expected: i64) -> Result<bool, StoreError> {
-        self.readable().await?;
-        self.inner.change_agent(agent, expected).await
-    }
-
-    async fn scratchpad(&self, agent: ActorId) -> Result<Option<PadVersion>, StoreError> {
-        self.readable().await?;
-        self.inner.scratchpad(agent).await
-    }
-
-    async fn scratchpad_versions(
-        &self,
-        agent: ActorId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<PadVersion>, StoreError> {
-        self.readable().await?;
-        self.inner.scratchpad_versions(agent, before, limit).await
-    }
-
-    async fn lessons(
-        &self,
-        agent: ActorId,
-        status: Option<LessonStatus>,
-        before: Option<LessonId>,
-        limit: usize,
-    ) -> Result<Vec<Lesson>, StoreError> {
-        self.readable().await?;
-        self.inner.lessons(agent, status, before, limit).await
-    }
-
-    async fn lesson(&self, agent: ActorId, lesson: LessonId) -> Result<Option<Lesson>, StoreError> {
-        self.readable().await?;
-        self.inner.lesson(agent, lesson).await
-    }
-
-    async fn pending_lessons(&self, agent: ActorId) -> Result<u64, StoreError> {
-        self.readable().await?;
-        self.inner.pending_lessons(agent).await
-    }
+reads! { Library:
+    fn runs(scope: &Scope, filter: RunFilter) -> Vec<RunRow>;
+    fn run(scope: &Scope, id: RunId) -> Option<RunRow>;
+    fn steps(scope: &Scope, run: RunId) -> Vec<StepRow>;
+    fn projects(scope: &Scope, before: Option<ProjectId>, limit: usize) -> Vec<Project>;
+    fn project(scope: &Scope, id: ProjectId) -> Option<Project>;
+    fn documents(scope: &Scope, filter: DocumentFilter) -> Vec<Document>;
+    fn document(scope: &Scope, id: DocumentId) -> Option<Document>;
+    fn tasks(scope: &Scope, filter: TaskFilter) -> Vec<Task>;
+    fn task(scope: &Scope, id: TaskId) -> Option<Task>;
+    fn edges(scope: &Scope, filter: EdgeFilter, slice: Slice<EdgeId>) -> Vec<Edge>;
+    fn edge(scope: &Scope, id: EdgeId) -> Option<Edge>;
+    fn search(scope: &Scope, query: &str, filter: SearchFilter) -> Vec<Hit>;
+    fn actor(name: &str) -> Option<ActorRecord>;
+    fn agent(name: &str) -> Option<AgentRecord>;
+    fn scratchpad(agent: ActorId) -> Option<PadVersion>;
+    fn pending_lessons(agent: ActorId) -> u64;
+    fn blobs(hashes: &[Hash]) -> Vec<String>;
+    fn may_steer(scope: &Scope, run: RunId) -> bool;
+    fn may_write(scope: &Scope, project: ProjectId) -> bool;
+    fn has_room(project: ProjectId) -> bool;
+    {}
 }

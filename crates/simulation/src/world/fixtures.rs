@@ -14,8 +14,9 @@ use engine::run::{Criterion, Kind, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Change, Mutation};
 use runtime::agents::AgentRecord;
-use runtime::ports::{LOCAL_HANDLE, Store};
+use runtime::ports::{LOCAL_HANDLE, Library};
 use serde_json::json;
+use store::SqlStore;
 
 /// The owner's two projects, one of which others edit, and a stranger's.
 pub struct Fixtures {
@@ -39,7 +40,7 @@ pub struct PlannedRun {
 }
 
 impl Fixtures {
-    pub async fn settle(store: &dyn Store, now: Timestamp) -> Fixtures {
+    pub async fn settle(store: &SqlStore, now: Timestamp) -> Fixtures {
         let id = |name: &str| ids::derive(now, &[b"land", name.as_bytes()]);
         let owner = store
             .actor(LOCAL_HANDLE)

@@ -21,10 +21,11 @@ use faults::{CrashAt, Faults};
 pub use fixtures::{Fixtures, PlannedRun};
 use people::{Person, Wish};
 use provider::{Provider, Request};
-use runtime::ports::{Clock, Store};
+use runtime::ports::{Clock, Library};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use store::SqlStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use witness::{Record, Witness};
@@ -78,7 +79,7 @@ impl Setup {
 pub struct Lived {
     pub setup: Setup,
     pub fixtures: Fixtures,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<SqlStore>,
     pub errands: Vec<PlannedRun>,
     pub record: Record,
     pub bill: Vec<Request>,

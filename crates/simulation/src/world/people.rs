@@ -10,8 +10,7 @@ use engine::facts::{Fact, Tree as T};
 use engine::ids::{ActorId, NodeId, QuestionId, RunId};
 use engine::money::Usd;
 use engine::run::{Command, Kind, Lane, NodeOrder};
-use engine::workspace::Scope;
-use runtime::ports::Store;
+use runtime::ports::Log;
 use runtime::{CommandError, RunCommands};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -99,7 +98,7 @@ impl Person {
                 act(Action::SetBudgets, Command::SetBudgets(patch)).await;
             }
             Wish::Node(order) => {
-                let nodes = look(commands.store().as_ref(), run).await;
+                let nodes = look(commands.log().as_ref(), run).await;
                 let fitting: Vec<NodeId> = nodes.iter().filter(|node| node.fits(order)).map(|node| node.id).collect();
                 let any: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
                 let mut dice = Dice::about(nth, "node");
@@ -110,7 +109,7 @@ impl Person {
                 }
             }
             Wish::SayToNode => {
-                let nodes = look(commands.store().as_ref(), run).await;
+                let nodes = look(commands.log().as_ref(), run).await;
                 let mut dice = Dice::about(nth, "node");
                 let lane = if dice.happens(300) { Lane::Queue } else { Lane::Steer };
                 if let Some(node) = dice.pick(&nodes).map(|node| node.id) {
@@ -122,7 +121,7 @@ impl Person {
 
     /// One of the open questions of the run as it is stored, or none at all.
     async fn answer(&self, commands: &RunCommands, run: RunId, text: &str) {
-        let row = commands.store().run(&Scope::Platform, run).await.ok().flatten();
+        let row = commands.log().run_row(run).await.ok().flatten();
         let open = row.as_ref().map(open_questions).unwrap_or_default();
         let question = Dice::about(open.len() as u64, text).pick(&open).copied();
         self.act(commands, run, Action::Answer(text.to_owned()), Command::Answer { question, text: text.to_owned() })
@@ -158,8 +157,8 @@ impl Sight {
 }
 
 /// The nodes of a tree as its log shows them.
-pub async fn look(store: &dyn Store, run: RunId) -> Vec<Sight> {
-    let events = store.events(run, 0, usize::MAX >> 1).await.unwrap_or_default();
+pub async fn look(log: &dyn Log, run: RunId) -> Vec<Sight> {
+    let events = log.events(run, 0, usize::MAX >> 1).await.unwrap_or_default();
     let mut nodes: Vec<Sight> = Vec::new();
     for Event { fact, node_id, .. } in events.into_iter().map(StoredEvent::decode) {
         let (Fact::Tree(fact), Some(id)) = (fact, node_id) else { continue };

@@ -7,11 +7,11 @@ use super::provider::{Provider, ProviderConnection};
 use super::witness::Witness;
 use crate::clock::VirtualClock;
 use effects::performer::EffectsPerformer;
-use effects::tools::{Outsiders, Registry};
-use runtime::ports::Store;
+use effects::tools::{Registry, Toolboxes};
 use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use std::sync::Arc;
 use std::time::Duration;
+use store::SqlStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(10_500);
 #[derive(Clone)]
 pub struct SharedWorld {
     pub clock: Arc<VirtualClock>,
-    pub store: Arc<dyn Store>,
+    pub store: Arc<SqlStore>,
     pub faults: Arc<Faults>,
     pub witness: Arc<Witness>,
     pub obituaries: mpsc::UnboundedSender<String>,
@@ -91,7 +91,7 @@ impl Workforce {
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: Arc::new(line),
             live: Default::default(),

@@ -1,10 +1,11 @@
 //! What changes of lessons mean: pending once, promoted or dismissed once, and never more in a scratchpad than it holds.
 
 use super::{Conflict, Revision, Stamp, Workspace};
+use crate::lessons::Lesson;
 use engine::ids::{ActorId, LessonId};
 use engine::lessons::{self, LessonStatus};
 use engine::workspace::Mutation;
-use runtime::agents::{Lesson, PadVersion};
+use runtime::agents::PadVersion;
 
 impl Workspace {
     pub(super) fn apply_to_lessons(

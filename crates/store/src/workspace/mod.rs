@@ -3,11 +3,12 @@
 
 mod lessons;
 
+use crate::lessons::Lesson;
 use engine::actor::Actor;
 use engine::ids::{ActorId, DocumentId, EdgeId, LessonId, ProjectId, RunId, TaskId};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Document, Edge, Mutation, Project, Task};
-use runtime::agents::{Lesson, PadVersion};
+use runtime::agents::PadVersion;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;

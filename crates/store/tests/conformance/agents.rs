@@ -10,7 +10,7 @@ use engine::model::Role;
 use engine::run::{Command, Kind, Run, Status};
 use engine::workspace::Mutation;
 use runtime::agents::AgentRecord;
-use runtime::ports::{AppendError, DocumentFilter, RunFilter, Slice};
+use runtime::ports::{AppendError, DocumentFilter, Library, Log, RunFilter, Slice};
 use serde_json::{Value, json};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [

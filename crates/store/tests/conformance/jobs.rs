@@ -6,7 +6,7 @@ use engine::effect::{Job, Outcome};
 use engine::facts::run::Queued;
 use engine::ids::{ActorId, RunId};
 use engine::run::{Command, Kind, Run, Status};
-use runtime::ports::{AppendError, Performer};
+use runtime::ports::{AppendError, Log, Performer};
 use runtime::{Duty, Worker, WorkerConfig};
 use serde_json::json;
 use std::sync::Arc;
@@ -345,7 +345,7 @@ async fn b9_a_deadline_that_passed_while_everything_slept_is_kept_by_the_next_wo
     let serving = tokio::spawn(worker.serve(stop.clone()));
     let ended = tokio::time::timeout(Duration::from_secs(20), async {
         loop {
-            let row = commands.store().run(&world.mine(), run_id(&run)).await.unwrap().unwrap();
+            let row = commands.log().run_row(run_id(&run)).await.unwrap().unwrap();
             if row.status.is_terminal() {
                 return row;
             }

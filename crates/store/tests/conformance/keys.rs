@@ -3,10 +3,10 @@
 use crate::world::World;
 use engine::ids::{self, KeyId};
 use engine::time::Timestamp;
-use runtime::keys::{
+use runtime::ports::Slice;
+use store::keys::{
     Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
 };
-use runtime::ports::Slice;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     a_credential_is_found_by_its_digest_with_whose_it_is,
@@ -44,24 +44,24 @@ fn key(world: &World, kind: KeyKind, number: u8) -> (Key, Digest) {
 
 async fn a_credential_is_found_by_its_digest_with_whose_it_is(world: World) {
     let (mine, digest) = key(&world, KeyKind::Token, 1);
-    world.keys.keep_key(mine.clone(), digest).await.unwrap();
-    let (found, whose) = world.keys.key(digest).await.unwrap().unwrap();
+    world.store.keep_key(mine.clone(), digest).await.unwrap();
+    let (found, whose) = world.store.key(digest).await.unwrap().unwrap();
     assert_eq!((found, whose.handle.as_str()), (mine.clone(), "local"));
-    assert_eq!(world.keys.key([9; 32]).await.unwrap(), None);
-    world.keys.key_used(mine.id, later(3)).await.unwrap();
+    assert_eq!(world.store.key([9; 32]).await.unwrap(), None);
+    world.store.key_used(mine.id, later(3)).await.unwrap();
     assert_eq!(
-        world.keys.keys(Some(world.me), Slice::first(10)).await.unwrap(),
+        world.store.keys(Some(world.me), Slice::first(10)).await.unwrap(),
         [Key { used_at: Some(later(3)), ..mine }]
     );
-    assert_eq!(world.keys.keys(Some(ids::derive(NOW, &[b"nobody"]).into()), Slice::first(10)).await.unwrap(), []);
+    assert_eq!(world.store.keys(Some(ids::derive(NOW, &[b"nobody"]).into()), Slice::first(10)).await.unwrap(), []);
 }
 
 async fn of_many_who_end_a_credential_one_succeeds(world: World) {
     let (code, digest) = key(&world, KeyKind::Code, 1);
     let id = code.id;
-    world.keys.keep_key(code, digest).await.unwrap();
+    world.store.keep_key(code, digest).await.unwrap();
     let tries = (0..8).map(|_| {
-        let keys = world.keys.clone();
+        let keys = world.store.clone();
         tokio::spawn(async move { keys.revoke_key(id, later(1)).await.unwrap() })
     });
     let mut ended = 0;
@@ -69,7 +69,7 @@ async fn of_many_who_end_a_credential_one_succeeds(world: World) {
         ended += usize::from(one.await.unwrap());
     }
     assert_eq!(ended, 1);
-    assert_eq!(world.keys.key(digest).await.unwrap().unwrap().0.revoked_at, Some(later(1)));
+    assert_eq!(world.store.key(digest).await.unwrap().unwrap().0.revoked_at, Some(later(1)));
 }
 
 async fn ended_credentials_are_told_apart_from_valid_and_unknown_ones(world: World) {
@@ -77,31 +77,31 @@ async fn ended_credentials_are_told_apart_from_valid_and_unknown_ones(world: Wor
     let (revoked, second) = key(&world, KeyKind::Token, 2);
     let (child, third) = key(&world, KeyKind::Session, 3);
     let child = Key { parent: Some(revoked.id), ..child };
-    world.keys.keep_key(child.clone(), third).await.unwrap();
-    world.keys.keep_key(valid.clone(), first).await.unwrap();
-    world.keys.keep_key(revoked.clone(), second).await.unwrap();
-    world.keys.revoke_key(revoked.id, later(1)).await.unwrap();
+    world.store.keep_key(child.clone(), third).await.unwrap();
+    world.store.keep_key(valid.clone(), first).await.unwrap();
+    world.store.keep_key(revoked.clone(), second).await.unwrap();
+    world.store.revoke_key(revoked.id, later(1)).await.unwrap();
     let unknown: KeyId = ids::derive(NOW, &[b"unknown"]).into();
     let asked = [valid.id, revoked.id, child.id, unknown];
     assert_eq!(
-        world.keys.ended_keys(&asked, later(2)).await.unwrap(),
+        world.store.ended_keys(&asked, later(2)).await.unwrap(),
         [revoked.id, child.id, unknown],
         "a token takes its sessions along"
     );
-    assert_eq!(world.keys.ended_keys(&asked, later(10)).await.unwrap(), asked);
-    assert_eq!(world.keys.ended_keys(&[], NOW).await.unwrap(), []);
+    assert_eq!(world.store.ended_keys(&asked, later(10)).await.unwrap(), asked);
+    assert_eq!(world.store.ended_keys(&[], NOW).await.unwrap(), []);
 }
 
 async fn sessions_and_codes_are_forgotten_after_their_end_and_tokens_are_not(world: World) {
     for (number, kind) in KeyKind::ALL.into_iter().enumerate() {
         let (key, digest) = key(&world, kind, number as u8);
-        world.keys.keep_key(key, digest).await.unwrap();
+        world.store.keep_key(key, digest).await.unwrap();
     }
     let (new, digest) = key(&world, KeyKind::Session, 9);
     let much_later = later(REMEMBERED_SECONDS + 11);
-    world.keys.keep_key(Key { created_at: much_later, expires_at: None, ..new }, digest).await.unwrap();
+    world.store.keep_key(Key { created_at: much_later, expires_at: None, ..new }, digest).await.unwrap();
     let mut left: Vec<String> =
-        world.keys.keys(None, Slice::first(10)).await.unwrap().into_iter().map(|key| key.name).collect();
+        world.store.keys(None, Slice::first(10)).await.unwrap().into_iter().map(|key| key.name).collect();
     left.sort();
     assert_eq!(left, ["key 0", "key 9"]);
 }
@@ -117,29 +117,29 @@ fn mine(world: &World) -> Credential {
 async fn x9_an_answer_belongs_to_the_credential_and_not_to_its_actor(world: World) {
     let (first, second) = (key(&world, KeyKind::Token, 1).0, key(&world, KeyKind::Token, 2).0);
     assert_eq!(first.actor_id, second.actor_id);
-    let begin = async |by: Credential| world.keys.begin(by, "order-1", [1; 32], NOW).await.unwrap();
+    let begin = async |by: Credential| world.store.begin(by, "order-1", [1; 32], NOW).await.unwrap();
     let (first, second) = (Credential::Key(first.id), Credential::Key(second.id));
     assert_eq!(begin(first).await, Begun::First);
-    world.keys.finish(first, "order-1", Some(answer())).await.unwrap();
+    world.store.finish(first, "order-1", Some(answer())).await.unwrap();
     assert_eq!(begin(first).await, Begun::Done(answer()));
     assert_eq!(begin(second).await, Begun::First);
     assert_eq!(begin(mine(&world)).await, Begun::First);
 }
 
 async fn a_request_sent_twice_is_answered_once(world: World) {
-    let begin = async |digest: Digest, at| world.keys.begin(mine(&world), "order-1", digest, at).await.unwrap();
+    let begin = async |digest: Digest, at| world.store.begin(mine(&world), "order-1", digest, at).await.unwrap();
     assert_eq!(begin([1; 32], NOW).await, Begun::First);
     assert_eq!(begin([1; 32], NOW).await, Begun::Pending);
-    world.keys.finish(mine(&world), "order-1", Some(answer())).await.unwrap();
+    world.store.finish(mine(&world), "order-1", Some(answer())).await.unwrap();
     assert_eq!(begin([1; 32], later(5)).await, Begun::Done(answer()));
     assert_eq!(begin([2; 32], later(5)).await, Begun::Another);
     assert_eq!(begin([2; 32], later(KEPT_SECONDS + 1)).await, Begun::First, "kept for a day");
 }
 
 async fn a_name_given_back_or_left_unfinished_is_free_again(world: World) {
-    let begin = async |at| world.keys.begin(mine(&world), "order-1", [1; 32], at).await.unwrap();
+    let begin = async |at| world.store.begin(mine(&world), "order-1", [1; 32], at).await.unwrap();
     assert_eq!(begin(NOW).await, Begun::First);
-    world.keys.finish(mine(&world), "order-1", None).await.unwrap();
+    world.store.finish(mine(&world), "order-1", None).await.unwrap();
     assert_eq!(begin(NOW).await, Begun::First);
     assert_eq!(begin(later(UNFINISHED_SECONDS + 1)).await, Begun::First);
 }

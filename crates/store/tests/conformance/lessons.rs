@@ -11,9 +11,10 @@ use engine::lessons::LessonStatus;
 use engine::model::Role;
 use engine::run::{Kind, Run, Status};
 use engine::workspace::Mutation;
-use runtime::agents::{AgentRecord, Lesson};
-use runtime::ports::AppendError;
+use runtime::agents::AgentRecord;
+use runtime::ports::{AppendError, Library};
 use serde_json::{Value, json};
+use store::Lesson;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     b15_a_lesson_is_pending_with_where_it_comes_from_and_settled_once,

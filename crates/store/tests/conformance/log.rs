@@ -6,7 +6,7 @@ use engine::event::genesis;
 use engine::ids::RunId;
 use engine::run::Command;
 use engine::workspace::Scope;
-use runtime::ports::{AppendError, StoreError};
+use runtime::ports::{AppendError, Library, Log, StoreError};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     invariant_1_seq_is_gapless_and_read_in_order,

@@ -1,4 +1,4 @@
-//! What every store promises, and what only the SQL ones do. One text, run on each of them.
+//! What the store promises, run on SQLite with threads, SQLite inline and PostgreSQL.
 
 mod agents;
 mod clock;
@@ -21,17 +21,17 @@ mod views;
 mod workspace;
 mod world;
 
-/// Each promise as a test on each store.
+/// Each promise as a test on each database.
 #[macro_export]
 macro_rules! promises {
-    (on [$($module:ident = $kept:ident),+]: $names:tt) => {
-        $($crate::promises!(@one $module $kept $names);)+
+    (on [$($module:ident = $backend:ident),+]: $names:tt) => {
+        $($crate::promises!(@one $module $backend $names);)+
     };
-    (@one $module:ident $kept:ident [$($name:ident),+ $(,)?]) => {
+    (@one $module:ident $backend:ident [$($name:ident),+ $(,)?]) => {
         mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                $crate::world::check($crate::world::Kept::$kept, super::$name).await;
+                $crate::world::check($crate::world::Backend::$backend, super::$name).await;
             })+
         }
     };

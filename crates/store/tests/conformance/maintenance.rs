@@ -8,7 +8,7 @@ use engine::facts::run::Queued;
 use engine::run::{Command, Run, Status};
 use engine::time::Timestamp;
 use engine::workspace::{Mutation, Scope};
-use runtime::ports::DocumentFilter;
+use runtime::ports::{DocumentFilter, Library, Log};
 use serde_json::{Value, json};
 use store::LogCheck;
 

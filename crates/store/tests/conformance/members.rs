@@ -7,8 +7,8 @@ use engine::ids::{ActorId, InvitationId, ProjectId};
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope};
-use runtime::members::{INVITATION_MS, MOST_MEMBERS, MemberChange, NewInvitation};
-use runtime::ports::{RunFilter, Slice};
+use runtime::ports::{Library, RunFilter, Slice};
+use store::members::{INVITATION_MS, MOST_MEMBERS, MemberChange, NewInvitation};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     x1_a_run_is_seen_with_all_of_its_projects_and_steered_by_editors_of_all,
@@ -37,16 +37,16 @@ async fn person(world: &World, handle: &str) -> ActorRecord {
 
 async fn invited(world: &World, project: ProjectId, actor: ActorId, role: Role) -> InvitationId {
     let invited_by = world.store.actor(&world.me.to_string()).await.unwrap().unwrap();
-    let title = world.store.project(&Scope::Platform, project).await.unwrap().unwrap().title;
-    let new = NewInvitation { id: fresh(), project, actor, role, invited_by, project_title: title, now: world.now() };
-    world.members.invite(new).await.unwrap();
-    let open = world.members.invitations(actor, world.now()).await.unwrap();
+    let (title, body) = ("you are invited".into(), "accept or decline it".into());
+    let new = NewInvitation { id: fresh(), project, actor, role, invited_by, title, body, now: world.now() };
+    world.store.invite(new).await.unwrap();
+    let open = world.store.invitations(actor, world.now()).await.unwrap();
     open.iter().find(|invitation| invitation.project_id == project).expect("an open invitation").id
 }
 
 /// Handle, role, and whether they are only invited.
 async fn listed(world: &World, project: ProjectId) -> Vec<(String, Role, bool)> {
-    let members = world.members.members(project, world.now()).await.unwrap();
+    let members = world.store.members(project, world.now()).await.unwrap();
     members.into_iter().map(|member| (member.actor.handle, member.role, member.invited)).collect()
 }
 
@@ -71,7 +71,7 @@ async fn x1_a_run_is_seen_with_all_of_its_projects_and_steered_by_editors_of_all
     world.store.grant(ash, id, Role::Viewer).await.unwrap();
     assert_eq!(may(both).await, (true, false), "a viewer in one of them");
     assert_eq!(world.store.runs(&bob, RunFilter::default()).await.unwrap().len(), 1);
-    world.members.set_role(ash, id, Role::Editor).await.unwrap();
+    world.store.set_role(ash, id, Role::Editor).await.unwrap();
     assert_eq!(may(both).await, (true, true), "an editor or more in all");
     assert!(world.store.revoke(oak, id).await.unwrap());
     assert_eq!(may(both).await, (false, false), "one of two again");
@@ -114,11 +114,11 @@ async fn x1_a_subagent_steers_and_writes_in_the_lesser_of_its_own_and_its_owners
     };
     assert!(world.store.run(&scope, run).await.unwrap().is_some());
     assert_eq!(may().await, (false, false));
-    world.members.set_role(oak, scout.id, Role::Editor).await.unwrap();
+    world.store.set_role(oak, scout.id, Role::Editor).await.unwrap();
     assert_eq!(may().await, (true, true));
     let ann = person(&world, "ann").await;
     world.store.grant(oak, ann.id, Role::Owner).await.unwrap();
-    world.members.set_role(oak, world.me, Role::Viewer).await.unwrap();
+    world.store.set_role(oak, world.me, Role::Viewer).await.unwrap();
     assert!(!may().await.0, "its owner may only read");
     assert!(listed(&world, oak).await.contains(&("scout".into(), Role::Viewer, false)), "and so may it");
     assert!(!world.store.may_write(&world.mine(), oak).await.unwrap());
@@ -133,37 +133,37 @@ async fn x2_membership_begins_when_the_invited_person_accepts(world: World) {
     assert!(world.store.project(&theirs, oak).await.unwrap().is_none(), "invited is no member");
     // Invited again: the same invitation with another role.
     assert_eq!(invited(&world, oak, bob.id, Role::Editor).await, first);
-    let open = world.members.invitations(bob.id, world.now()).await.unwrap();
+    let open = world.store.invitations(bob.id, world.now()).await.unwrap();
     let [invitation] = &open[..] else { panic!("{open:?}") };
     assert_eq!((invitation.project_title.as_str(), invitation.role), ("Oak", Role::Editor));
     assert_eq!(invitation.invited_by, "local");
     let told = world.store.notifications(&theirs, 10).await.unwrap();
     assert_eq!(told.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>(), ["invitation"]);
-    assert!(!world.members.accept(eve.id, first, world.now()).await.unwrap(), "another's");
-    assert!(world.members.accept(bob.id, first, world.now()).await.unwrap());
-    assert!(!world.members.accept(bob.id, first, world.now()).await.unwrap(), "settled");
+    assert!(!world.store.accept(eve.id, first, world.now()).await.unwrap(), "another's");
+    assert!(world.store.accept(bob.id, first, world.now()).await.unwrap());
+    assert!(!world.store.accept(bob.id, first, world.now()).await.unwrap(), "settled");
     assert_eq!(listed(&world, oak).await, [("bob".into(), Role::Editor, false), ("local".into(), Role::Owner, false)]);
     assert!(world.store.may_write(&theirs, oak).await.unwrap());
     assert!(world.store.notifications(&theirs, 10).await.unwrap().is_empty());
-    assert_eq!(world.members.roles(bob.id, &[oak, fresh()]).await.unwrap(), [(oak, Role::Editor)]);
-    assert_eq!(world.members.creator(oak).await.unwrap(), Some(world.me));
+    assert_eq!(world.store.roles(bob.id, &[oak, fresh()]).await.unwrap(), [(oak, Role::Editor)]);
+    assert_eq!(world.store.creator(oak).await.unwrap(), Some(world.me));
 }
 
 async fn x2_an_invitation_that_is_declined_withdrawn_or_old_makes_no_member(world: World) {
     let oak = world.project("Oak").await;
     let bob = person(&world, "bob").await.id;
     let declined = invited(&world, oak, bob, Role::Viewer).await;
-    assert!(world.members.decline(bob, declined, world.now()).await.unwrap());
-    assert!(!world.members.accept(bob, declined, world.now()).await.unwrap());
+    assert!(world.store.decline(bob, declined, world.now()).await.unwrap());
+    assert!(!world.store.accept(bob, declined, world.now()).await.unwrap());
     let withdrawn = invited(&world, oak, bob, Role::Viewer).await;
-    assert!(world.members.withdraw(oak, bob, world.now()).await.unwrap());
-    assert!(!world.members.withdraw(oak, bob, world.now()).await.unwrap());
-    assert!(!world.members.accept(bob, withdrawn, world.now()).await.unwrap());
+    assert!(world.store.withdraw(oak, bob, world.now()).await.unwrap());
+    assert!(!world.store.withdraw(oak, bob, world.now()).await.unwrap());
+    assert!(!world.store.accept(bob, withdrawn, world.now()).await.unwrap());
     assert!(world.store.notifications(&Scope::Actor(bob), 10).await.unwrap().is_empty());
     let old = invited(&world, oak, bob, Role::Viewer).await;
     let later = world.now().plus_ms(INVITATION_MS + 1_000);
-    assert!(world.members.invitations(bob, later).await.unwrap().is_empty());
-    assert!(!world.members.accept(bob, old, later).await.unwrap());
+    assert!(world.store.invitations(bob, later).await.unwrap().is_empty());
+    assert!(!world.store.accept(bob, old, later).await.unwrap());
     assert_eq!(listed(&world, oak).await.len(), 2, "as of now it is open");
     assert!(world.store.project(&Scope::Actor(bob), oak).await.unwrap().is_none());
 }
@@ -172,10 +172,10 @@ async fn x2_an_invitation_goes_with_its_project(world: World) {
     let oak = world.project("Oak").await;
     let bob = person(&world, "bob").await.id;
     let open = invited(&world, oak, bob, Role::Viewer).await;
-    world.removal.remove_project(oak).await.unwrap();
-    assert!(world.members.invitations(bob, world.now()).await.unwrap().is_empty());
+    world.store.remove_project(oak).await.unwrap();
+    assert!(world.store.invitations(bob, world.now()).await.unwrap().is_empty());
     assert!(world.store.notifications(&Scope::Actor(bob), 10).await.unwrap().is_empty());
-    assert!(!world.members.accept(bob, open, world.now()).await.unwrap());
+    assert!(!world.store.accept(bob, open, world.now()).await.unwrap());
 }
 
 async fn x2_the_last_owner_stays_and_subagents_leave_with_their_owner(world: World) {
@@ -184,13 +184,13 @@ async fn x2_the_last_owner_stays_and_subagents_leave_with_their_owner(world: Wor
     let bob = person(&world, "bob").await.id;
     world.store.grant(oak, scout.id, Role::Owner).await.unwrap();
     world.store.grant(oak, bob, Role::Editor).await.unwrap();
-    assert_eq!(world.members.remove_member(oak, world.me).await.unwrap(), MemberChange::LastOwner);
-    assert_eq!(world.members.set_role(oak, world.me, Role::Editor).await.unwrap(), MemberChange::LastOwner);
-    assert_eq!(world.members.set_role(oak, fresh(), Role::Owner).await.unwrap(), MemberChange::NotMember);
-    assert_eq!(world.members.set_role(oak, bob, Role::Owner).await.unwrap(), MemberChange::Done);
-    assert_eq!(world.members.remove_member(oak, world.me).await.unwrap(), MemberChange::Done);
+    assert_eq!(world.store.remove_member(oak, world.me).await.unwrap(), MemberChange::LastOwner);
+    assert_eq!(world.store.set_role(oak, world.me, Role::Editor).await.unwrap(), MemberChange::LastOwner);
+    assert_eq!(world.store.set_role(oak, fresh(), Role::Owner).await.unwrap(), MemberChange::NotMember);
+    assert_eq!(world.store.set_role(oak, bob, Role::Owner).await.unwrap(), MemberChange::Done);
+    assert_eq!(world.store.remove_member(oak, world.me).await.unwrap(), MemberChange::Done);
     assert_eq!(listed(&world, oak).await, [("bob".into(), Role::Owner, false)]);
-    assert_eq!(world.members.remove_member(oak, world.me).await.unwrap(), MemberChange::NotMember);
+    assert_eq!(world.store.remove_member(oak, world.me).await.unwrap(), MemberChange::NotMember);
     assert!(world.store.project(&scout.scope(), oak).await.unwrap().is_none());
 }
 
@@ -200,7 +200,7 @@ async fn x2_of_two_owners_who_leave_at_once_one_stays(world: World) {
         let bob = person(&world, &format!("bob-{round}")).await.id;
         world.store.grant(oak, bob, Role::Owner).await.unwrap();
         let leave = |actor| {
-            let members = world.members.clone();
+            let members = world.store.clone();
             tokio::spawn(async move { members.remove_member(oak, actor).await.unwrap() })
         };
         let (mine, theirs) = (leave(world.me), leave(bob));
@@ -221,7 +221,7 @@ async fn x20_people_know_themselves_their_subagents_and_those_they_share_somethi
     let known = |actor: ActorId| {
         let world = world.clone();
         async move {
-            let known = world.members.acquaintances(actor, Slice::first(10), world.now()).await.unwrap();
+            let known = world.store.acquaintances(actor, Slice::first(10), world.now()).await.unwrap();
             let mut handles: Vec<String> = known.into_iter().map(|actor| actor.handle).collect();
             handles.sort();
             handles

@@ -4,7 +4,6 @@ use crate::world::{Database, client, fresh, now};
 use engine::blob::Hash;
 use engine::ids::{ActorId, ProjectId, RunId};
 use engine::role::Role;
-use runtime::members::Members;
 use std::path::Path;
 use std::sync::Arc;
 use store::{Options, SqlStore};

@@ -4,6 +4,7 @@ use crate::world::{World, now};
 use engine::ids::{self, ActorId};
 use engine::run::Command;
 use runtime::notifications::{Attempted, Delivery, DeliveryState, Next, NotificationStore, Template, Webhook};
+use runtime::ports::Log;
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
@@ -32,7 +33,7 @@ fn webhook(owner: ActorId, kinds: &[&str]) -> Webhook {
 }
 
 fn post(world: &World) -> Arc<SqlStore> {
-    world.sql.clone().expect("a SQL store")
+    world.store.clone()
 }
 
 async fn sent(post: &SqlStore, webhook: &Webhook) -> Vec<Delivery> {

@@ -4,7 +4,7 @@ use crate::world::{Place, World, client, drafted, fenced, fresh, now, run_id};
 use engine::effect::{Job, ModelReply, Outcome, Usage};
 use engine::facts::run::Queued;
 use engine::run::Run;
-use runtime::ports::Lease;
+use runtime::ports::{Lease, Log};
 use serde_json::Value;
 
 /// Until it is at rest; `perform` is the world outside.
@@ -40,7 +40,7 @@ pub fn replied(answer: Value) -> Outcome {
 }
 
 pub fn sql(world: &World) -> &store::SqlStore {
-    world.sql.as_ref().expect("a store on SQL")
+    &world.store
 }
 
 pub async fn raw(world: &World, sql: &str) {

@@ -43,10 +43,7 @@ async fn two_processes_that_open_a_new_database_agree(_world: World) {
     let opening = (0..4).map(|_| store::open(&database.url, Options::default()));
     for store in futures::future::join_all(opening).await {
         let store = store.expect("each of them opens");
-        assert_eq!(
-            runtime::ports::Library::actors(store.as_ref(), runtime::ports::Slice::first(10)).await.unwrap().len(),
-            1
-        );
+        assert_eq!(store.actors(runtime::ports::Slice::first(10)).await.unwrap().len(), 1);
     }
     database.drop().await;
 }

@@ -7,7 +7,7 @@ use engine::role::Role;
 use engine::run::{Command, Kind, Status};
 use engine::time::Timestamp;
 use engine::workspace::{ActorRecord, Scope, TaskState};
-use runtime::ports::{DocumentFilter, HitKind, RunFilter, SearchFilter, Slice, StoreError, TaskFilter};
+use runtime::ports::{DocumentFilter, HitKind, Library, Log, RunFilter, SearchFilter, Slice, StoreError, TaskFilter};
 use serde_json::json;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [

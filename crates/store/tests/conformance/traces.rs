@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use engine::run::Command;
+use runtime::ports::Log;
 use runtime::traces::Traces;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ crate::promises!(on [sqlite = Sqlite, postgres = Postgres]: [
 const HOLD: Duration = Duration::from_millis(400);
 
 fn traces(world: &World) -> Arc<SqlStore> {
-    world.sql.clone().expect("a SQL store")
+    world.store.clone()
 }
 
 async fn a_run_is_told_by_one_at_a_time_from_where_it_was_told(world: World) {

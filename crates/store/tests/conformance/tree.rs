@@ -12,9 +12,10 @@ use engine::projection;
 use engine::run::{Kind, Machine, Run, Status};
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
-use runtime::ports::{NodeFilter, RunFilter, Slice};
+use runtime::ports::{Library, Log, RunFilter, Slice};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use store::NodeFilter;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [
     t1_nodes_plans_and_artifacts_are_what_the_log_says,

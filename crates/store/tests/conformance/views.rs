@@ -4,6 +4,7 @@ use crate::world::{World, drafted, run_id};
 use engine::run::{Command, Run};
 use engine::time::Timestamp;
 use engine::view::{FORMAT, View};
+use runtime::ports::Log;
 use runtime::views::{self, STRETCH};
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [

@@ -4,7 +4,7 @@ use crate::world::{World, document, document_as, fresh, link, now, rewrite, run_
 use engine::batch::EntryRow;
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Mutation, Scope, TaskState};
-use runtime::ports::{AppendError, EdgeFilter, Slice};
+use runtime::ports::{AppendError, EdgeFilter, Library, Log, Slice};
 use serde_json::json;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [

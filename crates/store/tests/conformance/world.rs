@@ -9,10 +9,7 @@ use engine::projection;
 use engine::run::{Command, Kind, Lane, Run, ScopeKind};
 use engine::time::Timestamp;
 use engine::workspace::{Change, Mutation, Scope};
-use runtime::keys::Keys;
-use runtime::members::Members;
-use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Store};
-use runtime::removal::Removal;
+use runtime::ports::{Append, AppendError, Clock, LOCAL_HANDLE, Lease, Library, Log};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::PathBuf;
@@ -38,7 +35,7 @@ impl Clock for WallClock {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum Backend {
     Sqlite,
     Inline,
     Postgres,
@@ -53,38 +50,34 @@ pub enum Place {
 
 #[derive(Clone)]
 pub struct World {
-    pub store: Arc<dyn Store>,
-    pub keys: Arc<dyn Keys>,
-    pub members: Arc<dyn Members>,
-    pub removal: Arc<dyn Removal>,
-    pub sql: Option<Arc<SqlStore>>,
+    pub store: Arc<SqlStore>,
     pub place: Place,
     clock: Option<Arc<TestClock>>,
     pub me: ActorId,
 }
 
 /// Runs one promise on a fresh store, and cleans up whatever comes of it.
-pub async fn check<F: Future<Output = ()> + Send + 'static>(kept: Kept, promise: fn(World) -> F) {
+pub async fn check<F: Future<Output = ()> + Send + 'static>(backend: Backend, promise: fn(World) -> F) {
     let clock = Arc::new(TestClock(AtomicI64::new(1_790_000_000_000)));
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("pleach.db");
-    match kept {
-        Kept::Sqlite => {
+    match backend {
+        Backend::Sqlite => {
             let sql =
                 store::open(&format!("sqlite://{}", file.display()), Options::default()).await.expect("SQLite opens");
-            promise(World::around(sql.clone(), Some(sql), Place::File(file), None).await).await;
+            promise(World::around(sql, Place::File(file), None).await).await;
         }
-        Kept::Inline => {
+        Backend::Inline => {
             let sql = store::open_inline(Some(&file), clock.clone()).await.expect("SQLite opens inline");
-            promise(World::around(sql.clone(), Some(sql), Place::File(file), Some(clock)).await).await;
+            promise(World::around(sql, Place::File(file), Some(clock)).await).await;
         }
-        Kept::Postgres => {
+        Backend::Postgres => {
             let database = Database::create().await;
             let sql =
                 store::open(&database.url, Options { direct_url: Some(database.url.clone()), ..Options::default() })
                     .await
                     .expect("PostgreSQL opens");
-            let world = World::around(sql.clone(), Some(sql), Place::Database(database.url.clone()), None).await;
+            let world = World::around(sql, Place::Database(database.url.clone()), None).await;
             let outcome = tokio::spawn(promise(world)).await;
             database.drop().await;
             outcome.expect("the promise holds");
@@ -127,14 +120,9 @@ pub async fn execute(url: &str, sql: &str) {
 }
 
 impl World {
-    async fn around(
-        store: Arc<impl Store + Keys + Members + Removal>,
-        sql: Option<Arc<SqlStore>>,
-        place: Place,
-        clock: Option<Arc<TestClock>>,
-    ) -> World {
+    async fn around(store: Arc<SqlStore>, place: Place, clock: Option<Arc<TestClock>>) -> World {
         let me = store.actor(LOCAL_HANDLE).await.expect("actors").expect("the local person").id;
-        World { keys: store.clone(), members: store.clone(), removal: store.clone(), store, sql, place, clock, me }
+        World { store, place, clock, me }
     }
 
     /// Time goes by, for the clock that judges leases.

@@ -11,7 +11,7 @@ pub use aggregator::answer as aggregator;
 pub use executor::answer as executor;
 pub use planner::answer as planner;
 
-use super::said;
+use super::one_line;
 use super::sections::Sections;
 use serde_json::{Value, json};
 
@@ -29,5 +29,5 @@ fn result(kind: &str, summary: &str, label: &str) -> Value {
 }
 
 fn pad(words: &str) -> Value {
-    json!({"append_markdown": words, "tail_preview": said(words)})
+    json!({"append_markdown": words, "tail_preview": one_line(words)})
 }

@@ -1,8 +1,8 @@
 //! Who plans: the root, and one study of an objective that has many. Everybody else does the work.
 
-use super::super::said;
+use super::super::one_line;
 use super::super::sections::Sections;
-use super::super::theme::Theme;
+use super::super::subject::Subject;
 use super::outline::{self, Study};
 use super::{pad, title};
 use serde_json::{Value, json};
@@ -15,16 +15,16 @@ struct PlanLimits {
 }
 
 pub fn answer(sections: &Sections) -> Value {
-    let theme = Theme::of(sections.text("objective"));
+    let subject = Subject::of(sections.text("objective"));
     let allowances = sections.value("allowances");
     let number = |name: &str| allowances[name].as_u64().unwrap_or(0) as usize;
     let limits =
         PlanLimits { bands: number("max_bands"), steps: number("max_steps_per_band"), nodes: number("nodes_left") };
     let may_grow = number("depth_left") > 0 && limits.bands > 0 && limits.steps > 1 && limits.nodes >= 3;
     match sections.value("task")["depth"].as_u64() {
-        Some(0) if may_grow && sections.value("replan_reason").is_string() => anew(&theme),
-        Some(0) if may_grow && sections.value("plan").is_null() => given(plan(&theme, &limits), sections),
-        Some(1) if may_grow && divides(&theme, title(sections)) => halves(title(sections)),
+        Some(0) if may_grow && sections.value("replan_reason").is_string() => anew(&subject),
+        Some(0) if may_grow && sections.value("plan").is_null() => given(plan(&subject, &limits), sections),
+        Some(1) if may_grow && divides(&subject, title(sections)) => halves(title(sections)),
         _ => leaf(sections),
     }
 }
@@ -38,48 +38,48 @@ fn given(mut plan: Value, sections: &Sections) -> Value {
 }
 
 /// The first study of an objective that calls for three or more.
-fn divides(theme: &Theme, title: &str) -> bool {
-    let studies = outline::studies(theme);
+fn divides(subject: &Subject, title: &str) -> bool {
+    let studies = outline::studies(subject);
     studies.len() > 2 && studies.last().is_some_and(|last| last.title == title)
 }
 
-fn plan(theme: &Theme, limits: &PlanLimits) -> Value {
+fn plan(subject: &Subject, limits: &PlanLimits) -> Value {
     let mut left = limits.nodes;
     let mut take = |wanted: usize| {
         let taken = wanted.min(left).min(limits.steps);
         left -= taken;
         taken
     };
-    let studies = outline::studies(theme);
+    let studies = outline::studies(subject);
     let kept = take(studies.len());
     let mut first: Vec<Value> =
-        studies.iter().take(kept).enumerate().map(|(nth, study)| study_step(theme, nth, study)).collect();
+        studies.iter().take(kept).enumerate().map(|(nth, study)| study_step(subject, nth, study)).collect();
     if limits.steps > first.len() && take(1) == 1 {
         first.push(step(
             "register",
-            &outline::register_title(theme),
+            &outline::register_title(subject),
             "Others need it in a form that can be counted",
             "json",
             true,
         ));
     }
-    let mut bands = vec![band(0, &format!("Know {}", theme.phrase(0)), first)];
+    let mut bands = vec![band(0, &format!("Know {}", subject.phrase(0)), first)];
     if limits.bands > 1 && take(1) == 1 {
-        let weigh = step("weigh", &outline::weighing_title(theme), "The synthesis rests on it", "document", true);
+        let weigh = step("weigh", &outline::weighing_title(subject), "The synthesis rests on it", "document", true);
         bands.push(band(1, "Weigh what was found", vec![weigh]));
     }
-    if let Some(title) = outline::proposal_title(theme).filter(|_| limits.bands > 2 && bands.len() == 2)
+    if let Some(title) = outline::proposal_title(subject).filter(|_| limits.bands > 2 && bands.len() == 2)
         && take(1) == 1
     {
         let propose = step("propose", &title, "A result that somebody can act on", "document", true);
         bands.push(band(2, "Make it usable", vec![propose]));
     }
-    planned(&format!("Studies side by side first, then weigh them: {}.", theme.topic), bands)
+    planned(&format!("Studies side by side first, then weigh them: {}.", subject.topic), bands)
 }
 
-fn study_step(theme: &Theme, nth: usize, study: &Study) -> Value {
-    let leaf = !divides(theme, &study.title);
-    step(&format!("study{}", nth + 1), &study.title, study.angle.question, "document", leaf)
+fn study_step(subject: &Subject, nth: usize, study: &Study) -> Value {
+    let leaf = !divides(subject, &study.title);
+    step(&format!("study{}", nth + 1), &study.title, study.perspective.question, "document", leaf)
 }
 
 fn step(id: &str, title: &str, reason: &str, deliverable: &str, leaf: bool) -> Value {
@@ -105,17 +105,18 @@ fn halves(title: &str) -> Value {
         step("known", &known, "What is there need not be asked again", "document", true),
         step("missing", &missing, "A gap that is named can be closed", "document", true),
     ];
-    planned(&format!("\"{}\" has two halves.", said(title)), vec![band(0, "Both halves", steps)])
+    planned(&format!("\"{}\" has two halves.", one_line(title)), vec![band(0, "Both halves", steps)])
 }
 
 /// What is finished is kept without being named again; something smaller takes the place of what failed.
-fn anew(theme: &Theme) -> Value {
-    let instead = step("instead", &outline::instead_title(theme), "The larger step did not work out", "document", true);
-    let words = format!("What is finished stays; the gap is closed in a smaller step: {}.", theme.topic);
+fn anew(subject: &Subject) -> Value {
+    let instead =
+        step("instead", &outline::instead_title(subject), "The larger step did not work out", "document", true);
+    let words = format!("What is finished stays; the gap is closed in a smaller step: {}.", subject.topic);
     planned(&words, vec![band(0, "Close the gap", vec![instead])])
 }
 
 fn leaf(sections: &Sections) -> Value {
-    let words = format!("\"{}\" is one page of work.", said(title(sections)));
+    let words = format!("\"{}\" is one page of work.", one_line(title(sections)));
     json!({"mode": "execute", "mode_reason": words, "leaf_decision": "direct", "plan": null, "question": null, "scratchpad": pad(&words)})
 }

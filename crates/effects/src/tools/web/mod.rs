@@ -8,7 +8,7 @@ mod html;
 mod tags;
 
 use super::hosts::Hosts;
-use super::outside::{Approval, Offer, Offers, Toolbox, output};
+use super::toolbox::{Approval, Offer, Offers, Toolbox, output};
 use async_trait::async_trait;
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;

@@ -8,8 +8,8 @@ use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use engine::workspace::ActorRecord;
-use runtime::keys::Grant;
 use sha2::{Digest, Sha256};
+use store::keys::Grant;
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}";

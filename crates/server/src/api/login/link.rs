@@ -12,9 +12,9 @@ use crate::ui;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use runtime::keys::{Key, KeyKind};
 use serde::Deserialize;
 use std::sync::Arc;
+use store::keys::{Key, KeyKind};
 
 /// Why a link lets nobody in. The page at `/login?problem=…` says it in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ async fn enter(app: &AppState, peer: &Peer, code: &str, present: Option<Caller>,
         && present.id() == newcomer.id()
         && present.access >= newcomer.access
     {
-        app.keys.revoke_key(key.id, app.clock.now()).await?;
+        app.store.revoke_key(key.id, app.clock.now()).await?;
         return Ok(to("/"));
     }
     match open(app, &newcomer).await {
@@ -130,7 +130,7 @@ async fn not_followed(
         return Err(problem);
     }
     let known = match Secret::parse(code.trim()) {
-        Some(secret) => app.keys.key(secret.digest()).await?,
+        Some(secret) => app.store.key(secret.digest()).await?,
         None => None,
     };
     let key = known.as_ref().map(|(key, _)| key);
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use engine::ids;
     use engine::time::Timestamp;
-    use runtime::keys::Grant;
+    use store::keys::Grant;
 
     #[test]
     fn u16_used_expired_and_unknown_links_are_told_apart() {

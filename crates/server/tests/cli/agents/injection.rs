@@ -182,7 +182,6 @@ fn planted(shop: &Shop, title: &str, text: &str) {
     shop.home.runtime.block_on(async {
         use engine::workspace::{Change, Mutation, Scope};
         use runtime::ports::{DocumentFilter, Library};
-        use runtime::removal::Removal;
         let store = store::open(&url, store::Options::default()).await.expect("the database opens");
         let me = store.actor("local").await.expect("actors").expect("the owner").id;
         let project_id = shop.project.parse().expect("an id");

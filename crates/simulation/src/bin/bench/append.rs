@@ -8,11 +8,12 @@ use engine::ids::{self, ActorId, RunId};
 use engine::projection;
 use engine::run::{Command, Lane, Run};
 use runtime::live::{Listener, Live, Message};
-use runtime::ports::{Append, Clock, LOCAL_HANDLE, Library, Log, Store};
+use runtime::ports::{Append, Clock, LOCAL_HANDLE, Library, Log};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use store::SqlStore;
 use tokio::sync::broadcast::error::RecvError;
 
 /// As many as a tree of 3x4 commits together: 251 events in 12 to 13 commits.
@@ -115,7 +116,7 @@ struct Audience {
 impl Audience {
     async fn gather(database: &str, writers: &[Writer]) -> Result<Audience, String> {
         let options = store::Options { direct_url: Some(database.to_owned()), ..store::Options::default() };
-        let other: Arc<dyn Store> = store::open(database, options).await.map_err(|error| error.to_string())?;
+        let other = store::open(database, options).await.map_err(|error| error.to_string())?;
         let live = Live::default();
         live.look_elsewhere(other.clone());
         let seat = |writer: &Writer| {
@@ -143,7 +144,7 @@ impl Audience {
 }
 
 /// As a stream does it: what was told is taken as it comes, and what was missed is read from the log.
-async fn follow(mut listener: Listener, store: Arc<dyn Store>, run: RunId, heard: Arc<AtomicU64>) {
+async fn follow(mut listener: Listener, store: Arc<SqlStore>, run: RunId, heard: Arc<AtomicU64>) {
     loop {
         let commit = match listener.messages.recv().await {
             Ok(Message::Commit(commit)) => commit,

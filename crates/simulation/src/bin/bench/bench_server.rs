@@ -3,7 +3,7 @@
 use crate::meter::own_cpu;
 use crate::model::{Instant, Play};
 use effects::performer::EffectsPerformer;
-use effects::tools::{Outsiders, Registry};
+use effects::tools::{Registry, Toolboxes};
 use engine::actor::Actor;
 use engine::budget::Budgets;
 use engine::event::{Event, StoredEvent};
@@ -14,13 +14,14 @@ use engine::run::{Kind, ScopeKind, Status};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
 use futures::StreamExt;
-use runtime::ports::{Clock, LOCAL_HANDLE, Library, RunFilter, Store};
+use runtime::ports::{Clock, LOCAL_HANDLE, Library, Log, RunFilter};
 use runtime::{Duty, RunCommands, Worker, WorkerConfig};
 use simulation::checks::fold::replay;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use store::SqlStore;
 use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,7 @@ impl Clock for Wall {
 
 pub struct BenchServer {
     pub models: Arc<Instant>,
+    store: Arc<SqlStore>,
     commands: RunCommands,
     owner: ActorId,
     stop: CancellationToken,
@@ -83,11 +85,10 @@ impl BenchServer {
         let store = store::open(database, store::Options::default()).await.map_err(said)?;
         let owner = store.actor(LOCAL_HANDLE).await.map_err(said)?.ok_or("there is no local person")?.id;
         let models = Arc::new(Instant::new(play));
-        let store: Arc<dyn Store> = store;
         let performer = EffectsPerformer {
             library: store.clone(),
             registry: Registry::builtin(),
-            outside: Outsiders::default(),
+            outside: Toolboxes::default(),
             task_tools: Arc::new(pages::PageTools::new(store.clone())),
             models: models.clone(),
             live: Default::default(),
@@ -99,14 +100,14 @@ impl BenchServer {
             duty: Duty::All,
             shared: database.starts_with("postgres"),
         };
-        let worker = Worker::new(store, Arc::new(performer), Arc::new(Wall), config);
+        let worker = Worker::new(store.clone(), Arc::new(performer), Arc::new(Wall), config);
         let (commands, stop) = (worker.commands(), CancellationToken::new());
         let (ended, events) = (Arc::<Ended>::default(), commands.live().lifecycle());
         let waiting = ended.clone();
         tokio::spawn(async move { waiting.listen(events).await });
         let serving = tokio::spawn(worker.serve(stop.clone()));
         let serving = tokio::sync::Mutex::new(Some(serving));
-        Ok(BenchServer { models, commands, owner, stop, serving, minted: AtomicU64::new(0), ended })
+        Ok(BenchServer { models, store, commands, owner, stop, serving, minted: AtomicU64::new(0), ended })
     }
 
     /// Plays `runs` runs, at most `at_once` of them at a time; says how many events they have written.
@@ -148,9 +149,9 @@ impl BenchServer {
     pub async fn fold_us_event(&self) -> Result<f64, String> {
         let said = |error: runtime::ports::StoreError| error.to_string();
         let filter = RunFilter { limit: 1, ..RunFilter::default() };
-        let newest = self.commands.store().runs(&Scope::Platform, filter).await.map_err(said)?;
+        let newest = self.store.runs(&Scope::Platform, filter).await.map_err(said)?;
         let run = newest.first().ok_or("there is no run to fold")?.id;
-        let stored = self.commands.store().events(run, 0, usize::MAX >> 1).await.map_err(said)?;
+        let stored = self.store.events(run, 0, usize::MAX >> 1).await.map_err(said)?;
         let (count, began) = (stored.len(), own_cpu());
         let events: Vec<Event> = stored.into_iter().map(StoredEvent::decode).collect();
         replay(&events, |_, _| ()).ok_or("the log does not fold")?;

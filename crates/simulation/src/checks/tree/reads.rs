@@ -9,6 +9,7 @@ use engine::ids::{ArtifactId, DocumentId, NodeId, ProjectId};
 use engine::model::Role;
 use engine::run::ScopeKind;
 use engine::workspace::Scope;
+use runtime::ports::Library;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! Whether a call may write where it wants to: judged on the changes that it asks for, after the tool has decided them and
-//! before anybody is given them. Tools decide what to change; this is the only place that decides whether.
+//! Decides whether a call may write to the projects it changes. It judges the mutations that a tool returned, before anybody
+//! is given them: tools decide what to change, and only this module decides whether they may.
 
 use super::Refused;
 use super::tool_context::ToolContext;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub const VIEWER_ONLY: &str = "viewer_only: ";
 
 /// Every project that the changes touch must be one that whoever calls may write to.
-pub async fn permitted(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), Refused> {
+pub async fn check(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), Refused> {
     let mut touched = BTreeSet::new();
     for mutation in mutations {
         touched.extend(project_of(context, mutation).await?);

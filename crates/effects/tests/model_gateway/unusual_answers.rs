@@ -1,14 +1,14 @@
 //! Twelve awkward streams, each sent in three-byte chunks: what imitations of Chat Completions really send.
 
 use crate::harness::{Asked, fails};
-use effects::model::Kind;
+use effects::model::ProviderKind;
 use engine::effect::{CallError, CallFailure, ModelReply};
 use simulation::scripted::{Reply, Scripted};
 
 async fn answer(reply: Reply) -> Result<ModelReply, CallError> {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![reply]);
-    Asked::at(Kind::Openai, &server.url()).ask().await
+    Asked::at(ProviderKind::Openai, &server.url()).ask().await
 }
 
 async fn stream(lines: &[&str]) -> Result<ModelReply, CallError> {
@@ -24,7 +24,7 @@ const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]
 const DONE: &str = "[DONE]";
 
 #[tokio::test]
-async fn awkward_01_split_utf_8_and_a_usage_chunk() {
+async fn unusual_answer_01_split_utf_8_and_a_usage_chunk() {
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}"#;
     let reply = stream(&[&content("{\"ä\":"), &content("\"🌳\"}"), STOP, usage, DONE]).await.unwrap();
     assert_eq!(reply.text, "{\"ä\":\"🌳\"}");
@@ -32,7 +32,7 @@ async fn awkward_01_split_utf_8_and_a_usage_chunk() {
 }
 
 #[tokio::test]
-async fn awkward_02_two_interleaved_tool_calls() {
+async fn unusual_answer_02_two_interleaved_tool_calls() {
     let call = |index: u8, name: &str, arguments: &str| {
         format!(
             r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{index},"function":{{"name":"{name}","arguments":{arguments:?}}}}}]}}}}]}}"#
@@ -52,20 +52,20 @@ async fn awkward_02_two_interleaved_tool_calls() {
 }
 
 #[tokio::test]
-async fn awkward_03_a_tool_call_without_index() {
+async fn unusual_answer_03_a_tool_call_without_index() {
     let reply = stream(&[r#"{"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"homework_planner","arguments":"{}"}}]}}]}"#, STOP, DONE]).await.unwrap();
     assert_eq!(reply.text, "{}");
 }
 
 #[tokio::test]
-async fn awkward_04_an_empty_finish_reason_is_none() {
+async fn unusual_answer_04_an_empty_finish_reason_is_none() {
     let early = r#"{"choices":[{"delta":{"content":"{"},"finish_reason":""}]}"#;
     assert_eq!(stream(&[early, &content("}"), DONE]).await.unwrap().text, "{}");
     fails(stream(&[early]).await, CallFailure::Interrupted);
 }
 
 #[tokio::test]
-async fn awkward_05_an_error_object_in_the_middle() {
+async fn unusual_answer_05_an_error_object_in_the_middle() {
     let error = fails(
         stream(&[&content("{"), r#"{"error":{"message":"upstream died","code":502}}"#, DONE]).await,
         CallFailure::Interrupted,
@@ -74,13 +74,13 @@ async fn awkward_05_an_error_object_in_the_middle() {
 }
 
 #[tokio::test]
-async fn awkward_06_a_stream_that_just_ends() {
+async fn unusual_answer_06_a_stream_that_just_ends() {
     let error = fails(stream(&[&content("{}")]).await, CallFailure::Interrupted);
     assert!(error.message.contains("terminator") && error.maybe_paid);
 }
 
 #[tokio::test]
-async fn awkward_07_comments_crlf_and_a_bom() {
+async fn unusual_answer_07_comments_crlf_and_a_bom() {
     let body = format!(
         "\u{feff}: hello\r\ndata: {}\r\n\r\n: ping\r\n\r\ndata: {STOP}\r\n\r\ndata: [DONE]\r\n\r\n",
         content("{}")
@@ -89,14 +89,14 @@ async fn awkward_07_comments_crlf_and_a_bom() {
 }
 
 #[tokio::test]
-async fn awkward_08_an_unknown_finish_reason() {
+async fn unusual_answer_08_an_unknown_finish_reason() {
     let reply =
         stream(&[&content("{}"), r#"{"choices":[{"delta":{},"finish_reason":"eos_token"}]}"#, DONE]).await.unwrap();
     assert!(!reply.truncated);
 }
 
 #[tokio::test]
-async fn awkward_09_reasoning_is_not_part_of_the_answer_but_is_counted() {
+async fn unusual_answer_09_reasoning_is_not_part_of_the_answer_but_is_counted() {
     let thought = format!(r#"{{"choices":[{{"delta":{{"reasoning_content":"{}"}}}}]}}"#, "hm ".repeat(400));
     let reply = stream(&[&thought, &content("{}"), STOP, DONE]).await.unwrap();
     assert_eq!(reply.text, "{}");
@@ -104,22 +104,22 @@ async fn awkward_09_reasoning_is_not_part_of_the_answer_but_is_counted() {
 }
 
 #[tokio::test]
-async fn awkward_10_null_arguments() {
+async fn unusual_answer_10_null_arguments() {
     let null = r#"{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0,"function":{"name":"homework_planner","arguments":null}}]}}]}"#;
     let rest = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}"#;
     assert_eq!(stream(&[null, rest, STOP, DONE]).await.unwrap().text, "{}");
 }
 
 #[tokio::test]
-async fn awkward_11_chunks_with_nothing_but_a_delta() {
+async fn unusual_answer_11_chunks_with_nothing_but_a_delta() {
     assert_eq!(stream(&[r#"{"choices":[{"delta":{"content":"{}"}}]}"#, DONE]).await.unwrap().text, "{}");
 }
 
 #[tokio::test]
-async fn awkward_12_a_rate_limit_is_reported_once_with_its_wait() {
+async fn unusual_answer_12_a_rate_limit_is_reported_once_with_its_wait() {
     let server = Scripted::start().await;
     server.on("homework_planner", vec![Reply::status(429, "slow").header("retry-after", "7")]);
-    let error = fails(Asked::at(Kind::Openai, &server.url()).ask().await, CallFailure::RateLimited);
+    let error = fails(Asked::at(ProviderKind::Openai, &server.url()).ask().await, CallFailure::RateLimited);
     assert_eq!(error.retry_after_ms, Some(7_000));
     assert_eq!(server.ledger().len(), 1, "only the run retries (invariant 40)");
 }
@@ -132,5 +132,5 @@ async fn a_finish_reason_and_a_clean_close_will_do_without_done() {
 #[tokio::test]
 async fn a_byte_that_is_no_utf_8_does_not_lose_the_answer() {
     let server = crate::raw::Raw::answering(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\xffb\"}}]}\n\ndata: [DONE]\n\n").await;
-    assert_eq!(Asked::at(Kind::Openai, &server.url()).ask().await.unwrap().text, "a\u{fffd}b");
+    assert_eq!(Asked::at(ProviderKind::Openai, &server.url()).ask().await.unwrap().text, "a\u{fffd}b");
 }

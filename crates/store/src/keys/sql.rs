@@ -1,16 +1,14 @@
 //! Credentials and kept answers on SQL.
 
+use super::{
+    Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, REMEMBERED_SECONDS, UNFINISHED_SECONDS,
+};
 use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id, page};
 use crate::{SqlStore, StoreError, records, rows};
-use async_trait::async_trait;
 use engine::ids::{ActorId, KeyId};
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
-use runtime::keys::{
-    Begun, Credential, Digest, Grant, KEPT_SECONDS, KeptAnswer, Key, KeyKind, Keys, REMEMBERED_SECONDS,
-    UNFINISHED_SECONDS,
-};
 use runtime::ports::Slice;
 
 const KEY: &str = "SELECT id, actor_id, kind, name, access, prefix, created_at, expires_at, used_at, revoked_at, parent, projects FROM tokens";
@@ -52,9 +50,8 @@ impl SqlStore {
     }
 }
 
-#[async_trait]
-impl Keys for SqlStore {
-    async fn keep_key(&self, key: Key, digest: Digest) -> Result<(), StoreError> {
+impl SqlStore {
+    pub async fn keep_key(&self, key: Key, digest: Digest) -> Result<(), StoreError> {
         let forget = Statement::new(FORGET, vec![before(key.created_at, REMEMBERED_SECONDS)]);
         let values = vec![
             id(key.id),
@@ -74,7 +71,8 @@ impl Keys for SqlStore {
         self.backend.write(vec![forget, Statement::new(KEEP, values)]).await.map(drop).map_err(unguarded)
     }
 
-    async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError> {
+    /// The credential with this digest and whose it is. It may have ended.
+    pub async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE digest = "));
         let found = self.backend.read(query.bind(digest.to_vec()).statement()).await?;
         let Some(key) = found.first().map(key).transpose()? else { return Ok(None) };
@@ -83,7 +81,8 @@ impl Keys for SqlStore {
         Ok(found.first().map(records::actor).transpose()?.map(|actor| (key, actor)))
     }
 
-    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
+    /// Newest first; everybody's, or one actor's.
+    pub async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE 1 = 1"));
         if let Some(actor) = of {
             query.push(" AND actor_id = ").bind(id(actor));
@@ -95,12 +94,14 @@ impl Keys for SqlStore {
         self.backend.read(query.statement()).await?.iter().map(key).collect()
     }
 
-    async fn key_named(&self, named: KeyId) -> Result<Option<Key>, StoreError> {
+    /// The credential with this id. It may have ended.
+    pub async fn key_named(&self, named: KeyId) -> Result<Option<Key>, StoreError> {
         let mut query = Query::new(format!("{KEY} WHERE id = "));
         self.backend.read(query.bind(id(named)).statement()).await?.first().map(key).transpose()
     }
 
-    async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
+    /// With the sessions opened with it. True when it was this call that ended it, so that of two who try one succeeds.
+    pub async fn revoke_key(&self, key: KeyId, at: Timestamp) -> Result<bool, StoreError> {
         let sql =
             "UPDATE tokens SET revoked_at = ?1 WHERE (id = ?2 OR parent = ?2) AND revoked_at IS NULL RETURNING id";
         let ended = self.write_one(sql, vec![rows::time(at), id(key)]).await?;
@@ -108,12 +109,13 @@ impl Keys for SqlStore {
         Ok(ended.contains(&key))
     }
 
-    async fn key_used(&self, key: KeyId, at: Timestamp) -> Result<(), StoreError> {
+    pub async fn key_used(&self, key: KeyId, at: Timestamp) -> Result<(), StoreError> {
         let sql = "UPDATE tokens SET used_at = ?1 WHERE id = ?2";
         self.write_one(sql, vec![rows::time(at), id(key)]).await.map(drop)
     }
 
-    async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError> {
+    /// Those of `ids` that are not valid any more.
+    pub async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError> {
         let mut query =
             Query::new("SELECT id FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ");
         query.bind(rows::time(now)).push(") AND id IN ").bind_list(ids.iter().map(id));
@@ -122,7 +124,14 @@ impl Keys for SqlStore {
         Ok(ids.iter().filter(|id| !valid.contains(id)).copied().collect())
     }
 
-    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError> {
+    /// Take a request's name, or say what became of it.
+    pub async fn begin(
+        &self,
+        by: Credential,
+        name: &str,
+        request: Digest,
+        now: Timestamp,
+    ) -> Result<Begun, StoreError> {
         let forget = Statement::new("DELETE FROM kept_answers WHERE at < ?1", vec![before(now, KEPT_SECONDS)]);
         let stale = before(now, UNFINISHED_SECONDS);
         let values =
@@ -147,7 +156,8 @@ impl Keys for SqlStore {
         }))
     }
 
-    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
+    /// Keep its answer; with `None` the name is free again.
+    pub async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError> {
         let statement = match answer {
             Some(answer) => Statement::new(
                 "UPDATE kept_answers SET status = ?1, content_type = ?2, body = ?3 WHERE credential = ?4 AND name = ?5",

@@ -1,5 +1,5 @@
-//! What the programs that we start may know of us. Keys are in our environment: a program gets a short list of variables
-//! from it, and cannot look up the rest in `/proc`.
+//! What a program that we start can learn about this process. Our environment holds keys: a program gets a short list of
+//! variables from it, and cannot read the rest in `/proc`.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ const INHERITED: [&str; 10] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG
 const INHERITED_PREFIX: &str = "LC_";
 
 /// The variables of ours that every program gets.
-pub fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
+pub fn inherited_env() -> impl Iterator<Item = (OsString, OsString)> {
     let is_inherited = |name: &str| INHERITED.contains(&name) || name.starts_with(INHERITED_PREFIX);
     std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(is_inherited))
 }

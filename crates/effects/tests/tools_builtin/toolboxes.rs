@@ -1,11 +1,10 @@
 //! Whether a call of a tool that is not built in may be made, judged at the moment it is made.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use async_trait::async_trait;
-use effects::tools::{Offer, Offers, Outsiders, Toolbox, output};
+use effects::tools::{Offer, Offers, Toolbox, Toolboxes, output};
 use engine::effect::{Class, EffectId, Outcome, ToolCall, ToolOutcome};
 use engine::ids::ProjectId;
-use runtime::ports::Library;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,28 +43,28 @@ impl Toolbox for Bell {
 }
 
 struct Tower {
-    world: World,
+    fixture: Fixture,
     bell: Arc<Bell>,
 }
 
 impl Tower {
-    async fn new(only: impl FnOnce(&World) -> Vec<ProjectId>) -> Tower {
-        let mut world = World::bound().await;
-        world.run.projects = vec![world.home];
-        let bell = Arc::new(Bell { rung: AtomicU32::new(0), projects: only(&world) });
-        Tower { world, bell }
+    async fn new(only: impl FnOnce(&Fixture) -> Vec<ProjectId>) -> Tower {
+        let mut fixture = Fixture::bound().await;
+        fixture.run.projects = vec![fixture.home];
+        let bell = Arc::new(Bell { rung: AtomicU32::new(0), projects: only(&fixture) });
+        Tower { fixture, bell }
     }
 
     fn request(&self, arguments: Value) -> ToolCall {
-        let mut call = self.world.request("bell__ring", arguments);
+        let mut call = self.fixture.request("bell__ring", arguments);
         call.granted.push("bell__ring".into());
         call.outside = ring("Ring it").spec("bell").outside;
         call
     }
 
     async fn make(&self, call: ToolCall) -> Result<Value, String> {
-        let outsiders = Outsiders(vec![self.bell.clone()]);
-        match outsiders.call(&*self.world.store, &self.world.run, &call, &EffectId("i1.t0".into())).await {
+        let toolboxes = Toolboxes(vec![self.bell.clone()]);
+        match toolboxes.call(&*self.fixture.store, &self.fixture.run, &call, &EffectId("i1.t0".into())).await {
             Outcome::Tool(ToolOutcome { result, .. }) => result.map(|output| output.content),
             other => panic!("an outcome: {other:?}"),
         }
@@ -108,9 +107,9 @@ async fn h8_sec_s41_s48_what_was_not_given_or_has_changed_or_does_not_fit_is_ref
 
 #[tokio::test]
 async fn h8_a_project_taken_away_takes_the_tools_along_at_the_next_call() {
-    let tower = Tower::new(|world| vec![world.home]).await;
+    let tower = Tower::new(|fixture| vec![fixture.home]).await;
     tower.make(tower.request(json!({"times": 1}))).await.expect("allowed");
-    tower.world.store.revoke(tower.world.home, tower.world.owner).await.expect("revoked");
+    tower.fixture.store.revoke(tower.fixture.home, tower.fixture.owner).await.expect("revoked");
     let refused = tower.make(tower.request(json!({"times": 1}))).await.expect_err("refused");
     assert!(refused.contains("may no longer use project"), "{refused}");
     assert_eq!(tower.bell.rung.load(Ordering::Relaxed), 1);
@@ -118,11 +117,11 @@ async fn h8_a_project_taken_away_takes_the_tools_along_at_the_next_call() {
 
 #[tokio::test]
 async fn h8_a_toolbox_for_other_projects_is_closed_also_to_a_run_that_was_given_it() {
-    let tower = Tower::new(|world| vec![world.second]).await;
+    let tower = Tower::new(|fixture| vec![fixture.second]).await;
     let refused = tower.make(tower.request(json!({"times": 1}))).await.expect_err("refused");
     assert!(refused.contains("may not be used for the projects of this run"), "{refused}");
-    let mut everywhere = Tower::new(|world| vec![world.home]).await;
-    everywhere.world.run.projects.clear();
+    let mut everywhere = Tower::new(|fixture| vec![fixture.home]).await;
+    everywhere.fixture.run.projects.clear();
     let refused = everywhere.make(everywhere.request(json!({"times": 1}))).await.expect_err("refused");
     assert!(refused.contains("may not be used"), "{refused}");
     tower.unrung();

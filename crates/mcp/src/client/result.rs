@@ -1,4 +1,4 @@
-//! A server's result as a run keeps it: text and structure, everything else named and left out.
+//! The result of a tool call as a run stores it: text and structure. Images, sounds and blobs are named and left out.
 
 use effects::tools::output;
 use engine::effect::ToolOutcome;

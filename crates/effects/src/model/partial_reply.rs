@@ -1,7 +1,7 @@
-//! An answer while it arrives. Only one that reached its end, without an error, and that says something or was
-//! counted as output becomes a reply; everything else is interrupted (invariant 41).
+//! An answer while it arrives. It becomes a reply only when it reached its end without an error, and has text or was counted as
+//! output; everything else is an interrupted call.
 
-use super::usage::Reported;
+use super::usage::ReportedUsage;
 
 /// More text than any model writes in one answer.
 pub(super) const MOST_TEXT: usize = 4 * 1024 * 1024;
@@ -9,14 +9,14 @@ pub(super) const MOST_TEXT: usize = 4 * 1024 * 1024;
 const MOST_CALLS: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct PartialReply {
     text: String,
     /// Something other than white space was said.
     has_words: bool,
     calls: Vec<Call>,
     /// Everything that was written, seen or not. Counted as it comes: an answer has up to a million pieces.
     written: usize,
-    pub usage: Reported,
+    pub usage: ReportedUsage,
     pub id: Option<String>,
     /// Why the model stopped, in the server's word.
     pub stop: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct CallDelta<'a> {
     pub arguments: Option<&'a str>,
 }
 
-impl Draft {
+impl PartialReply {
     pub fn say(&mut self, text: &str) {
         self.written += text.len();
         self.has_words |= !text.trim().is_empty();
@@ -115,15 +115,15 @@ mod tests {
 
     #[test]
     fn interleaved_calls_are_told_apart_and_one_without_index_is_kept() {
-        let mut draft = Draft::default();
-        draft.call(piece(Some(0), Some("a"), Some("other"), Some("{")));
-        draft.call(piece(Some(1), Some("b"), Some("homework_repair"), None));
-        draft.call(piece(Some(0), None, None, Some("}")));
-        draft.call(piece(Some(1), None, None, Some("{\"x\":1}")));
-        assert_eq!(draft.answer("homework_repair"), "{\"x\":1}");
-        let mut draft = Draft::default();
-        draft.call(piece(None, Some("a"), Some("f"), Some("{\"y\"")));
-        draft.call(piece(None, None, None, Some(":2}")));
-        assert_eq!(draft.answer("homework_repair"), "{\"y\":2}");
+        let mut reply = PartialReply::default();
+        reply.call(piece(Some(0), Some("a"), Some("other"), Some("{")));
+        reply.call(piece(Some(1), Some("b"), Some("homework_repair"), None));
+        reply.call(piece(Some(0), None, None, Some("}")));
+        reply.call(piece(Some(1), None, None, Some("{\"x\":1}")));
+        assert_eq!(reply.answer("homework_repair"), "{\"x\":1}");
+        let mut reply = PartialReply::default();
+        reply.call(piece(None, Some("a"), Some("f"), Some("{\"y\"")));
+        reply.call(piece(None, None, None, Some(":2}")));
+        assert_eq!(reply.answer("homework_repair"), "{\"y\":2}");
     }
 }

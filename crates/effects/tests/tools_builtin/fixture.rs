@@ -24,7 +24,7 @@ impl Clock for Ticking {
     }
 }
 
-pub struct World {
+pub struct Fixture {
     pub store: Arc<SqlStore>,
     pub registry: Registry,
     pub run: RunContext,
@@ -47,16 +47,16 @@ fn project(project: ProjectId, title: &str, owner: ActorId) -> Mutation {
     Mutation::CreateProject { id: project, title: title.into(), description: String::new(), props: json!({}), owner }
 }
 
-impl World {
+impl Fixture {
     /// A run bound to its home project.
-    pub async fn bound() -> World {
-        let mut world = World::global().await;
-        world.run.scope = Scope::Within(world.owner, vec![world.home]);
-        world
+    pub async fn bound() -> Fixture {
+        let mut fixture = Fixture::global().await;
+        fixture.run.scope = Scope::Within(fixture.owner, vec![fixture.home]);
+        fixture
     }
 
     /// A run that may use all of its owner's projects.
-    pub async fn global() -> World {
+    pub async fn global() -> Fixture {
         let store = store::open_inline(None, Arc::new(Ticking(AtomicI64::new(0)))).await.expect("a database in memory");
         let (owner, stranger): (ActorId, ActorId) = (id(1), id(2));
         for (actor, handle) in [(owner, "owner"), (stranger, "stranger")] {
@@ -76,17 +76,27 @@ impl World {
             tainted: false,
             now: Timestamp(NOW),
         };
-        let world =
-            World { store, registry, run, owner, home, second, foreign, workspace, granted, calls: AtomicU32::new(0) };
-        world
+        let fixture = Fixture {
+            store,
+            registry,
+            run,
+            owner,
+            home,
+            second,
+            foreign,
+            workspace,
+            granted,
+            calls: AtomicU32::new(0),
+        };
+        fixture
             .commit(vec![
                 project(home, "Home", owner),
                 project(second, "Second", owner),
                 project(foreign, "Foreign", stranger),
             ])
             .await;
-        world.platform_document(workspace, "document.homework.workspace", "workspace").await;
-        world
+        fixture.platform_document(workspace, "document.homework.workspace", "workspace").await;
+        fixture
     }
 
     pub async fn platform_document(&self, document: DocumentId, type_key: &str, role: &str) {

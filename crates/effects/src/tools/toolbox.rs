@@ -1,9 +1,9 @@
-//! Tools that are not built in: servers of tools, the web, a directory of files. Here stands what is the same for all of
-//! them: what a run is told of a tool, and whether this call may be made now. How it is carried out is the toolbox's.
+//! Tools that are not built in: MCP servers, the web, a directory of files. This module has what is the same for all of them:
+//! what a run is told of a tool, and whether a call may be made now. Each `Toolbox` knows how to carry its calls out.
 
 use super::approval::{Approved, approved};
-use super::one_line;
-use super::schema::misfits;
+use super::schema::schema_violations;
+use super::{Refused, one_line};
 use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
@@ -73,7 +73,7 @@ impl Approval {
     }
 }
 
-/// Somebody who carries out tools.
+/// Carries out tools that are not built in.
 #[async_trait]
 pub trait Toolbox: Send + Sync + 'static {
     fn server(&self) -> &str;
@@ -123,9 +123,9 @@ impl Offers {
 
 /// Every toolbox of this process.
 #[derive(Clone, Default)]
-pub struct Outsiders(pub Vec<Arc<dyn Toolbox>>);
+pub struct Toolboxes(pub Vec<Arc<dyn Toolbox>>);
 
-impl Outsiders {
+impl Toolboxes {
     /// Those that a run within these projects may use.
     pub fn open_to<'a>(&'a self, projects: &'a [ProjectId]) -> impl Iterator<Item = &'a Arc<dyn Toolbox>> {
         self.0.iter().filter(move |toolbox| is_open(toolbox.as_ref(), projects))
@@ -143,7 +143,7 @@ impl Outsiders {
                 Approved::NotYet(asking) => Outcome::Asks(asking),
             },
             Err(Refused::Request(why)) => Outcome::Tool(ToolOutcome::refused(why)),
-            Err(Refused::Store(error)) => Outcome::Away(error),
+            Err(Refused::Store(error)) => Outcome::Away(error.to_string()),
         }
     }
 
@@ -169,8 +169,7 @@ impl Outsiders {
             return refused(format!("tool_not_granted: {server} may not be used for the projects of this run"));
         }
         for project in &run.projects {
-            let found = library.project(&run.scope, *project).await;
-            if found.map_err(|error| Refused::Store(error.to_string()))?.is_none() {
+            if library.project(&run.scope, *project).await?.is_none() {
                 return refused(format!("tool_not_granted: the owner of this run may no longer use project {project}"));
             }
         }
@@ -188,7 +187,7 @@ impl Outsiders {
                 call.tool
             ));
         }
-        match misfits(&offer.schema, &call.arguments) {
+        match schema_violations(&offer.schema, &call.arguments) {
             wrong if wrong.is_empty() => Ok((toolbox.clone(), offer)),
             wrong => {
                 let valid = argument_names(&offer.schema);
@@ -196,11 +195,6 @@ impl Outsiders {
             }
         }
     }
-}
-
-enum Refused {
-    Request(String),
-    Store(String),
 }
 
 fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {

@@ -1,11 +1,10 @@
-//! What the doors of the server need from a store: credentials, and answers kept for requests that are sent twice.
-//! The loop knows nothing of them. Of a secret only the digest is ever here.
+//! Credentials, and the answers kept for requests that are sent twice. Only the HTTP server uses them; the loop does not
+//! know them. Of a secret only the digest is ever here.
 
-use crate::ports::{Slice, StoreError};
-use async_trait::async_trait;
+mod sql;
+
 use engine::ids::{ActorId, KeyId, ProjectId};
 use engine::time::Timestamp;
-use engine::workspace::ActorRecord;
 use std::fmt;
 
 /// SHA-256.
@@ -132,24 +131,3 @@ pub const UNFINISHED_SECONDS: i64 = 60;
 pub const KEPT_SECONDS: i64 = 24 * 3600;
 /// Seconds a session or code stays listed after its end.
 pub const REMEMBERED_SECONDS: i64 = 30 * 24 * 3600;
-
-#[async_trait]
-pub trait Keys: Send + Sync + 'static {
-    async fn keep_key(&self, key: Key, digest: Digest) -> Result<(), StoreError>;
-    /// The credential with this digest and whose it is. It may have ended.
-    async fn key(&self, digest: Digest) -> Result<Option<(Key, ActorRecord)>, StoreError>;
-    /// Newest first; everybody's, or one actor's.
-    async fn keys(&self, of: Option<ActorId>, slice: Slice<KeyId>) -> Result<Vec<Key>, StoreError>;
-    /// The credential with this id. It may have ended.
-    async fn key_named(&self, id: KeyId) -> Result<Option<Key>, StoreError>;
-    /// With the sessions opened with it. True when it was this call that ended it, so that of two who try one succeeds.
-    async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<bool, StoreError>;
-    async fn key_used(&self, id: KeyId, at: Timestamp) -> Result<(), StoreError>;
-    /// Those of `ids` that are not valid any more.
-    async fn ended_keys(&self, ids: &[KeyId], now: Timestamp) -> Result<Vec<KeyId>, StoreError>;
-
-    /// Take a request's name, or say what became of it.
-    async fn begin(&self, by: Credential, name: &str, request: Digest, now: Timestamp) -> Result<Begun, StoreError>;
-    /// Keep its answer; with `None` the name is free again.
-    async fn finish(&self, by: Credential, name: &str, answer: Option<KeptAnswer>) -> Result<(), StoreError>;
-}

@@ -1,19 +1,16 @@
 //! Members and invitations on SQL. Everything that changes who belongs to a project takes the project's row first, so that
 //! such changes happen one after another on both databases.
 
+use super::{Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, NewInvitation};
 use crate::backend::WriteError;
 use crate::log::unguarded;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::{SqlStore, StoreError, records, rows};
-use async_trait::async_trait;
 use engine::ids::{ActorId, InvitationId, ProjectId};
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
-use runtime::members::{
-    INVITATION_BODY, INVITATION_KIND, Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, Members,
-    NewInvitation,
-};
+use runtime::notifications::INVITATION_KIND;
 use runtime::ports::Slice;
 use std::borrow::Cow;
 
@@ -115,9 +112,9 @@ impl SqlStore {
     }
 }
 
-#[async_trait]
-impl Members for SqlStore {
-    async fn members(&self, project: ProjectId, now: Timestamp) -> Result<Vec<Member>, StoreError> {
+impl SqlStore {
+    /// The members of a project in the order of their ids, then those whose invitation is open.
+    pub async fn members(&self, project: ProjectId, now: Timestamp) -> Result<Vec<Member>, StoreError> {
         let mut query = Query::new(format!(
             "SELECT {ACTOR}, m.role, CAST(0 AS BIGINT) AS invited FROM project_members m JOIN actors a ON a.id = m.actor_id WHERE m.project_id = "
         ));
@@ -133,19 +130,22 @@ impl Members for SqlStore {
         self.all(query, member).await
     }
 
-    async fn creator(&self, project: ProjectId) -> Result<Option<ActorId>, StoreError> {
+    /// Who made the project; only they themselves end their membership.
+    pub async fn creator(&self, project: ProjectId) -> Result<Option<ActorId>, StoreError> {
         let mut query = Query::new("SELECT created_by FROM onto_projects WHERE id = ");
         query.bind(id(project));
         Ok(self.one(query, |row| row.optional_parse(0)).await?.flatten())
     }
 
-    async fn roles(&self, actor: ActorId, projects: &[ProjectId]) -> Result<Vec<(ProjectId, Role)>, StoreError> {
+    /// The actor's role in those of the projects that they are a member of.
+    pub async fn roles(&self, actor: ActorId, projects: &[ProjectId]) -> Result<Vec<(ProjectId, Role)>, StoreError> {
         let mut query = Query::new("SELECT project_id, role FROM project_members WHERE actor_id = ");
         query.bind(id(actor)).push(" AND project_id IN ").bind_list(projects.iter().map(id));
         self.all(query, |row| Ok((row.parse(0)?, role(row.text(1)?)?))).await
     }
 
-    async fn set_role(&self, project: ProjectId, actor: ActorId, to: Role) -> Result<MemberChange, StoreError> {
+    /// Changes the role of a member; their subagents keep at most that. The last owner stays one.
+    pub async fn set_role(&self, project: ProjectId, actor: ActorId, to: Role) -> Result<MemberChange, StoreError> {
         let kept = if to == Role::Owner { "1 = 1" } else { OTHER_OWNER };
         let first = format!(
             "UPDATE project_members SET role = '{}' WHERE project_id = ?1 AND actor_id = ?2 AND (role <> 'owner' OR {kept})",
@@ -165,7 +165,8 @@ impl Members for SqlStore {
         self.change_member(project, actor, first, rest).await
     }
 
-    async fn remove_member(&self, project: ProjectId, actor: ActorId) -> Result<MemberChange, StoreError> {
+    /// Ends a membership, and those of the member's subagents in the same project. The last owner stays.
+    pub async fn remove_member(&self, project: ProjectId, actor: ActorId) -> Result<MemberChange, StoreError> {
         let first = format!(
             "DELETE FROM project_members WHERE project_id = ?1 AND actor_id = ?2 AND (role <> 'owner' OR {OTHER_OWNER} \
              OR EXISTS (SELECT 1 FROM actors a WHERE a.id = ?2 AND a.kind <> 'person'))"
@@ -175,7 +176,8 @@ impl Members for SqlStore {
         self.change_member(project, actor, first, rest).await
     }
 
-    async fn invite(&self, new: NewInvitation) -> Result<(), StoreError> {
+    /// With its notification. Nothing happens when the person is a member already.
+    pub async fn invite(&self, new: NewInvitation) -> Result<(), StoreError> {
         let invite = vec![
             id(new.id),
             id(new.project),
@@ -189,14 +191,15 @@ impl Members for SqlStore {
             id(new.project),
             id(new.actor),
             Value::from(INVITATION_KIND),
-            Value::from(new.headline()),
-            Value::from(INVITATION_BODY),
+            Value::from(new.title.clone()),
+            Value::from(new.body.clone()),
         ];
         let statements = vec![taken(new.project), Statement::new(INVITE, invite), Statement::new(ANNOUNCE, announce)];
         self.change_members(statements).await.map(drop)
     }
 
-    async fn withdraw(&self, project: ProjectId, actor: ActorId, now: Timestamp) -> Result<bool, StoreError> {
+    /// True when there was an open one.
+    pub async fn withdraw(&self, project: ProjectId, actor: ActorId, now: Timestamp) -> Result<bool, StoreError> {
         let mut query = Query::new("SELECT id FROM project_invitations WHERE project_id = ");
         query.bind(id(project)).push(" AND actor_id = ").bind(id(actor)).push(" AND expires_at > ").bind(now.0);
         match self.one(query, |row| row.parse::<InvitationId>(0)).await? {
@@ -205,7 +208,8 @@ impl Members for SqlStore {
         }
     }
 
-    async fn invitations(&self, of: ActorId, now: Timestamp) -> Result<Vec<Invitation>, StoreError> {
+    /// The open invitations of a person, newest first, at most `MOST_INVITATIONS`.
+    pub async fn invitations(&self, of: ActorId, now: Timestamp) -> Result<Vec<Invitation>, StoreError> {
         let mut query = Query::new(format!("{INVITATION} WHERE i.actor_id = "));
         query
             .bind(id(of))
@@ -216,7 +220,8 @@ impl Members for SqlStore {
         self.all(query, invitation).await
     }
 
-    async fn accept(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
+    /// Membership begins. False when there is no such open invitation of theirs.
+    pub async fn accept(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
         let mut query = Query::new("SELECT project_id FROM project_invitations WHERE id = ");
         query.bind(id(invitation));
         let Some(project) = self.one(query, |row| row.parse::<ProjectId>(0)).await? else { return Ok(false) };
@@ -226,13 +231,14 @@ impl Members for SqlStore {
         self.change_members(statements).await
     }
 
-    async fn decline(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn decline(&self, of: ActorId, invitation: InvitationId, now: Timestamp) -> Result<bool, StoreError> {
         let sql = "DELETE FROM project_invitations WHERE id = ?1 AND actor_id = ?2 AND expires_at > ?3";
         let declined = Statement::new(sql, vec![id(invitation), id(of), rows::time(now)]);
         self.change_members(settlement(declined, invitation)).await
     }
 
-    async fn acquaintances(
+    /// The actor, their subagents, and the people they share a project or an open invitation with; oldest first.
+    pub async fn acquaintances(
         &self,
         of: ActorId,
         slice: Slice<ActorId>,

@@ -1,9 +1,9 @@
-//! One request and its answer, under deadlines and caps. Says what happened on the wire; what that means
-//! for the call is decided in `trouble`.
+//! One HTTP request to a model server and its answer, under timeouts and size limits. Says what happened on the wire; what that
+//! means for the run is decided in `wire_error`.
 
 use super::Timeouts;
-use super::draft::{Draft, MOST_TEXT};
-use super::secrets::Watcher;
+use super::partial_reply::{MOST_TEXT, PartialReply};
+use super::secrets::DeltaRedactor;
 use super::wire::Wire;
 use super::wire_error::WireError;
 use http_client::{causes, retry_after, sse};
@@ -22,19 +22,19 @@ const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
 /// What arrived, and the id the provider gave it.
-pub(super) struct Arrived {
-    pub draft: Draft,
+pub(super) struct Received {
+    pub reply: PartialReply,
     pub request_id: Option<String>,
 }
 
-pub(super) async fn exchange(
+pub(super) async fn send(
     request: reqwest::RequestBuilder,
     wire: &dyn Wire,
     role: &str,
     streaming: bool,
     timeouts: &Timeouts,
-    watcher: &mut Watcher<'_>,
-) -> Result<Arrived, WireError> {
+    deltas: &mut DeltaRedactor<'_>,
+) -> Result<Received, WireError> {
     let whole = async {
         // Without a stream nothing is sent before the answer is complete, so only the total can limit that wait.
         let patience = if streaming { timeouts.first_byte } else { timeouts.total };
@@ -43,32 +43,32 @@ pub(super) async fn exchange(
             return Err(refusal(response, timeouts.idle).await);
         }
         let request_id = request_id(response.headers());
-        let draft = Reading { wire, role, draft: Draft::default(), shown: 0, watcher }
+        let reply = ReplyReader { wire, role, reply: PartialReply::default(), shown: 0, deltas }
             .all(response, streaming, patience, timeouts.idle)
             .await?;
-        Ok(Arrived { draft, request_id })
+        Ok(Received { reply, request_id })
     };
     timeout(timeouts.total, whole)
         .await
         .map_err(|_| WireError::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
 }
 
-struct Reading<'a, 'w> {
+struct ReplyReader<'a, 'w> {
     wire: &'a dyn Wire,
     role: &'a str,
-    draft: Draft,
+    reply: PartialReply,
     shown: usize,
-    watcher: &'a mut Watcher<'w>,
+    deltas: &'a mut DeltaRedactor<'w>,
 }
 
-impl Reading<'_, '_> {
+impl ReplyReader<'_, '_> {
     async fn all(
         mut self,
         mut response: Response,
         asked: bool,
         patience: Duration,
         idle: Duration,
-    ) -> Result<Draft, WireError> {
+    ) -> Result<PartialReply, WireError> {
         let kind = response
             .headers()
             .get(CONTENT_TYPE)
@@ -80,7 +80,7 @@ impl Reading<'_, '_> {
         } else {
             self.piece(&mut response, idle).await?;
         }
-        self.judge()
+        self.finish()
     }
 
     /// A server that still says something, be it only that it is there, is waited for: the total is the limit then.
@@ -88,7 +88,7 @@ impl Reading<'_, '_> {
         let mut parser = sse::Parser::default();
         let (mut limit, mut raw) = (patience, 0);
         let mut until = Instant::now() + limit;
-        while !self.draft.ended {
+        while !self.reply.ended {
             let chunk = timeout_at(until, response.chunk()).await.map_err(|_| stalled(limit))?.map_err(cut)?;
             let Some(chunk) = chunk else { break };
             raw += chunk.len();
@@ -100,7 +100,7 @@ impl Reading<'_, '_> {
                 limit = idle;
             }
             until = Instant::now() + limit;
-            if raw > MOST_RAW || self.draft.bytes() > MOST_TEXT {
+            if raw > MOST_RAW || self.reply.bytes() > MOST_TEXT {
                 return Err(WireError::Broke(format!(
                     "the answer did not end within {} MiB and was cut off",
                     MOST_TEXT >> 20
@@ -109,7 +109,7 @@ impl Reading<'_, '_> {
         }
         let mut rest = Vec::new();
         parser.finish(|event| rest.push(event));
-        if !self.draft.ended {
+        if !self.reply.ended {
             self.take(&rest)?;
         }
         Ok(())
@@ -120,12 +120,12 @@ impl Reading<'_, '_> {
         for event in events {
             moved |= self
                 .wire
-                .event(event, &mut self.draft)
+                .event(event, &mut self.reply)
                 .map_err(|error| WireError::Broke(format!("an event of the stream is not JSON: {error}")))?;
-            if let Some(error) = self.draft.error.take() {
+            if let Some(error) = self.reply.error.take() {
                 return Err(WireError::reported("it reported an error in the middle of the answer", error));
             }
-            if self.draft.ended {
+            if self.reply.ended {
                 break;
             }
         }
@@ -134,9 +134,9 @@ impl Reading<'_, '_> {
     }
 
     fn show(&mut self) {
-        let fresh = self.draft.answer(self.role).get(self.shown..).unwrap_or_default();
+        let fresh = self.reply.answer(self.role).get(self.shown..).unwrap_or_default();
         self.shown += fresh.len();
-        self.watcher.see(fresh);
+        self.deltas.see(fresh);
     }
 
     async fn piece(&mut self, response: &mut Response, idle: Duration) -> Result<(), WireError> {
@@ -144,28 +144,28 @@ impl Reading<'_, '_> {
         let text = String::from_utf8_lossy(&body);
         let answer: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| WireError::Broke(format!("the answer is not JSON ({error}): {text}")))?;
-        self.wire.whole(&answer, &mut self.draft);
+        self.wire.whole(&answer, &mut self.reply);
         self.show();
         Ok(())
     }
 
-    fn judge(self) -> Result<Draft, WireError> {
-        let Reading { draft, wire, role, .. } = self;
-        if let Some(error) = draft.error {
+    fn finish(self) -> Result<PartialReply, WireError> {
+        let ReplyReader { reply, wire, role, .. } = self;
+        if let Some(error) = reply.error {
             return Err(WireError::reported("it answered with an error", error));
         }
-        if !wire.finished(&draft) {
+        if !wire.finished(&reply) {
             return Err(WireError::Broke("the answer ended without its terminator".into()));
         }
         // An answer that was all thinking, or none, is paid for like any other: the run judges it, and asks once more.
-        if draft.answer(role).trim().is_empty() && !draft.was_written() {
-            let stop = draft.stop.as_deref().unwrap_or("none given");
+        if reply.answer(role).trim().is_empty() && !reply.was_written() {
+            let stop = reply.stop.as_deref().unwrap_or("none given");
             return Err(WireError::Broke(format!("the answer is empty (reason to stop: {stop})")));
         }
-        if draft.bytes() > MOST_TEXT {
+        if reply.bytes() > MOST_TEXT {
             return Err(WireError::Broke(format!("the answer is longer than {} MiB", MOST_TEXT >> 20)));
         }
-        Ok(draft)
+        Ok(reply)
     }
 }
 

@@ -1,32 +1,32 @@
-//! A server's question to a person, in words, and the person's words as the answer its schema wants.
+//! Elicitation: a server's question to a person as text, and the person's text as the answer its schema asks for.
 
-use effects::tools::misfits;
+use effects::tools::schema_violations;
 use rmcp::model::{ElicitResult, ElicitationAction, InputRequest, InputRequiredResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What a server of the newer protocol wants back, and what it has been told of it.
+/// What a server of the newer protocol wants back before it goes on, and the answers given so far.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct PendingInput {
     pub state: Option<String>,
     /// Its questions, by its own names for them.
     waiting: BTreeMap<String, Value>,
     pub answered: BTreeMap<String, Value>,
 }
 
-impl Kept {
+impl PendingInput {
     /// `None` when it asks for something other than a person's answer.
-    pub fn of(required: InputRequiredResult) -> Option<Kept> {
+    pub fn of(required: InputRequiredResult) -> Option<PendingInput> {
         let mut waiting = BTreeMap::new();
         for (name, request) in required.input_requests.unwrap_or_default() {
             let InputRequest::Elicitation(request) = request else { return None };
             waiting.insert(name, serde_json::to_value(request.params).ok()?);
         }
-        Some(Kept { state: required.request_state, waiting, answered: BTreeMap::new() })
+        Some(PendingInput { state: required.request_state, waiting, answered: BTreeMap::new() })
     }
 
-    pub fn read(kept: &Value) -> Option<Kept> {
+    pub fn read(kept: &Value) -> Option<PendingInput> {
         serde_json::from_value(kept.clone()).ok()
     }
 
@@ -130,7 +130,7 @@ pub fn read(request: &Value, text: &str) -> Result<ElicitResult, String> {
             return Err(format!("a JSON object with {} is needed", names.join(", ")));
         }
     };
-    match misfits(&request["requestedSchema"], &content) {
+    match schema_violations(&request["requestedSchema"], &content) {
         wrong if wrong.is_empty() => Ok(accepted.with_content(content)),
         wrong => Err(wrong.join("; ")),
     }

@@ -35,22 +35,22 @@ const NUMBERS: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seve
 const LEAD_INS: [&str; 8] =
     ["please ", "can you ", "could you ", "i want you to ", "i want to ", "i need you to ", "i need ", "help me "];
 
-pub struct Theme {
+pub struct Subject {
     pub topic: String,
     pub phrases: Vec<String>,
     seed: Hash,
 }
 
-impl Theme {
-    pub fn of(objective: &str) -> Theme {
+impl Subject {
+    pub fn of(objective: &str) -> Subject {
         let seed = Hash::of(&[objective.as_bytes()]);
         let read: String = objective.chars().take(READ_MAX).collect();
-        let mut theme = Theme { topic: topic(&read), phrases: phrases(&read), seed };
-        let start = theme.choose("facets", FACETS.len());
+        let mut subject = Subject { topic: topic(&read), phrases: phrases(&read), seed };
+        let start = subject.choose("facets", FACETS.len());
         let facets = FACETS.iter().cycle().skip(start).map(|facet| (*facet).to_owned());
-        let missing = PHRASES_MIN.saturating_sub(theme.phrases.len());
-        theme.phrases.extend(facets.take(missing));
-        theme
+        let missing = PHRASES_MIN.saturating_sub(subject.phrases.len());
+        subject.phrases.extend(facets.take(missing));
+        subject
     }
 
     /// A number below `count`, the same for the same objective and occasion.
@@ -157,19 +157,19 @@ mod tests {
 
     #[test]
     fn an_objective_is_known_by_its_own_words() {
-        let theme = Theme::of("Please compare SQLite and PostgreSQL for a small bookkeeping team. Keep it short.");
-        assert_eq!(theme.topic, "Compare SQLite and PostgreSQL for a small bookkeeping team");
-        assert_eq!(theme.phrases, ["SQLite", "PostgreSQL", "the small bookkeeping team"]);
-        let counted = Theme::of("Compare three database backup strategies and the two cheapest ones");
+        let subject = Subject::of("Please compare SQLite and PostgreSQL for a small bookkeeping team. Keep it short.");
+        assert_eq!(subject.topic, "Compare SQLite and PostgreSQL for a small bookkeeping team");
+        assert_eq!(subject.phrases, ["SQLite", "PostgreSQL", "the small bookkeeping team"]);
+        let counted = Subject::of("Compare three database backup strategies and the two cheapest ones");
         assert_eq!(counted.phrases, ["database backup strategies", "cheapest ones"]);
     }
 
     proptest! {
         #[test]
         fn any_objective_has_a_topic_and_enough_phrases(objective in any::<String>()) {
-            let theme = Theme::of(&objective);
-            prop_assert!(!theme.topic.is_empty() && theme.topic.chars().count() <= TOPIC_MAX + 4);
-            prop_assert!(theme.phrases.len() >= PHRASES_MIN && theme.phrases.iter().all(|phrase| !phrase.is_empty()));
+            let subject = Subject::of(&objective);
+            prop_assert!(!subject.topic.is_empty() && subject.topic.chars().count() <= TOPIC_MAX + 4);
+            prop_assert!(subject.phrases.len() >= PHRASES_MIN && subject.phrases.iter().all(|phrase| !phrase.is_empty()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Schema, then JSON object, then text: only when the server refuses the shape, and remembered.
 
 use crate::harness::{Asked, Setup, fails};
-use effects::model::{Kind, SchemaMode};
+use effects::model::{ProviderKind, SchemaMode};
 use engine::effect::CallFailure;
 use engine::model::Role;
 use serde_json::{Value, json};
@@ -31,14 +31,14 @@ fn formats(server: &Scripted) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn e3_the_ladder_descends_on_refusal_and_the_rung_is_remembered() {
+async fn e3_the_schema_mode_falls_back_on_refusal_and_is_remembered() {
     let server = server(|request| match request.body["response_format"]["type"].as_str() {
         Some("json_schema") => refuse("response_format.json_schema"),
         Some(_) => refuse("response_format"),
         None => ok(),
     })
     .await;
-    let asked = Asked::at(Kind::Openai, &server.url());
+    let asked = Asked::at(ProviderKind::Openai, &server.url());
     asked.ask().await.unwrap();
     asked.ask_as(Role::HomeworkReport, "i1.report:1", None).await.unwrap();
     assert_eq!(formats(&server), [json!("json_schema"), json!("json_object"), Value::Null, Value::Null]);
@@ -63,15 +63,15 @@ async fn the_rung_belongs_to_one_model() {
             },
         )
         .await;
-    Asked::with(Kind::Openai, &server.url(), Setup { model: "old", ..Setup::default() }).ask().await.unwrap();
-    Asked::with(Kind::Openai, &server.url(), Setup { model: "new", ..Setup::default() }).ask().await.unwrap();
+    Asked::with(ProviderKind::Openai, &server.url(), Setup { model: "old", ..Setup::default() }).ask().await.unwrap();
+    Asked::with(ProviderKind::Openai, &server.url(), Setup { model: "new", ..Setup::default() }).ask().await.unwrap();
     assert_eq!(formats(&server), ["json_schema", "json_object", "json_schema"]);
 }
 
 #[tokio::test]
 async fn e3_anthropic_without_tools_is_asked_in_words() {
     let server = server(|request| if request.named_role().is_some() { refuse("tool_choice") } else { ok() }).await;
-    let asked = Asked::at(Kind::Anthropic, &server.url());
+    let asked = Asked::at(ProviderKind::Anthropic, &server.url());
     assert_eq!(asked.ask().await.unwrap().text, "{\"ok\":true}");
     asked.ask().await.unwrap();
     assert_eq!(server.ledger().len(), 3);
@@ -85,7 +85,7 @@ async fn an_unwell_server_does_not_lose_its_schema() {
     let busy = || Reply::status(429, "json_schema queue is full");
     let odd = || Reply::status(400, "the tool result is odd");
     server.on("homework_planner", vec![unwell(), busy(), odd(), odd(), odd(), ok()]);
-    let asked = Asked::at(Kind::Openai, &server.url());
+    let asked = Asked::at(ProviderKind::Openai, &server.url());
     for _ in 0..3 {
         asked.ask().await.unwrap_err();
     }
@@ -102,7 +102,7 @@ async fn max_completion_tokens_is_learned() {
         ok()
     })
     .await;
-    let asked = Asked::at(Kind::Openai, &server.url());
+    let asked = Asked::at(ProviderKind::Openai, &server.url());
     asked.ask().await.unwrap();
     asked.ask().await.unwrap();
     let ledger = server.ledger();
@@ -112,7 +112,7 @@ async fn max_completion_tokens_is_learned() {
 
 #[tokio::test]
 async fn a_server_without_streaming_is_asked_without() {
-    for kind in [Kind::Openai, Kind::Anthropic] {
+    for kind in [ProviderKind::Openai, ProviderKind::Anthropic] {
         let server = server(|request| if request.streaming() { refuse("stream") } else { ok() }).await;
         let asked = Asked::at(kind, &server.url());
         asked.ask().await.unwrap();
@@ -125,7 +125,10 @@ async fn a_server_without_streaming_is_asked_without() {
 #[tokio::test]
 async fn a_server_whose_streaming_is_not_trusted_is_never_asked_for_it() {
     let server = server(|_| ok()).await;
-    Asked::with(Kind::Openai, &server.url(), Setup { stream: Some(false), ..Setup::default() }).ask().await.unwrap();
+    Asked::with(ProviderKind::Openai, &server.url(), Setup { stream: Some(false), ..Setup::default() })
+        .ask()
+        .await
+        .unwrap();
     assert_eq!(server.ledger()[0].body.get("stream"), None);
 }
 
@@ -145,7 +148,7 @@ async fn everything_at_once_is_still_one_call() {
         }
     })
     .await;
-    assert_eq!(Asked::at(Kind::Openai, &server.url()).ask().await.unwrap().text, "{\"ok\":true}");
+    assert_eq!(Asked::at(ProviderKind::Openai, &server.url()).ask().await.unwrap().text, "{\"ok\":true}");
     assert_eq!(server.ledger().len(), 5);
 }
 
@@ -153,7 +156,7 @@ async fn everything_at_once_is_still_one_call() {
 async fn a_pinned_rung_stays() {
     let server = server(|_| refuse("response_format")).await;
     let asked = Asked::with(
-        Kind::Openai,
+        ProviderKind::Openai,
         &server.url(),
         Setup { schema_mode: Some(SchemaMode::JsonObject), ..Setup::default() },
     );

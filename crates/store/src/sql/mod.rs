@@ -3,6 +3,10 @@
 //! The portable subset: placeholders `?1`…, `now_ms()` for the database's clock, `instr` for a
 //! substring, and `FOR UPDATE SKIP LOCKED` where a claim must not wait. `dialect` turns it into what PostgreSQL reads.
 
+mod conditions;
+
+pub use conditions::{equals, in_order_made, newest, older, oldest, only, page};
+
 use crate::StoreError;
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -88,11 +92,6 @@ impl From<&serde_json::Value> for Value {
     fn from(json: &serde_json::Value) -> Self {
         Value::from(json.to_string())
     }
-}
-
-/// Lists that ask for no particular length.
-pub fn page(limit: usize) -> usize {
-    if limit == 0 { 100 } else { limit }
 }
 
 pub fn id(id: impl Into<Uuid>) -> Value {

@@ -1,0 +1,69 @@
+//! Documents beyond what tools read of them: earlier versions, and the entries of a scratchpad one by one.
+
+use crate::scope::{narrow, seen};
+use crate::sql::{Query, id, only, page};
+use crate::{SqlStore, StoreError, records};
+use engine::ids::{DocumentId, RunId};
+use engine::time::Timestamp;
+use engine::workspace::{Entry, Scope};
+use runtime::ports::Slice;
+
+/// One version of a document, newest first in lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocumentVersion {
+    pub version: i64,
+    pub title: String,
+    pub content: String,
+    pub run_id: Option<RunId>,
+    pub seq: Option<u64>,
+    pub at: Timestamp,
+}
+
+impl SqlStore {
+    /// Whether the document is there and in scope, without its text.
+    pub async fn sees_document(&self, scope: &Scope, document: DocumentId) -> Result<bool, StoreError> {
+        let query = only(seen("SELECT id FROM onto_documents", "project_id", scope), "id", document);
+        Ok(self.one(query, |_| Ok(())).await?.is_some())
+    }
+
+    /// Newest first, older than the version given.
+    pub async fn versions(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        slice: Slice<i64>,
+    ) -> Result<Vec<DocumentVersion>, StoreError> {
+        let query = only(seen(records::DOCUMENT, "project_id", scope), "id", document);
+        let Some(kept) = self.one(query, records::versioned_document).await? else { return Ok(Vec::new()) };
+        // Between the two reads the document may have moved on: nothing newer than what was just seen.
+        let before = slice.after.unwrap_or(i64::MAX).min(kept.entity.version);
+        let mut versions = Vec::new();
+        if slice.after.is_none_or(|after| kept.entity.version < after) {
+            versions.push(records::current_version(kept));
+        }
+        let left = page(slice.limit).saturating_sub(versions.len());
+        let mut query = Query::new(format!("{} WHERE document_id = ", records::VERSION));
+        query.bind(id(document)).push(" AND version < ").bind(before).push(" ORDER BY version DESC LIMIT ").bind(left);
+        versions.extend(self.all(query, records::version).await?);
+        Ok(versions)
+    }
+
+    /// Entries of a scratchpad, newest first, before a position.
+    pub async fn entries(
+        &self,
+        scope: &Scope,
+        document: DocumentId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let mut query = Query::new(format!("{} WHERE document_id = ", records::ENTRY));
+        query.bind(id(document)).push(" AND EXISTS (SELECT 1 FROM onto_documents d WHERE d.id = document_id");
+        narrow(&mut query, "d.project_id", scope);
+        query.push(")");
+        if let Some(before) = before {
+            query.push(" AND position < ").bind(before);
+        }
+        query.push(" ORDER BY position DESC, key DESC LIMIT ").bind(page(limit));
+        self.all(query, records::entry).await
+    }
+}
