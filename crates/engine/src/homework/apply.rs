@@ -1,13 +1,12 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
 use super::effect_id::EffectPosition;
-use super::state::{
-    Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Verdict, Workspace, Written,
-};
+use super::state::{Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Workspace, Written};
 use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
 use crate::facts::homework::{
-    ExecutorFinished, ExecutorStarted, IterationCompleted, ToolCallRequested, ToolCallResult,
+    ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
+    ToolCallResult, Verdict,
 };
 use crate::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
 use crate::run::Shared;
@@ -208,7 +207,7 @@ impl State {
             self.branches.push(branch);
         }
         self.now.executors.push(Executor {
-            task: super::answer::ExecutorTask {
+            task: ExecutorTask {
                 branch_id: fact.branch_id.clone(),
                 step_id: fact.step_id.clone(),
                 title: fact.title.clone(),
@@ -273,7 +272,7 @@ impl State {
             self.repeats = 0;
             self.barred = None;
         }
-        for step in self.plan.steps.iter().filter(|step| step.status == super::plan::StepStatus::Done) {
+        for step in self.plan.steps.iter().filter(|step| step.status == HomeworkStepStatus::Done) {
             self.counted_steps.insert(step.id.clone());
         }
         for found in &fact.evidence {

@@ -2,12 +2,12 @@
 
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::effect_id::EffectPosition;
-use super::state::{Executor, Phase, State, Verdict};
+use super::state::{Executor, Phase, State};
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
 use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
-use crate::facts::homework as fact;
+use crate::facts::homework::{self as fact, Verdict};
 use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
 use crate::lessons::Allowance;
@@ -150,14 +150,14 @@ impl State {
             iteration: self.iteration,
             progress_summary: answer.progress_summary,
             remaining_work: answer.remaining_work,
-            completion_evidence: answer.completion_evidence,
+            completion_evidence: answer.completion_evidence.into_iter().map(Into::into).collect(),
             exit_signal: answer.exit_signal,
             needs_user_input: answer.needs_user_input,
             blocking_questions: answer.blocking_questions,
             next_action_hint: answer.next_action_hint,
             confidence: answer.confidence.name().into(),
             branch_rollup: answer.branch_rollup,
-            executor_tasks: answer.executor_tasks,
+            executor_tasks: answer.executor_tasks.into_iter().map(Into::into).collect(),
             actions,
             withheld,
         });
@@ -171,7 +171,7 @@ impl State {
         }
     }
 
-    pub(super) fn update_plan(&self, steps: Vec<super::plan::Step>, changed: Vec<String>, facts: &mut Facts) {
+    pub(super) fn update_plan(&self, steps: Vec<fact::HomeworkStep>, changed: Vec<String>, facts: &mut Facts) {
         if changed.is_empty() {
             return;
         }

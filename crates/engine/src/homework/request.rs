@@ -235,7 +235,7 @@ impl State {
         let mut out = Sections::default();
         out.share(2).add("objective", &shared.brief.objective);
         out.add_some("success_criteria", &shared.brief.success_criteria);
-        if let Some(super::state::Verdict::Stop { reason, detail }) = self.verdict() {
+        if let Some(crate::facts::homework::Verdict::Stop { reason, detail }) = self.verdict() {
             let status: Status = reason.status();
             out.add(
                 "outcome",

@@ -1,30 +1,18 @@
 //! What a homework run remembers: references and short texts only, bounded in everything but ids.
 
-use super::answer::ExecutorTask;
 use super::plan::Plan;
 use crate::blob::Hash;
 use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
-use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
+use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
 use crate::lessons::Learned;
 use crate::metrics::Metrics;
-use crate::run::StopReason;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use uuid::Uuid;
-
-/// How the gate let an iteration go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "go", rename_all = "snake_case")]
-pub enum Verdict {
-    On,
-    Wait,
-    Stop { reason: StopReason, detail: String },
-}
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {

@@ -1,9 +1,9 @@
 //! The fold of task facts: each arm records what its fact says happened.
 
-use super::answer::Action;
 use super::state::{Closing, Kept, Phase, State, StepOutcome, Taken};
 use crate::calls::Rejected;
 use crate::event::Event;
+use crate::facts::task::StepAction;
 use crate::facts::{Fact, Run as R, Task as T, run::ResumeReason};
 use crate::run::Shared;
 
@@ -46,7 +46,7 @@ impl State {
             }
             T::Step(fact) => {
                 self.rejected = None;
-                if matches!(fact.action, Action::Navigate | Action::Execute) {
+                if matches!(fact.action, StepAction::Navigate | StepAction::Execute) {
                     self.acted += u32::from(fact.step > 0);
                     self.phase = Phase::Acting;
                 }
@@ -73,7 +73,7 @@ impl State {
                         artifacts: fact.artifacts.clone(),
                         at: event.at,
                     });
-                    if let (true, Action::Navigate, Some(path)) = (fact.ok, taken.action, &taken.path) {
+                    if let (true, StepAction::Navigate, Some(path)) = (fact.ok, taken.action, &taken.path) {
                         self.page = path.clone();
                     }
                 }

@@ -1,14 +1,15 @@
 //! What follows from a step, an answer or an order.
 
-use super::answer::{Action, ReflectionAnswer, StepAnswer};
+use super::answer::{ReflectionAnswer, StepAnswer};
 use super::effect_id::EffectPosition;
-use super::state::{Ending, Phase, State};
+use super::state::{Phase, State};
 use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
 use crate::answer;
 use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::task as fact;
+use crate::facts::task::{StepAction, TaskEnding};
 use crate::run::{Facts, Input, Shared, StopReason};
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ impl State {
         facts.push(fact::Started { agent_id: agent.id, handle: agent.handle.clone(), max_steps });
         facts.push(fact::Step {
             step: 0,
-            action: Action::Navigate,
+            action: StepAction::Navigate,
             path: Some("/whoami".into()),
             action_name: None,
             params: Value::Null,
@@ -62,25 +63,25 @@ impl State {
             Err(errors) if !fix => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
             Err(errors) => {
                 let message = format!("its answers did not fit the schema: {}", errors.join("; "));
-                self.end(Ending::Exception, StopReason::Error, message, facts);
+                self.end(TaskEnding::Exception, StopReason::Error, message, facts);
             }
         }
     }
 
     fn take(&self, answer: StepAnswer, facts: &mut Facts) {
         let StepAnswer { action, path, action_name, params, message, thought } = answer;
-        let path = if action == Action::Execute { path.or_else(|| Some(self.page.clone())) } else { path };
+        let path = if action == StepAction::Execute { path.or_else(|| Some(self.page.clone())) } else { path };
         let said = message.clone();
         facts.push(fact::Step { step: self.next_step(), action, path, action_name, params, message, thought });
         match action {
-            Action::Navigate | Action::Execute => {}
-            Action::Done => {
+            StepAction::Navigate | StepAction::Execute => {}
+            StepAction::Done => {
                 let message = said.unwrap_or_else(|| "Task completed".into());
-                self.end(Ending::Done, StopReason::Completed, message, facts);
+                self.end(TaskEnding::Done, StopReason::Completed, message, facts);
             }
-            Action::Error => {
+            StepAction::Error => {
                 let message = said.unwrap_or_else(|| "the agent gave up without a reason".into());
-                self.end(Ending::Error, StopReason::Error, message, facts);
+                self.end(TaskEnding::Error, StopReason::Error, message, facts);
             }
         }
     }
@@ -91,20 +92,20 @@ impl State {
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
         if self.acted >= self.max_steps {
             let message = format!("Reached maximum steps ({}) without completing the task", self.max_steps);
-            self.end(Ending::MaxSteps, StopReason::MaxSteps, message, facts);
+            self.end(TaskEnding::MaxSteps, StopReason::MaxSteps, message, facts);
         }
     }
 
     /// The next step cannot be asked for: a limit ended, or every attempt failed.
     fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         let (ending, reason) = match shared.exhausted {
-            Some(limit) => (Ending::Budget, limit.into()),
-            None => (Ending::Exception, StopReason::Error),
+            Some(limit) => (TaskEnding::Budget, limit.into()),
+            None => (TaskEnding::Exception, StopReason::Error),
         };
         self.end(ending, reason, error.to_owned(), facts);
     }
 
-    fn end(&self, ending: Ending, stop_reason: StopReason, message: String, facts: &mut Facts) {
+    fn end(&self, ending: TaskEnding, stop_reason: StopReason, message: String, facts: &mut Facts) {
         facts.push(fact::Ended { ending, stop_reason, message });
     }
 
@@ -164,7 +165,7 @@ impl State {
     pub(super) fn canceled(&self, facts: &mut Facts) -> bool {
         let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
         if working {
-            self.end(Ending::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
+            self.end(TaskEnding::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
         }
         working
     }

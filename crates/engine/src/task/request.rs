@@ -125,7 +125,7 @@ fn places(artifacts: &Artifacts) -> Vec<String> {
 impl Taken {
     pub(super) fn tool(&self) -> &'static str {
         match self.action {
-            super::answer::Action::Execute => PAGE_ACTION,
+            crate::facts::task::StepAction::Execute => PAGE_ACTION,
             _ => OPEN_PAGE,
         }
     }

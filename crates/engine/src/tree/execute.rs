@@ -2,14 +2,14 @@
 
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
 use super::effect_id::{EffectPosition, Part};
-use super::envelope::{ArtifactType, foreign_names, missing};
+use super::envelope::{foreign_names, missing};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
 use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
-use crate::facts::tree as fact;
+use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
 use crate::ids::DocumentId;
 use crate::lessons::Allowance;
 use crate::run::{Facts, Shared};
@@ -29,7 +29,7 @@ impl State {
         if answer.question.is_some() && node.work.asked >= MAX_ASKS {
             return Err(vec![too_many_questions()]);
         }
-        let mut result = answer.result.filter(|_| answer.question.is_none());
+        let mut result = answer.result.filter(|_| answer.question.is_none()).map(ProposedResult::from);
         if let Some(result) = &mut result {
             let mut errors = foreign_names(node, &answer.artifacts, result, !answer.tool_calls.is_empty());
             if errors.is_empty() && answer.tool_calls.is_empty() && !fix {

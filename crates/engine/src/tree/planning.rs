@@ -1,6 +1,7 @@
 //! The planner's answer: a question, a leaf, or a plan within the limits.
 
 use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer, too_many_questions};
+use super::create_node::executes_itself;
 use super::effect_id::{EffectPosition, Part};
 use super::plan::bands_of;
 use super::state::State;
@@ -37,7 +38,7 @@ impl State {
         }
         let Some(mut plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
             self.note(number, key, &answer.scratchpad, &[], facts);
-            facts.push_at(self.spot_of(number), NodeStatusChanged::leaf(answer.leaf_decision));
+            facts.push_at(self.spot_of(number), executes_itself(answer.leaf_decision));
             return Ok(());
         };
         shared.assign(plan.bands.iter_mut().flat_map(|band| &mut band.steps).map(|step| &mut step.agent))?;

@@ -2,9 +2,9 @@
 //! short by a limit with what there is.
 
 use super::aggregate::synthesis_document;
-use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer, Synthesis};
+use super::answer::{ArtifactAnswer, Synthesis};
 use super::effect_id::Part;
-use super::envelope::{ArtifactType, INLINE_JSON, SuccessAssessment, envelope, foreign_names, hint, missing};
+use super::envelope::{INLINE_JSON, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
 use super::state::State;
@@ -12,7 +12,7 @@ use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
 use crate::calls::Call;
-use crate::facts::tree::{self as fact, NodeOutcome};
+use crate::facts::tree::{self as fact, ArtifactType, NodeOutcome, ProposedResult, SuccessAssessment};
 use crate::ids::{ArtifactId, DocumentId};
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
@@ -171,7 +171,7 @@ impl State {
     fn refuse_result(
         &self,
         number: u32,
-        result: &ResultAnswer,
+        result: &ProposedResult,
         lacking: Option<&String>,
         failed_calls: &[String],
         facts: &mut Facts,
@@ -195,7 +195,7 @@ impl State {
         &self,
         shared: &Shared,
         number: u32,
-        result: &ResultAnswer,
+        result: &ProposedResult,
         mut fresh: Vec<Artifact>,
         end: (NodeOutcome, Option<String>, bool),
         facts: &mut Facts,
@@ -263,7 +263,7 @@ impl State {
             let summary = self.at(*child).result.as_ref().map(|result| result.summary.as_str()).unwrap_or_default();
             format!("\n- {title}: {}", summary.chars().take(300).collect::<String>())
         });
-        let result = ResultAnswer {
+        let result = ProposedResult {
             summary: format!(
                 "{} ended the work before it was summed up.{}",
                 StopReason::from(limit).name(),
@@ -271,7 +271,7 @@ impl State {
             ),
             success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.to_owned()) }),
             primary_artifact_label: None,
-            parent_hint: HintAnswer::default(),
+            parent_hint: Default::default(),
         };
         let end = (NodeOutcome::Partial, Some(error.to_owned()), true);
         self.complete(shared, number, &result, fresh, end, facts);
@@ -325,7 +325,7 @@ pub(super) fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artif
 }
 
 /// The one the result names, else the newest document, else the first artifact. The root's is a document.
-fn primary(all: &[&Artifact], result: &ResultAnswer, document_only: bool) -> Option<ArtifactId> {
+fn primary(all: &[&Artifact], result: &ProposedResult, document_only: bool) -> Option<ArtifactId> {
     let fits = |artifact: &&&Artifact| !document_only || artifact.is_text();
     let named = result.primary_artifact_label.as_deref().map(str::trim);
     let chosen = named.and_then(|name| all.iter().rev().filter(fits).find(|artifact| artifact.is_called(name)));

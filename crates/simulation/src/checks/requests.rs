@@ -9,7 +9,7 @@ use engine::facts::effect::FinishedAs;
 use engine::facts::run::ResumeReason;
 use engine::facts::{Effect, Fact, Homework as H, Run as R, Task as PlannedRun, Tree as T};
 use engine::run::Kind;
-use engine::task::state::Ending;
+use engine::facts::task::TaskEnding;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
             }),
             Kind::Task => after.next().is_some_and(|next| match &next.fact {
                 Fact::Task(PlannedRun::AnswerRejected(fact)) => fact.effect.0 == request.effect,
-                Fact::Task(PlannedRun::Ended(fact)) => fact.ending == Ending::Exception,
+                Fact::Task(PlannedRun::Ended(fact)) => fact.ending == TaskEnding::Exception,
                 Fact::Task(PlannedRun::ScratchpadUpdateFailed(_)) => true,
                 // Nothing said is nothing done.
                 Fact::Task(PlannedRun::Reflected(fact)) => fact.scratchpad.is_none(),
