@@ -6,7 +6,7 @@ use crate::budget::Reserve;
 use crate::facts::run::QuestionExpired;
 use crate::facts::tree::{self as fact, Disposition, NodeStatusChanged};
 use crate::ids::NodeId;
-use crate::run::{Facts, NodeOrder, Refusal, Shared, no_such_node, refuse};
+use crate::run::{Facts, NodeOrder, Refusal, Remedy, Shared, no_such_node, refuse};
 use std::collections::BTreeSet;
 
 impl State {
@@ -32,14 +32,10 @@ impl State {
     pub(super) fn listens(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
         match self.number(id) {
             None => no_such_node(shared, id),
-            Some(number) if number > 0 && !self.at(number).is_live() => refuse(
-                "node_ended",
-                format!(
-                    "node {id} is {}: it hears nothing any more. Retry it (pleach retry {} --node {id}), or say it to the run",
-                    self.at(number).status.name(),
-                    shared.id
-                ),
-            ),
+            Some(number) if number > 0 && !self.at(number).is_live() => {
+                let why = format!("node {id} is {} and no longer receives messages", self.at(number).status.name());
+                Err(Refusal::new("node_ended", why).with(Remedy::RetryNode { run: shared.id, node: id }))
+            }
             Some(_) => Ok(()),
         }
     }
@@ -127,7 +123,8 @@ impl State {
         }
         if node.parent.is_some() && self.nodes_left(shared) == 0 {
             let limit = shared.budgets.max_nodes;
-            return refuse("max_nodes", format!("all {limit} nodes are used: raise --max-nodes above {limit} first"));
+            let why = format!("all {limit} nodes are used");
+            return Err(Refusal::new("max_nodes", why).with(Remedy::RaiseNodes { above: limit }));
         }
         self.redo(shared, number, &mut BTreeSet::new(), facts);
         Ok(())
