@@ -6,7 +6,6 @@
 mod aggregate;
 pub mod answer;
 mod apply;
-pub mod audit;
 mod bands;
 mod control;
 mod create_node;

@@ -3,9 +3,9 @@
 use super::Story;
 use engine::event::Event;
 use engine::facts::homework::Planned;
-use engine::facts::{Fact, Homework as H};
-use engine::facts::homework::{HomeworkStep, HomeworkStepStatus};
 use engine::facts::homework::Verdict;
+use engine::facts::homework::{HomeworkStep, HomeworkStepStatus};
+use engine::facts::{Fact, Homework as H};
 use engine::run::StopReason;
 use std::collections::BTreeSet;
 

@@ -7,11 +7,11 @@ use crate::world::provider::Request;
 use crate::world::witness::{Act, Action, Reply};
 use engine::event::Event;
 use engine::facts::run::MessageQueued;
+use engine::facts::task::TaskEnding;
 use engine::facts::{Effect, Fact, Run as R, Task as PlannedRun, Tree as T};
 use engine::ids::MessageId;
 use engine::model::Role;
 use engine::run::{Kind, Lane, NodeOrder};
-use engine::facts::task::TaskEnding;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {

@@ -7,9 +7,9 @@ use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
 use engine::facts::run::ResumeReason;
+use engine::facts::task::TaskEnding;
 use engine::facts::{Effect, Fact, Homework as H, Run as R, Task as PlannedRun, Tree as T};
 use engine::run::Kind;
-use engine::facts::task::TaskEnding;
 use engine::time::Timestamp;
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 //! could be asked at.
 
 use super::Story;
+use engine::facts::task::StepAction;
 use engine::facts::{Effect, Fact, Run as R, Task as T, run::ResumeReason};
 use engine::model::Role;
-use engine::facts::task::StepAction;
 
 pub fn check(story: &Story, wrongs: &mut Vec<String>) {
     let mut wrong = |seq: u64, what: &str| wrongs.push(format!("47: run {} {what} (event {seq})", story.id));
