@@ -8,7 +8,7 @@ use crate::facts::homework::{
     ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
     ToolCallResult, Verdict,
 };
-use crate::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
+use crate::facts::{Homework as H, Run as R, run::ResumeReason};
 use crate::run::Shared;
 use crate::workspace::{Artifacts, Named};
 use std::collections::VecDeque;
@@ -24,15 +24,7 @@ const KEPT_TEXTS: usize = 6;
 const KEPT_TEXT: usize = 6_000;
 
 impl State {
-    pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
-        match &event.fact {
-            Fact::Homework(fact) => self.record_own(shared, fact, event),
-            Fact::Run(fact) => self.record_shared(fact),
-            Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
-        }
-    }
-
-    fn record_shared(&mut self, fact: &R) {
+    pub(super) fn record_shared(&mut self, fact: &R) {
         match fact {
             // In the middle of an iteration only a call waits: the iteration goes on with its answer.
             R::WaitingOnUser(_) if self.now.verdict.is_some() => self.phase = Phase::Waiting,
@@ -51,7 +43,7 @@ impl State {
         }
     }
 
-    fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
+    pub(super) fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
         match fact {
             H::RunStarted(fact) => {
                 self.tag = event.run_id.tag();

@@ -190,29 +190,4 @@ impl State {
     pub fn branch(&self, id: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| branch.id == id)
     }
-
-    /// What the loop is doing, in words.
-    pub(super) fn describe(&self, shared: &crate::run::Shared) -> String {
-        let backing_off =
-            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
-        let doing = match self.phase {
-            Phase::NotStarted => "starting".into(),
-            Phase::Waiting => "waiting for an answer".into(),
-            Phase::Reporting => "writing the report".into(),
-            Phase::Ended => "ended".into(),
-            Phase::Iterating if self.now.planned.is_none() => "planning".into(),
-            Phase::Iterating => {
-                match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
-                    0 => "using tools".into(),
-                    1 => "1 executor working".into(),
-                    many => format!("{many} executors working"),
-                }
-            }
-        };
-        if backing_off {
-            format!("iteration {}: {doing} (retrying)", self.iteration)
-        } else {
-            format!("iteration {}: {doing}", self.iteration)
-        }
-    }
 }

@@ -1,8 +1,7 @@
 //! What follows from a step, an answer or an order.
 
 use super::answer::{ReflectionAnswer, StepAnswer};
-use super::effect_id::EffectPosition;
-use super::state::{Phase, State};
+use super::state::State;
 use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
 use crate::answer;
 use crate::blob::BlobRef;
@@ -10,39 +9,14 @@ use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::task as fact;
 use crate::facts::task::{StepAction, TaskEnding};
-use crate::run::{Facts, Input, Shared, StopReason};
+use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
 /// Characters of a scratchpad shown with the fact that it was written.
 const PREVIEW: usize = 100;
 
 impl State {
-    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        match input {
-            Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
-            Input::Proceed | Input::Continued => {}
-            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
-                Some(EffectPosition::Reflect { .. }) => self.reflected(shared, reply, facts),
-                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
-                | None => {}
-            },
-            Input::Tool { effect, outcome } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Act { .. }) => self.acted(outcome, facts),
-                Some(EffectPosition::Recall { .. }) => self.recalled(shared, outcome, facts),
-                Some(EffectPosition::Keep { .. }) => self.remembered(shared, outcome, facts),
-                Some(EffectPosition::Choose { .. } | EffectPosition::Reflect { .. }) | None => {}
-            },
-            Input::Failed { effect, error, .. } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Reflect { .. }) => self.forgotten(shared, error, facts),
-                Some(EffectPosition::Choose { .. }) => self.stranded(shared, error, facts),
-                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
-                | None => {}
-            },
-        }
-    }
-
-    fn start(&self, shared: &Shared, facts: &mut Facts) {
+    pub(super) fn start(&self, shared: &Shared, facts: &mut Facts) {
         let Some(agent) = &shared.brief.agent else { return };
         let max_steps = allowed_steps(agent.max_steps);
         facts.push(fact::Started { agent_id: agent.id, handle: agent.handle.clone(), max_steps });
@@ -57,7 +31,14 @@ impl State {
         });
     }
 
-    fn chosen(&self, effect: &EffectId, fix: bool, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+    pub(super) fn chosen(
+        &self,
+        effect: &EffectId,
+        fix: bool,
+        reply: &ModelReply,
+        response: BlobRef,
+        facts: &mut Facts,
+    ) {
         match answer::read::<StepAnswer>(reply) {
             Ok(answer) => self.take(answer, facts),
             Err(errors) if !fix => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
@@ -86,7 +67,7 @@ impl State {
         }
     }
 
-    fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(taken) = self.open_step() else { return };
         let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, None, facts);
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
@@ -97,7 +78,7 @@ impl State {
     }
 
     /// The next step cannot be asked for: a limit ended, or every attempt failed.
-    fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         let (ending, reason) = match shared.exhausted {
             Some(limit) => (TaskEnding::Budget, limit.into()),
             None => (TaskEnding::Exception, StopReason::Error),
@@ -105,11 +86,11 @@ impl State {
         self.end(ending, reason, error.to_owned(), facts);
     }
 
-    fn end(&self, ending: TaskEnding, stop_reason: StopReason, message: String, facts: &mut Facts) {
+    pub(super) fn end(&self, ending: TaskEnding, stop_reason: StopReason, message: String, facts: &mut Facts) {
         facts.push(fact::Ended { ending, stop_reason, message });
     }
 
-    fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         match &outcome.result {
             Ok(output) => {
                 let version = output.content["version"].as_i64().unwrap_or(0);
@@ -120,7 +101,7 @@ impl State {
         }
     }
 
-    fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
+    pub(super) fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
         match answer::read::<ReflectionAnswer>(reply) {
             Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
                 Some(text) => {
@@ -139,7 +120,7 @@ impl State {
     }
 
     /// The new version commits with this, or the scratchpad stays as others left it meanwhile.
-    fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(kept) = &self.kept else { return };
         match &outcome.result {
             Ok(output) => {
@@ -156,24 +137,8 @@ impl State {
         }
     }
 
-    fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         facts.push(fact::ScratchpadUpdateFailed { error: error.to_owned() });
         self.finish(shared, facts);
-    }
-
-    /// The first time a person cancels, the agent still looks back; the second time it does not.
-    pub(super) fn canceled(&self, facts: &mut Facts) -> bool {
-        let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
-        if working {
-            self.end(TaskEnding::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
-        }
-        working
-    }
-
-    /// The run ends without asking its agent.
-    pub(super) fn leave_unreflected(&self, why: &str, facts: &mut Facts) {
-        if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
-            facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {why}") });
-        }
     }
 }

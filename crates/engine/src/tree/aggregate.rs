@@ -18,7 +18,7 @@ impl State {
         answer: AggregatorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let (number, node, node_ref) = (position.node, self.at(position.node), self.spot_of(position.node));
+        let (number, node, node_ref) = (position.node, self.at(position.node), self.node_ref_of(position.node));
         let proposed = answer.result.map(ProposedResult::from);
         let foreign =
             proposed.as_ref().map(|result| foreign_names(node, &answer.artifacts, result, false)).unwrap_or_default();

@@ -78,7 +78,7 @@ impl State {
         let preview = if said.tail_preview.trim().is_empty() { &markdown } else { &said.tail_preview };
         let skip = preview.chars().count().saturating_sub(LONGEST_PREVIEW);
         facts.push_at(
-            self.spot_of(number),
+            self.node_ref_of(number),
             fact::ScratchpadUpdated {
                 scratchpad_doc_id: self.at(number).pad,
                 tail_preview: preview.chars().skip(skip).collect(),

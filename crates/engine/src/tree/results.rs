@@ -114,7 +114,7 @@ impl State {
             json: json.clone(),
             own,
         };
-        facts.push_at(self.spot_of(number), created);
+        facts.push_at(self.node_ref_of(number), created);
         Artifact { id, kind, document, label, title, content, json, own, is_primary: false, created_at: facts.now }
     }
 
@@ -154,7 +154,7 @@ impl State {
         let node = self.at(number);
         let of_this_round = |part| matches!(part, Part::Tool { round, .. } if round == node.work.round);
         let calls = node.work.calls.iter();
-        calls.filter(move |call| self.place_of(&call.id).is_some_and(|at| of_this_round(at.part)))
+        calls.filter(move |call| self.position_of(&call.id).is_some_and(|at| of_this_round(at.part)))
     }
 
     /// Of those, what failed, in words: whoever gave them with a result did not know.
@@ -186,7 +186,7 @@ impl State {
         if errors.is_empty() {
             return false;
         }
-        facts.push_at(self.spot_of(number), fact::ResultRefused { round: node.work.round, errors });
+        facts.push_at(self.node_ref_of(number), fact::ResultRefused { round: node.work.round, errors });
         true
     }
 
@@ -200,7 +200,7 @@ impl State {
         end: (NodeOutcome, Option<String>, bool),
         facts: &mut Facts,
     ) {
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let has_document = node.current_artifacts().chain(&fresh).any(Artifact::is_text);
         if number == 0 && !has_document {
             // People come to the root for the answer: it is always a document.
@@ -231,20 +231,20 @@ impl State {
     }
 
     pub(super) fn fail(&self, number: u32, error: String, retryable: bool, facts: &mut Facts) {
-        facts.push_at(self.spot_of(number), fact::NodeFailed { error, retryable, cut_short: false });
+        facts.push_at(self.node_ref_of(number), fact::NodeFailed { error, retryable, cut_short: false });
         self.step_ended(number, StepStatus::Failed, facts);
     }
 
     pub(super) fn step_ended(&self, number: u32, status: StepStatus, facts: &mut Facts) {
         let node = self.at(number);
         if let (Some(parent), Some(step_id)) = (node.parent, node.step_id.clone()) {
-            facts.push_at(self.spot_of(parent), fact::StepStatusChanged { step_id, status });
+            facts.push_at(self.node_ref_of(parent), fact::StepStatusChanged { step_id, status });
         }
     }
 
     /// No room for the node's next call: what it and its children have made is its partial result.
     pub(super) fn cut_short(&self, shared: &Shared, number: u32, limit: Exhausted, error: &str, facts: &mut Facts) {
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let (guard, value) = guard_of(shared, limit);
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit: value });
         let finished: Vec<(&str, u32)> = node
