@@ -4,13 +4,13 @@
 use crate::blob::{Blob, BlobRef, Hash};
 use crate::event::Event;
 use crate::facts::run::ProviderWaiting;
+use crate::facts::task::StepAction;
+use crate::facts::tree::ArtifactType;
 use crate::facts::tree::NodeOutcome;
 use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
-use crate::task::answer::Action;
 use crate::time::Timestamp;
-use crate::tree::envelope::ArtifactType;
 use crate::tree::status::{NodeRole, NodeStatus};
 use crate::workspace::{Artifacts, Change};
 use serde::{Deserialize, Serialize};
@@ -178,7 +178,7 @@ pub struct ArtifactRow {
 pub struct StepRow {
     pub run_id: RunId,
     pub step: u32,
-    pub action: Action,
+    pub action: StepAction,
     pub path: Option<String>,
     pub action_name: Option<String>,
     pub params: Value,

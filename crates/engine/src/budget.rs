@@ -95,13 +95,15 @@ impl Budgets {
             return Some(format!("{name} is 0: {what} is the least that works, so 1 or more is valid"));
         }
         let wall = self.max_wall_ms.filter(|limit| *limit <= 0)?;
-        Some(format!("max_wall_ms is {wall}: one minute (--max-minutes 1) is the least that makes sense"))
+        Some(format!("max_wall_ms is {wall}: 60000, one minute, is the least that makes sense"))
     }
 
-    pub fn patched(&self, patch: &BudgetPatch) -> Budgets {
+    /// These limits with a change. Where no price is known money cannot be counted, so tokens are capped.
+    pub fn patched(&self, patch: &BudgetPatch, models: &Models) -> Budgets {
+        let implied = (!models.price_known()).then_some(IMPLIED_MAX_TOKENS);
         Budgets {
             max_cost_usd: patch.max_cost_usd.or(self.max_cost_usd),
-            max_tokens: patch.max_tokens.unwrap_or(self.max_tokens),
+            max_tokens: patch.max_tokens.unwrap_or(self.max_tokens).or(implied),
             max_wall_ms: patch.max_wall_ms.or(self.max_wall_ms),
             max_iterations: patch.max_iterations.unwrap_or(self.max_iterations),
             max_depth: patch.max_depth.unwrap_or(self.max_depth),

@@ -73,17 +73,17 @@ impl Event {
     }
 
     pub fn write_json(&self, out: &mut String) {
-        self.place().write(out, self.kind(), &self.payload);
+        self.header().write(out, self.kind(), &self.payload);
     }
 
-    fn place(&self) -> NodePosition {
+    fn header(&self) -> EventHeader {
         let Event { run_id, seq, node_id, parent_node_id, at, actor, hash, .. } = *self;
-        NodePosition { run_id, seq, node_id, parent_node_id, at, actor, hash }
+        EventHeader { run_id, seq, node_id, parent_node_id, at, actor, hash }
     }
 }
 
 /// What an event is besides its fact.
-struct NodePosition {
+struct EventHeader {
     run_id: RunId,
     seq: u64,
     node_id: Option<NodeId>,
@@ -93,7 +93,7 @@ struct NodePosition {
     hash: Hash,
 }
 
-impl NodePosition {
+impl EventHeader {
     fn write(&self, out: &mut String, kind: &str, payload: &str) {
         let _ = write!(out, r#"{{"runId":"{}","seq":{}"#, self.run_id, self.seq);
         if let Some(node) = self.node_id {
@@ -116,7 +116,7 @@ impl StoredEvent {
     /// The public form, as `Event::to_json`.
     pub fn write_json(&self, out: &mut String) {
         let StoredEvent { run_id, seq, node_id, parent_node_id, at, actor, hash, .. } = *self;
-        NodePosition { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
+        EventHeader { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
     }
 
     /// Understand the payload. Types this version does not know stay as they are and are ignored by folds.

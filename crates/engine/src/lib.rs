@@ -28,6 +28,7 @@ pub mod request;
 pub mod role;
 pub mod run;
 pub mod schema;
+pub mod section_reader;
 pub mod sections;
 pub mod shorten;
 pub mod task;

@@ -256,14 +256,14 @@ fn h4_limits_under_which_nothing_works_are_refused_at_the_door_and_later() {
         let (mut play, _) = asking(brief.clone(), |_, _, _| report());
         let refused = play.run.command(Command::SetBudgets(patch.clone()), Actor::Platform, play.now);
         assert!(refused.is_err_and(|refusal| refusal.message.contains(name)), "{name}");
-        brief.budgets = brief.budgets.patched(&patch);
+        brief.budgets = brief.budgets.patched(&patch, &brief.models);
         assert!(check_brief(&brief).is_err_and(|refusal| refusal.message.contains(name)), "{name}");
     }
     let negative = serde_json::from_value::<BudgetPatch>(json!({ "max_cost_usd": -1 }));
     assert!(negative.is_err_and(|error| error.to_string().contains("-1")));
     let free: BudgetPatch = serde_json::from_value(json!({ "max_tokens": null })).expect("nullable");
     let limited = engine::budget::Budgets { max_tokens: Some(50_000), ..Default::default() };
-    assert_eq!(limited.patched(&free).max_tokens, None, "null takes the limit away");
+    assert_eq!(limited.patched(&free, &Models::uniform(spec())).max_tokens, None, "null takes the limit away");
     let mut small = brief("Work");
     small.models = Models::uniform(engine::model::ModelSpec { context_window: 4_000, ..spec() });
     assert!(check_brief(&small).is_err_and(|refusal| refusal.message.contains("4000")));

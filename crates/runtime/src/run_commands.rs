@@ -109,7 +109,7 @@ impl RunCommands {
         check_brief(&brief).map_err(CommandError::Refused)?;
         let now = self.inner.clock.now();
         let Some(run) = Run::create(id, brief, actor, now) else {
-            let refusal = Refusal { slug: "invalid_brief", message: "the run's brief cannot be written down".into() };
+            let refusal = Refusal::new("invalid_brief", "the run's brief cannot be written down");
             return Err(CommandError::Refused(refusal));
         };
         match self.append(run).await {
@@ -118,7 +118,7 @@ impl RunCommands {
             // Whose run that is and how far it got is nobody else's business.
             Err(_) => {
                 let message = format!("the id {id} cannot be used for a run; leave it out and one is chosen");
-                Err(CommandError::Refused(Refusal { slug: "id_taken", message }))
+                Err(CommandError::Refused(Refusal::new("id_taken", message)))
             }
         }
     }

@@ -11,7 +11,6 @@ mod planner_actions;
 mod prose;
 mod repair;
 mod report;
-mod sections;
 mod subject;
 mod tree;
 
@@ -20,6 +19,10 @@ pub use models::{PROVIDER, RehearsalModels};
 use engine::model::Role;
 use engine::request::Speaker;
 use sections::Sections;
+
+mod sections {
+    pub(super) use engine::section_reader::SectionReader as Sections;
+}
 
 /// The answer to one request, as JSON text in the shape its role asks for. `model` is the name behind the provider's:
 /// `demo` plays with incidents, any other without.

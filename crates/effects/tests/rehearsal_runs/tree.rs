@@ -5,7 +5,7 @@ use crate::fixture::{Fixture, RUN, brief};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::facts::run::Queued;
 use engine::run::{Command, Kind, Status};
-use engine::tree::envelope::ArtifactType;
+use engine::facts::tree::ArtifactType;
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
 use proptest::prelude::*;

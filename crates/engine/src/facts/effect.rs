@@ -12,7 +12,7 @@ facts! {
     /// `effect.*`
     enum Effect;
 
-    /// The intent: committed before the call leaves the machine, with the money it may cost.
+    /// The intent: committed before the call leaves the machine, with the money it may cost. Wanted → in flight.
     Started = "effect.started" {
         effect: EffectId,
         attempt: u32,
@@ -26,6 +26,7 @@ facts! {
         reserve: Reserve,
     }
 
+    /// An attempt is over and its reservation settled: in flight → done, backing off, or given up.
     Finished = "effect.finished" {
         effect: EffectId,
         attempt: u32,
@@ -50,7 +51,8 @@ facts! {
         kept: Option<Value>,
     }
 
-    /// A once-only call was out when the process died or the connection broke: nobody knows whether it happened.
+    /// A once-only call was out when the process died or the connection broke: in flight → unknown, until a person
+    /// decides.
     Unknown = "effect.unknown" {
         effect: EffectId,
         attempt: u32,
@@ -59,6 +61,7 @@ facts! {
         reason: Option<String>,
     }
 
+    /// A person decided what became of an unknown call: unknown → done, failed, or wanted again.
     Resolved = "effect.resolved" {
         effect: EffectId,
         decision: Decision,

@@ -3,12 +3,10 @@
 use super::facts;
 use crate::blob::BlobRef;
 use crate::effect::EffectId;
-use crate::homework::answer::{EvidenceClaim, ExecutorTask, NextAction};
-use crate::homework::plan::Step;
-use crate::homework::state::Verdict;
 use crate::ids::{DocumentId, ProjectId};
 use crate::lessons::Learned;
 use crate::metrics::Metrics;
+use crate::run::StopReason;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
@@ -18,7 +16,7 @@ facts! {
     /// `homework.*`
     enum Homework;
 
-    /// The workspace exists: its documents are created in the same commit.
+    /// The workspace exists: queued → running. Its documents are created in the same commit.
     RunStarted = "homework.run_started" {
         workspace_project_id: ProjectId,
         workspace_document_id: DocumentId,
@@ -26,19 +24,19 @@ facts! {
         plan_document_id: DocumentId,
     }
 
-    /// One job begins: the planner is wanted.
+    /// An iteration, one job, begins: the planner is wanted.
     IterationStarted = "homework.iteration_started" {
         iteration: u32,
     }
 
-    /// A model's answer did not fit its role's schema; the first time it is asked again, once.
+    /// A model's answer did not fit its role's schema: it is asked again, once; after that its work is given up.
     AnswerRejected = "homework.answer_rejected" {
         effect: EffectId,
         errors: Vec<String>,
         response: BlobRef,
     }
 
-    /// The planner's accepted answer, without the plan and the tool calls, which have facts of their own.
+    /// The planner's answer was accepted: planning → acting. The plan and the tool calls have facts of their own.
     Planned = "homework.planned" {
         iteration: u32,
         progress_summary: String,
@@ -59,13 +57,15 @@ facts! {
         withheld: bool,
     }
 
+    /// The persisted plan has a new version, which replaces the one before.
     PlanUpdated = "homework.plan_updated" {
         iteration: u32,
         version: u32,
-        steps: Vec<Step>,
+        steps: Vec<HomeworkStep>,
         changed: Vec<String>,
     }
 
+    /// The planner or an executor called a tool: the call is wanted.
     ToolCallRequested = "homework.tool_call_requested" {
         call_id: EffectId,
         iteration: u32,
@@ -80,6 +80,7 @@ facts! {
         repair_of: Option<EffectId>,
     }
 
+    /// A tool call is over, well or not; what it changed commits with this fact.
     ToolCallResult = "homework.tool_call_result" {
         call_id: EffectId,
         tool: String,
@@ -103,6 +104,7 @@ facts! {
         lesson: Option<Learned>,
     }
 
+    /// The one repair of this iteration's failed calls is over; corrected calls follow.
     RepairAttempted = "homework.repair_attempted" {
         iteration: u32,
         for_call_ids: Vec<EffectId>,
@@ -111,6 +113,7 @@ facts! {
         error: Option<String>,
     }
 
+    /// An executor begins its task on its branch: its first round is wanted.
     ExecutorStarted = "homework.executor_started" {
         iteration: u32,
         index: u32,
@@ -129,7 +132,8 @@ facts! {
         agent: Option<String>,
     }
 
-    /// One round of an executor; its tool calls have facts of their own.
+    /// An executor answered one round: its calls run, then the next round, or it is done. The calls have facts of their
+    /// own.
     ExecutorAnswered = "homework.executor_answered" {
         index: u32,
         branch_id: String,
@@ -147,7 +151,8 @@ facts! {
         idle: bool,
     }
 
-    /// Carries the entry of the branch's own pad, so that it is written exactly once.
+    /// An executor is done, failed, or never ran. Carries the entry of the branch's own pad, so that it is written
+    /// exactly once.
     ExecutorFinished = "homework.executor_finished" {
         iteration: u32,
         index: u32,
@@ -165,6 +170,7 @@ facts! {
         entry: Option<PadEntry>,
     }
 
+    /// The iteration wanted what an earlier one did without progress; enough repeats stop the run.
     RepeatDetected = "homework.repeat_detected" {
         iteration: u32,
         /// How many repeats in a row, this one included.
@@ -172,17 +178,19 @@ facts! {
         actions: Vec<String>,
     }
 
+    /// A repeated set of actions is barred: the next planner call is told to find another way.
     ReplanForced = "homework.replan_forced" {
         iteration: u32,
         actions: Vec<String>,
     }
 
+    /// The planner wanted to end the run and the evidence did not hold: the run goes on.
     ExitRefused = "homework.exit_refused" {
         iteration: u32,
         reasons: Vec<String>,
     }
 
-    /// One per iteration, on the main pad.
+    /// The iteration's entry was written to the main pad: one per iteration.
     ScratchpadAppended = "homework.scratchpad_appended" {
         iteration: u32,
         scratchpad_document_id: DocumentId,
@@ -190,7 +198,7 @@ facts! {
         markdown: String,
     }
 
-    /// The job ends, and with it the decision how the run goes on.
+    /// The iteration, and with it the job, ends; `verdict` decides whether the run goes on, waits or stops.
     IterationCompleted = "homework.iteration_completed" {
         iteration: u32,
         started_at: Timestamp,
@@ -239,4 +247,109 @@ pub struct VerifiedEvidence {
     pub criterion: Option<String>,
     pub claim: String,
     pub refs: Vec<String>,
+}
+
+/// What the planner says should come next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum NextAction {
+    #[default]
+    Execute,
+    Replan,
+    AskUser,
+    Stop,
+}
+
+impl NextAction {
+    pub fn name(self) -> &'static str {
+        match self {
+            NextAction::Execute => "execute",
+            NextAction::Replan => "replan",
+            NextAction::AskUser => "ask_user",
+            NextAction::Stop => "stop",
+        }
+    }
+}
+
+/// A criterion the planner holds to be met, with what it cites; not verified yet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EvidenceClaim {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<String>,
+    #[serde(default)]
+    pub claim: String,
+    #[serde(default)]
+    pub refs: Vec<String>,
+}
+
+/// One piece of work for an executor, on its own branch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExecutorTask {
+    pub branch_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_id: Option<String>,
+    pub title: String,
+    pub objective: String,
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// The handle of the subagent it is given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// How far a step of the plan is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HomeworkStepStatus {
+    #[default]
+    Pending,
+    Doing,
+    Done,
+    Blocked,
+}
+
+impl HomeworkStepStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            HomeworkStepStatus::Pending => "pending",
+            HomeworkStepStatus::Doing => "doing",
+            HomeworkStepStatus::Done => "done",
+            HomeworkStepStatus::Blocked => "blocked",
+        }
+    }
+}
+
+/// Who works on a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StepOwner {
+    #[default]
+    Planner,
+    Executor,
+}
+
+/// One step of the persisted plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HomeworkStep {
+    pub id: String,
+    pub title: String,
+    pub status: HomeworkStepStatus,
+    pub owner: StepOwner,
+    pub iteration_last_touched: u32,
+}
+
+/// How the gate let an iteration go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "go", rename_all = "snake_case")]
+pub enum Verdict {
+    On,
+    Wait,
+    Stop { reason: StopReason, detail: String },
 }

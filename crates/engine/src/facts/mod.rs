@@ -1,5 +1,6 @@
 //! Everything that can be true of a run, one struct per event type, grouped by who owns the rule.
-//! A fact is past tense and never fails to apply. Payloads are camelCase JSON (contracts §3); the
+//! A fact is past tense and never fails to apply. Facts own the types in their payloads: what reads a model's answer is
+//! not known here, so that relaxing it cannot change the log. Payloads are camelCase JSON (contracts §3); the
 //! objects `budgets`, `metrics` and `artifacts` keep the names they have in the API.
 
 pub mod effect;
@@ -8,17 +9,17 @@ pub mod run;
 pub mod task;
 pub mod tree;
 
-/// Declares a family of facts: each struct beside its wire name, and the enum with its encoder and decoder. Every fact is
-/// logged in camelCase and, for the page, describes its own shape.
+/// Declares a family of facts: each struct beside its wire name, and the enum with its encoder and decoder. A fact without
+/// a comment that says what happened and what it moves does not compile.
 macro_rules! facts {
     (
         $(#[$doc:meta])* enum $family:ident;
-        $($(#[$about:meta])* $variant:ident = $kind:literal {
+        $($(#[$about:meta])+ $variant:ident = $kind:literal {
             $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
         })+
     ) => {
         $(
-            $(#[$about])*
+            $(#[$about])+
             #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
             #[serde(rename_all = "camelCase")]

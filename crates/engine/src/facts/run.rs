@@ -14,7 +14,7 @@ facts! {
     /// `run.*`
     enum Run;
 
-    /// nothing → queued. The run's whole brief: nothing outside the log decides what it may do.
+    /// A run was accepted: nothing → queued. Its whole brief: nothing outside the log decides what it may do.
     Queued = "run.queued" {
         kind: Kind,
         objective: String,
@@ -44,7 +44,8 @@ facts! {
         own_workspace: bool,
     }
 
-    /// running → paused. Calls in flight finish and are recorded; none starts.
+    /// A person paused the run, or every branch that could move is paused: running → paused. Calls in flight finish and
+    /// are recorded; none starts.
     Paused = "run.paused" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -58,6 +59,7 @@ facts! {
         reason: ResumeReason,
     }
 
+    /// The run asks a person. It goes on with whatever does not need the answer; the status stays.
     QuestionAsked = "run.question_asked" {
         question_id: QuestionId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,12 +76,14 @@ facts! {
         effect: Option<EffectId>,
     }
 
+    /// A person answered a question, which is closed; what waited for it may move again.
     Answered = "run.answered" {
         question_id: QuestionId,
         text: String,
         by: ActorId,
     }
 
+    /// A question closed without a person: its time was over, or whoever asked no longer needs it.
     QuestionExpired = "run.question_expired" {
         question_id: QuestionId,
         /// Taken for the answer, where one was given with the question.
@@ -95,6 +99,7 @@ facts! {
         question_ids: Vec<QuestionId>,
     }
 
+    /// A person told the run something; it waits for the next call of its lane. The status stays.
     MessageQueued = "run.message_queued" {
         message_id: MessageId,
         text: String,
@@ -103,24 +108,26 @@ facts! {
         lane: Lane,
     }
 
-    /// The receipt: this model call was shown the message.
+    /// The receipt: this model call was shown the message, which is no longer queued.
     MessageDelivered = "run.message_delivered" {
         message_id: MessageId,
         effect: String,
     }
 
+    /// A person changed limits: these hold from here on. The status stays.
     BudgetChanged = "run.budget_changed" {
         budgets: Budgets,
     }
 
-    /// Once per limit, at four fifths of what calls may use of it, or when a call has no room in it.
+    /// A limit is close: once per limit, at four fifths of what calls may use of it, or when a call has no room in it.
+    /// The status stays.
     BudgetWarning = "run.budget_warning" {
         budget: String,
         used: f64,
         limit: f64,
     }
 
-    /// The provider is parked; the run waits and its clock stands still.
+    /// The provider is parked; the run waits, still running, and its clock stands still.
     ProviderWaiting = "run.provider_waiting" {
         provider: String,
         until: Timestamp,
@@ -128,7 +135,7 @@ facts! {
         error: Option<String>,
     }
 
-    /// running → completed.
+    /// The work is done: running → completed.
     Completed = "run.completed" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
@@ -137,7 +144,7 @@ facts! {
         messages_not_shown: Vec<String>,
     }
 
-    /// running → stopped: a limit or the no-progress breaker; `continue` goes on from here.
+    /// A limit or the no-progress breaker ended the work: running → stopped; `continue` goes on from here.
     Stopped = "run.stopped" {
         stop_reason: StopReason,
         detail: String,
@@ -146,7 +153,7 @@ facts! {
         messages_not_shown: Vec<String>,
     }
 
-    /// running → failed.
+    /// The run cannot go on: running → failed.
     Failed = "run.failed" {
         stop_reason: StopReason,
         error: String,
@@ -155,7 +162,7 @@ facts! {
         messages_not_shown: Vec<String>,
     }
 
-    /// anything but terminal → canceled.
+    /// A person canceled the run: anything but terminal → canceled.
     Canceled = "run.canceled" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
@@ -164,11 +171,13 @@ facts! {
         messages_not_shown: Vec<String>,
     }
 
+    /// The report was made from the log; the event that ends the run follows in the same commit.
     ReportCreated = "run.report_created" {
         report: Value,
     }
 
-    /// A new driver took over a run that was moving: what happened after `activeUntil` is nobody's working time.
+    /// A new driver took over a run that was moving: what happened after `activeUntil` is nobody's working time. The
+    /// status stays.
     Recovered = "run.recovered" {
         active_until: Timestamp,
         /// Calls that were in flight when the last driver died.

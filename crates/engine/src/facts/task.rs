@@ -5,26 +5,26 @@ use crate::blob::BlobRef;
 use crate::effect::EffectId;
 use crate::ids::ActorId;
 use crate::run::StopReason;
-use crate::task::answer::Action;
-use crate::task::state::Ending;
 use crate::workspace::Artifacts;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 facts! {
     /// `task.*`
     enum Task;
 
-    /// The errand begins, at `/whoami`.
+    /// The errand begins, at `/whoami`: queued → running.
     Started = "task.started" {
         agent_id: ActorId,
         handle: String,
         max_steps: u32,
     }
 
-    /// What the agent chose to do. Step 0 is the platform's: it opens `/whoami`.
+    /// The agent chose its next step: the page or the action is wanted, or the errand ends. Step 0 is the platform's:
+    /// it opens `/whoami`.
     Step = "task.step" {
         step: u32,
-        action: Action,
+        action: StepAction,
         /// The page: where to go, or where the action is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
@@ -38,7 +38,7 @@ facts! {
         thought: Option<String>,
     }
 
-    /// The page that came of it, or why none did.
+    /// A step is over: the page that came of it, or why none did. The next step is wanted.
     StepResult = "task.step_result" {
         step: u32,
         ok: bool,
@@ -48,7 +48,7 @@ facts! {
         artifacts: Artifacts,
     }
 
-    /// An answer did not fit its role's schema; the first time it is asked again, once.
+    /// An answer did not fit its role's schema: it is asked again, once; after that the errand ends.
     AnswerRejected = "task.answer_rejected" {
         effect: EffectId,
         errors: Vec<String>,
@@ -57,18 +57,18 @@ facts! {
 
     /// No more steps: what is left is the agent's reflection, then the run ends with this reason.
     Ended = "task.ended" {
-        ending: Ending,
+        ending: TaskEnding,
         stop_reason: StopReason,
         message: String,
     }
 
-    /// The scratchpad as the reflection is about to see it.
+    /// The scratchpad was read: the reflection, which is about to see it, is wanted.
     ScratchpadRead = "task.scratchpad_read" {
         version: i64,
         content: BlobRef,
     }
 
-    /// The agent looked back. Without a scratchpad it has nothing to change.
+    /// The agent looked back; what it wrote is saved next. Without a scratchpad it has nothing to change.
     Reflected = "task.reflected" {
         #[serde(default)]
         scratchpad: Option<String>,
@@ -77,7 +77,7 @@ facts! {
         cut_from: Option<u32>,
     }
 
-    /// What the agent keeps for its future self is a new version, committed with this fact.
+    /// What the agent keeps for its future self is a new version, committed with this fact; the run ends.
     ScratchpadUpdated = "task.scratchpad_updated" {
         version: i64,
         characters: u32,
@@ -88,8 +88,58 @@ facts! {
         cut_from: Option<u32>,
     }
 
-    /// The errand's outcome stands; only nothing was learned of it.
+    /// The scratchpad could not be changed; the errand's outcome stands, and the run ends.
     ScratchpadUpdateFailed = "task.scratchpad_update_failed" {
         error: String,
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StepAction {
+    Navigate,
+    Execute,
+    Done,
+    Error,
+}
+
+impl StepAction {
+    pub fn name(self) -> &'static str {
+        match self {
+            StepAction::Navigate => "navigate",
+            StepAction::Execute => "execute",
+            StepAction::Done => "done",
+            StepAction::Error => "error",
+        }
+    }
+}
+
+/// How an errand came to its end; every one of them is reflected upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskEnding {
+    Done,
+    Error,
+    MaxSteps,
+    Canceled,
+    Exception,
+    /// A limit of the run left no room for another step.
+    Budget,
+}
+
+impl TaskEnding {
+    /// For the agent that looks back.
+    pub fn words(self) -> &'static str {
+        match self {
+            TaskEnding::Done => "completed",
+            TaskEnding::Error => "error",
+            TaskEnding::MaxSteps => "incomplete - max steps reached",
+            TaskEnding::Canceled => "canceled by a person",
+            TaskEnding::Exception => "exception",
+            TaskEnding::Budget => "incomplete - a budget ended",
+        }
     }
 }

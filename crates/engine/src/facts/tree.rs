@@ -9,9 +9,6 @@ use crate::ids::{ArtifactId, DocumentId, NodeId, PlanId, ProjectId};
 use crate::lessons::Learned;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
-use crate::tree::answer::{Deliverable, LeafDecision, ResultAnswer};
-use crate::tree::envelope::{ArtifactType, Envelope, HintType, SuccessAssessment};
-use crate::tree::plan::PlanBand;
 use crate::tree::status::{NodeRole, NodeStatus, StepStatus};
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
@@ -21,18 +18,18 @@ facts! {
     /// `tree.*`
     enum Tree;
 
-    /// queued → running.
+    /// The tree exists: queued → running.
     RunStarted = "tree.run_started" {
         workspace_project_id: ProjectId,
         root_node_id: NodeId,
     }
 
-    /// What every executor of this run may use.
+    /// What every executor of this run may use. Moves nothing.
     ToolsManifest = "tree.tools_manifest" {
         tools: Vec<ToolSpec>,
     }
 
-    /// A node's first event.
+    /// A node exists; its status follows in the same commit.
     NodeCreated = "tree.node_created" {
         title: String,
         reason: String,
@@ -53,11 +50,12 @@ facts! {
         agent: Option<String>,
     }
 
+    /// The node has its scratchpad: from here on it may work.
     ScratchpadLinked = "tree.scratchpad_linked" {
         scratchpad_doc_id: DocumentId,
     }
 
-    /// One entry on the node's pad; the key makes it exactly one.
+    /// One entry was added to the node's pad; the key makes it exactly one. The status stays.
     ScratchpadUpdated = "tree.scratchpad_updated" {
         scratchpad_doc_id: DocumentId,
         tail_preview: String,
@@ -66,7 +64,7 @@ facts! {
         markdown: String,
     }
 
-    /// Any change of status but the ends, which have facts of their own.
+    /// A node changed its status, to any but the ends, which have facts of their own.
     NodeStatusChanged = "tree.node_status" {
         status: NodeStatus,
         role: NodeRole,
@@ -77,14 +75,15 @@ facts! {
         progress: Option<f64>,
     }
 
-    /// An answer did not fit its role's schema; the first time it is asked again, once.
+    /// An answer did not fit its role's schema: it is asked again, once; after that the node fails.
     AnswerRejected = "tree.answer_rejected" {
         effect: EffectId,
         errors: Vec<String>,
         response: BlobRef,
     }
 
-    /// The node's plan from here on. Steps kept from an earlier version are in it with their results.
+    /// The node's plan from here on, in place of an earlier one. Steps kept from an earlier version are in it with
+    /// their results.
     PlanCreated = "tree.plan_created" {
         plan_id: PlanId,
         version: u32,
@@ -93,12 +92,14 @@ facts! {
         bands: Vec<PlanBand>,
     }
 
+    /// A band of the new plan, for whoever shows it. Moves nothing.
     PlanBandCreated = "tree.plan_band_created" {
         plan_id: PlanId,
         band_index: u32,
         step_ids: Vec<String>,
     }
 
+    /// A step of the new plan, for whoever shows it: nothing → pending.
     StepCreated = "tree.step_created" {
         step_id: String,
         band_index: u32,
@@ -108,23 +109,25 @@ facts! {
         success_criteria: Vec<String>,
     }
 
+    /// A step of the node's plan moved to this status.
     StepStatusChanged = "tree.step_status" {
         step_id: String,
         status: StepStatus,
     }
 
-    /// The step is this child's now.
+    /// The step is this child's from here on.
     NodeDelegated = "tree.node_delegated" {
         child_node_id: NodeId,
         step_id: String,
     }
 
-    /// One round of an executor; its tool calls and artifacts have facts of their own.
+    /// A node that executes answered one round: its calls run, then the next round or its result. Calls and artifacts
+    /// have facts of their own.
     ExecutorAnswered = "tree.executor_answered" {
         round: u32,
         /// Given together with tool calls: it counts once they have run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<ResultAnswer>,
+        result: Option<ProposedResult>,
     }
 
     /// The result that waited for its round's tool calls cannot stand: another round, with the reasons.
@@ -133,6 +136,7 @@ facts! {
         errors: Vec<String>,
     }
 
+    /// An executing node called a tool: the call is wanted.
     ToolCallRequested = "tree.tool_call_requested" {
         call_id: EffectId,
         tool: String,
@@ -141,6 +145,7 @@ facts! {
         purpose: String,
     }
 
+    /// A tool call is over, well or not; what it changed commits with this fact.
     ToolCallResult = "tree.tool_call_result" {
         call_id: EffectId,
         tool: String,
@@ -158,7 +163,7 @@ facts! {
         lesson: Option<Learned>,
     }
 
-    /// Registered: from here on the node's envelope may name it.
+    /// An artifact was registered: from here on the node's envelope may name it.
     ArtifactCreated = "tree.artifact_created" {
         artifact_id: ArtifactId,
         artifact_type: ArtifactType,
@@ -180,12 +185,13 @@ facts! {
         own: bool,
     }
 
-    /// The receipt: the named node was shown this artifact.
+    /// The receipt: the named node was shown this artifact. Moves nothing.
     ArtifactRead = "tree.artifact_read" {
         artifact_id: ArtifactId,
         by_node_id: NodeId,
     }
 
+    /// The node summed up its children: it replans, ends with `result`, or fails.
     NodeAggregated = "tree.node_aggregated" {
         child_ids: Vec<NodeId>,
         summary: String,
@@ -196,19 +202,21 @@ facts! {
         gaps: Vec<String>,
         /// What becomes the node's envelope; absent when it replans or fails.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<ResultAnswer>,
+        result: Option<ProposedResult>,
     }
 
-    /// aggregating → planning again, as the next generation.
+    /// The children's results call for another plan: aggregating → planning, as the next generation.
     ReplanRequested = "tree.replan_requested" {
         reason: String,
         based_on_child_ids: Vec<NodeId>,
     }
 
+    /// The node's result of this generation, for its parent; its end follows in the same commit.
     NodeResult = "tree.node_result" {
         result: Envelope,
     }
 
+    /// What the parent will be shown of this node when it aggregates. Moves nothing yet.
     ParentHint = "tree.parent_hint" {
         parent_node_id: NodeId,
         hint_type: HintType,
@@ -216,7 +224,7 @@ facts! {
         document_ids: Vec<DocumentId>,
     }
 
-    /// → completed.
+    /// The node has a result: → completed.
     NodeCompleted = "tree.node_completed" {
         outcome: NodeOutcome,
         /// Why it is partial, in words.
@@ -230,8 +238,8 @@ facts! {
         cut_short: bool,
     }
 
-    /// → failed. What it was given to do may be tried again if `retryable`; continuing takes up what was `cut_short`, by a
-    /// limit or by the end of the run, where it stands.
+    /// The node ended without a result: → failed. What it was given to do may be tried again if `retryable`; continuing
+    /// takes up what was `cut_short`, by a limit or by the end of the run, where it stands.
     NodeFailed = "tree.node_failed" {
         error: String,
         retryable: bool,
@@ -239,23 +247,25 @@ facts! {
         cut_short: bool,
     }
 
-    /// → canceled.
+    /// A person canceled the node, or one above it: → canceled.
     NodeCanceled = "tree.node_canceled" {
         disposition: Disposition,
     }
 
-    /// completed, failed or aggregating → waiting, in a new generation; caused by itself, what it was doing last.
+    /// A retry below it or a continuing run opens the node again: completed, failed or aggregating → waiting, in a new
+    /// generation; caused by itself, → what it was doing last.
     NodeReopened = "tree.node_reopened" {
         generation: u32,
         caused_by: NodeId,
     }
 
-    /// Neither the node nor anything below it starts a call until it is resumed.
+    /// A person paused the node: neither it nor anything below it starts a call until it is resumed. The status stays.
     NodePaused = "tree.node_paused" {}
 
+    /// A person lifted the pause: the node and what is below it may start calls again.
     NodeResumed = "tree.node_resumed" {}
 
-    /// A limit took a decision. `guard` is its key in `budgets`.
+    /// A limit took a decision, which the next event shows. `guard` is its key in `budgets`.
     Guard = "tree.guard" {
         guard: String,
         limit: Value,
@@ -304,10 +314,139 @@ impl NodeStatusChanged {
     pub fn saying(self, message: impl Into<String>) -> NodeStatusChanged {
         NodeStatusChanged { message: Some(message.into()), ..self }
     }
+}
 
-    /// A node that does its work itself because it chose to.
-    pub fn leaf(decision: LeafDecision) -> NodeStatusChanged {
-        NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor)
-            .saying(format!("leaf_decision:{}", decision.name()))
+/// What a step must hand over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Deliverable {
+    Document,
+    Json,
+    #[default]
+    Either,
+}
+
+/// What an artifact is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactType {
+    Document,
+    Json,
+    Summary,
+    Other,
+}
+
+impl ArtifactType {
+    pub fn name(self) -> &'static str {
+        match self {
+            ArtifactType::Document => "document",
+            ArtifactType::Json => "json",
+            ArtifactType::Summary => "summary",
+            ArtifactType::Other => "other",
+        }
     }
+}
+
+/// How a parent reads what it is pointed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HintType {
+    ReadDocuments,
+    ReadJson,
+}
+
+/// What an envelope carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EnvelopeKind {
+    Json,
+    Document,
+    Hybrid,
+}
+
+/// Whether a node holds its criteria to be met.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SuccessAssessment {
+    pub met: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+/// What a node hands its parent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Envelope {
+    pub kind: EnvelopeKind,
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_assessment: Option<SuccessAssessment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_artifact_id: Option<ArtifactId>,
+    pub artifact_ids: Vec<ArtifactId>,
+    pub document_ids: Vec<DocumentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json_payload: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad_doc_id: Option<DocumentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad_tail: Option<String>,
+}
+
+/// Steps of a plan that run side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanBand {
+    pub index: u32,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub goal: String,
+    pub steps: Vec<PlanStep>,
+}
+
+/// One step of a plan, as its planner gave it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    pub id: String,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub success_criteria: Vec<String>,
+    pub deliverable: Deliverable,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaf: bool,
+    /// The handle of the subagent it is given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// A result as its author named things, before labels become ids: it waits here for the tool calls of its round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProposedResult {
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_assessment: Option<SuccessAssessment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_artifact_label: Option<String>,
+    #[serde(default)]
+    pub parent_hint: ProposedHint,
+}
+
+/// What the parent should read, by label.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProposedHint {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint_type: Option<HintType>,
+    #[serde(default)]
+    pub artifact_labels: Vec<String>,
 }

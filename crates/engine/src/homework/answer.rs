@@ -3,10 +3,10 @@
 
 pub use crate::answer::{CallAnswer, Check, MAX_TOOL_CALLS, read};
 use crate::answer::{arguments, nullable, too_long, too_many};
-use crate::homework::plan::{Owner, Step, StepStatus};
+use crate::facts::homework::{EvidenceClaim, ExecutorTask, HomeworkStep, HomeworkStepStatus, NextAction, StepOwner};
 use crate::model::Role;
 use crate::shorten;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 pub const MAX_EXECUTOR_TASKS: usize = 3;
@@ -19,32 +19,9 @@ const LONGEST_ITEM: usize = 500;
 /// Ids are names, shown everywhere.
 const LONGEST_ID: usize = 64;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum NextAction {
-    #[default]
-    Execute,
-    Replan,
-    AskUser,
-    Stop,
-}
-
-impl NextAction {
-    pub fn name(self) -> &'static str {
-        match self {
-            NextAction::Execute => "execute",
-            NextAction::Replan => "replan",
-            NextAction::AskUser => "ask_user",
-            NextAction::Stop => "stop",
-        }
-    }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct EvidenceClaim {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct EvidenceAnswer {
+    #[serde(default)]
     pub criterion: Option<String>,
     #[serde(default, deserialize_with = "nullable")]
     pub claim: String,
@@ -52,19 +29,30 @@ pub struct EvidenceClaim {
     pub refs: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ExecutorTask {
+impl From<EvidenceAnswer> for EvidenceClaim {
+    fn from(EvidenceAnswer { criterion, claim, refs }: EvidenceAnswer) -> EvidenceClaim {
+        EvidenceClaim { criterion, claim, refs }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TaskAnswer {
     pub branch_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub step_id: Option<String>,
     pub title: String,
     pub objective: String,
     #[serde(default, deserialize_with = "nullable")]
     pub tools: Vec<String>,
     /// The handle of the subagent it is given to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub agent: Option<String>,
+}
+
+impl From<TaskAnswer> for ExecutorTask {
+    fn from(TaskAnswer { branch_id, step_id, title, objective, tools, agent }: TaskAnswer) -> ExecutorTask {
+        ExecutorTask { branch_id, step_id, title, objective, tools, agent }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -78,9 +66,9 @@ pub struct StepAnswer {
     pub id: String,
     pub title: String,
     #[serde(default, deserialize_with = "nullable")]
-    pub status: StepStatus,
+    pub status: HomeworkStepStatus,
     #[serde(default, deserialize_with = "nullable")]
-    pub owner: Owner,
+    pub owner: StepOwner,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -91,11 +79,11 @@ pub struct PlannerAnswer {
     #[serde(default, deserialize_with = "nullable")]
     pub tool_calls: Vec<CallAnswer>,
     #[serde(default, deserialize_with = "nullable")]
-    pub executor_tasks: Vec<ExecutorTask>,
+    pub executor_tasks: Vec<TaskAnswer>,
     #[serde(default, deserialize_with = "nullable")]
     pub remaining_work: Vec<String>,
     #[serde(default, deserialize_with = "nullable")]
-    pub completion_evidence: Vec<EvidenceClaim>,
+    pub completion_evidence: Vec<EvidenceAnswer>,
     #[serde(default, deserialize_with = "nullable")]
     pub exit_signal: bool,
     #[serde(default, deserialize_with = "nullable")]
@@ -256,8 +244,8 @@ impl Check for ReportAnswer {
 }
 
 impl PlanAnswer {
-    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
-        self.steps.iter().map(|step| Step {
+    pub fn steps(&self) -> impl Iterator<Item = HomeworkStep> + '_ {
+        self.steps.iter().map(|step| HomeworkStep {
             id: step.id.clone(),
             title: shorten::text(&step.title, LONGEST_ITEM),
             status: step.status,

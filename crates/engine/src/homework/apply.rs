@@ -1,15 +1,14 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
 use super::effect_id::EffectPosition;
-use super::state::{
-    Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Verdict, Workspace, Written,
-};
+use super::state::{Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Workspace, Written};
 use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
 use crate::facts::homework::{
-    ExecutorFinished, ExecutorStarted, IterationCompleted, ToolCallRequested, ToolCallResult,
+    ExecutorFinished, ExecutorStarted, ExecutorTask, HomeworkStepStatus, IterationCompleted, ToolCallRequested,
+    ToolCallResult, Verdict,
 };
-use crate::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
+use crate::facts::{Homework as H, Run as R, run::ResumeReason};
 use crate::run::Shared;
 use crate::workspace::{Artifacts, Named};
 use std::collections::VecDeque;
@@ -25,15 +24,7 @@ const KEPT_TEXTS: usize = 6;
 const KEPT_TEXT: usize = 6_000;
 
 impl State {
-    pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
-        match &event.fact {
-            Fact::Homework(fact) => self.record_own(shared, fact, event),
-            Fact::Run(fact) => self.record_shared(fact),
-            Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
-        }
-    }
-
-    fn record_shared(&mut self, fact: &R) {
+    pub(super) fn record_shared(&mut self, fact: &R) {
         match fact {
             // In the middle of an iteration only a call waits: the iteration goes on with its answer.
             R::WaitingOnUser(_) if self.now.verdict.is_some() => self.phase = Phase::Waiting,
@@ -52,7 +43,7 @@ impl State {
         }
     }
 
-    fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
+    pub(super) fn record_own(&mut self, shared: &Shared, fact: &H, event: &Event) {
         match fact {
             H::RunStarted(fact) => {
                 self.tag = event.run_id.tag();
@@ -208,7 +199,7 @@ impl State {
             self.branches.push(branch);
         }
         self.now.executors.push(Executor {
-            task: super::answer::ExecutorTask {
+            task: ExecutorTask {
                 branch_id: fact.branch_id.clone(),
                 step_id: fact.step_id.clone(),
                 title: fact.title.clone(),
@@ -273,7 +264,7 @@ impl State {
             self.repeats = 0;
             self.barred = None;
         }
-        for step in self.plan.steps.iter().filter(|step| step.status == super::plan::StepStatus::Done) {
+        for step in self.plan.steps.iter().filter(|step| step.status == HomeworkStepStatus::Done) {
             self.counted_steps.insert(step.id.clone());
         }
         for found in &fact.evidence {

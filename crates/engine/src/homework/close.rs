@@ -1,8 +1,9 @@
 //! The end of an iteration: what it moved, what it repeats, what is written down, and how the run goes on.
 
-use super::state::{Phase, State, Verdict};
+use super::state::{Phase, State};
 use super::{SUMMARY, entry};
 use crate::facts::homework as fact;
+use crate::facts::homework::Verdict;
 use crate::facts::run::{QuestionAsked, WaitingOnUser};
 use crate::ids::{DocumentId, QuestionId};
 use crate::run::{Facts, Shared, StopReason};

@@ -2,40 +2,21 @@
 
 use super::answer::{self, CallAnswer, ExecutorAnswer, PlannerAnswer, RepairAnswer};
 use super::effect_id::EffectPosition;
-use super::state::{Executor, Phase, State, Verdict};
+use super::state::{Executor, Phase, State};
 use super::{PLAN, SCRATCHPAD_ROOT, WORKSPACE};
 use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
-use crate::facts::homework as fact;
+use crate::facts::homework::{self as fact, Verdict};
 use crate::facts::run::{Failed, ReportCreated, Stopped};
 use crate::ids::DocumentId;
 use crate::lessons::Allowance;
-use crate::run::{Facts, Input, Shared, StopReason, headline};
+use crate::run::{Facts, Shared, StopReason, headline};
 use crate::workspace::Mutation;
 use serde_json::json;
 
 impl State {
-    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        match input {
-            Input::Proceed => self.proceed(shared, facts),
-            Input::Continued => self.go_on(facts),
-            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag, self.iteration) {
-                Some(EffectPosition::Plan { .. }) => self.plan_answered(shared, effect, reply, response, facts),
-                Some(EffectPosition::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
-                Some(EffectPosition::Round { executor, round, .. }) => {
-                    self.round_answered(executor, round, effect, reply, response, facts)
-                }
-                Some(EffectPosition::Report) => self.end(shared, answer::read(reply).ok(), facts),
-                Some(EffectPosition::Tool(_) | EffectPosition::RoundTool { .. } | EffectPosition::Recall { .. })
-                | None => {}
-            },
-            Input::Tool { effect, outcome } => self.tool_answered(shared, effect, outcome, facts),
-            Input::Failed { effect, error, .. } => self.failed(shared, effect, error, facts),
-        }
-    }
-
-    fn proceed(&self, shared: &Shared, facts: &mut Facts) {
+    pub(super) fn proceed(&self, shared: &Shared, facts: &mut Facts) {
         match self.phase {
             Phase::NotStarted => self.start(shared, facts),
             Phase::Waiting if self.iteration >= shared.budgets.max_iterations => self.out_of_iterations(shared, facts),
@@ -46,7 +27,7 @@ impl State {
     }
 
     /// A stopped run begins its next iteration; one that failed in the middle goes on where it was.
-    fn go_on(&self, facts: &mut Facts) {
+    pub(super) fn go_on(&self, facts: &mut Facts) {
         match self.phase {
             Phase::Waiting | Phase::Ended | Phase::Reporting => {
                 facts.push(fact::IterationStarted { iteration: self.iteration + 1 })
@@ -124,7 +105,7 @@ impl State {
         }
     }
 
-    fn plan_answered(
+    pub(super) fn plan_answered(
         &self,
         shared: &Shared,
         effect: &EffectId,
@@ -150,14 +131,14 @@ impl State {
             iteration: self.iteration,
             progress_summary: answer.progress_summary,
             remaining_work: answer.remaining_work,
-            completion_evidence: answer.completion_evidence,
+            completion_evidence: answer.completion_evidence.into_iter().map(Into::into).collect(),
             exit_signal: answer.exit_signal,
             needs_user_input: answer.needs_user_input,
             blocking_questions: answer.blocking_questions,
             next_action_hint: answer.next_action_hint,
             confidence: answer.confidence.name().into(),
             branch_rollup: answer.branch_rollup,
-            executor_tasks: answer.executor_tasks,
+            executor_tasks: answer.executor_tasks.into_iter().map(Into::into).collect(),
             actions,
             withheld,
         });
@@ -171,7 +152,7 @@ impl State {
         }
     }
 
-    pub(super) fn update_plan(&self, steps: Vec<super::plan::Step>, changed: Vec<String>, facts: &mut Facts) {
+    pub(super) fn update_plan(&self, steps: Vec<fact::HomeworkStep>, changed: Vec<String>, facts: &mut Facts) {
         if changed.is_empty() {
             return;
         }
@@ -216,7 +197,7 @@ impl State {
         }
     }
 
-    fn tool_answered(&self, shared: &Shared, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn tool_answered(&self, shared: &Shared, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
         let own = self.now.calls.iter().map(|call| (call, None));
         let executors = self.now.executors.iter();
         let of_executors =
@@ -234,7 +215,7 @@ impl State {
         fact::ToolCallResult { call_id, tool, ok, summary, result, chars, new_reading, reading, artifacts, lesson }
     }
 
-    fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+    pub(super) fn repair_answered(&self, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
         match answer::read::<RepairAnswer>(reply) {
             Ok(answer) => self.corrected(answer, facts),
             Err(errors)
@@ -278,7 +259,7 @@ impl State {
         facts.push(fact::RepairAttempted { iteration: self.iteration, for_call_ids, corrected, error });
     }
 
-    fn round_answered(
+    pub(super) fn round_answered(
         &self,
         index: usize,
         round: u32,
@@ -326,7 +307,7 @@ impl State {
     }
 
     /// A call that will bring no answer: the planner's ends the run (or the budget does), any other is contained.
-    fn failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
+    pub(super) fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
         match EffectPosition::of(effect, &self.tag, self.iteration) {
             Some(EffectPosition::Plan { .. }) if shared.exhausted.is_some() => {
                 self.close(shared, Some(error.to_owned()), facts)

@@ -1,8 +1,9 @@
 //! The journal's templates. Deterministic: equal inputs give equal bytes, and nothing here reads a clock.
 
-use super::state::{Executor, State, Verdict};
+use super::state::{Executor, State};
 use crate::calls::Call;
 use crate::facts::homework::Progress;
+use crate::facts::homework::Verdict;
 use crate::workspace::Artifacts;
 use serde_json::Value;
 use std::fmt::Write;

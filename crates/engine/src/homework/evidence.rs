@@ -1,8 +1,7 @@
 //! Progress measured on the world, and evidence that is checked, not believed.
 
-use super::plan::StepStatus;
 use super::state::State;
-use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
+use crate::facts::homework::{HomeworkStepStatus, Planned, Progress, VerifiedEvidence};
 use crate::run::Shared;
 use std::str::FromStr;
 use uuid::Uuid;
@@ -47,7 +46,7 @@ impl State {
             .plan
             .steps
             .iter()
-            .filter(|step| step.status == StepStatus::Done && !self.counted_steps.contains(&step.id));
+            .filter(|step| step.status == HomeworkStepStatus::Done && !self.counted_steps.contains(&step.id));
         done.filter(|step| has_made || backed_by_executor(&step.id)).count()
     }
 
@@ -89,7 +88,7 @@ impl State {
             reasons
                 .push(format!("remaining_work still lists {} item(s), first: {first}", planned.remaining_work.len()));
         }
-        for step in self.plan.steps.iter().filter(|step| step.status != StepStatus::Done) {
+        for step in self.plan.steps.iter().filter(|step| step.status != HomeworkStepStatus::Done) {
             reasons.push(format!("step {} is still {}", step.id, step.status.name()));
         }
         for criterion in &shared.brief.success_criteria {

@@ -1,12 +1,12 @@
 //! Executors: parallel errands of one iteration, each on a branch with a pad of its own.
 
-use super::answer::{ExecutorTask, MAX_EXECUTOR_TASKS, MAX_ROUNDS};
+use super::answer::{MAX_EXECUTOR_TASKS, MAX_ROUNDS};
 use super::effect_id::EffectPosition;
 use super::state::{Executor, State};
 use super::{SCRATCHPAD_EXEC, entry};
 use crate::answer::NOT_RUN;
 use crate::calls;
-use crate::facts::homework as fact;
+use crate::facts::homework::{self as fact, ExecutorTask};
 use crate::ids::DocumentId;
 use crate::run::{Facts, Shared};
 use crate::task::READ_SCRATCHPAD;

@@ -22,7 +22,11 @@ pub use state::State;
 
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
+use crate::facts::Fact;
+use crate::model::Role;
 use crate::run::{Facts, Input, Rules, Shared, Steering, Want};
+use effect_id::EffectPosition;
+use state::Phase;
 
 pub const WORKSPACE: &str = "document.homework.workspace";
 pub const SCRATCHPAD_ROOT: &str = "document.homework.scratchpad.root";
@@ -32,37 +36,110 @@ pub const SUMMARY: &str = "document.homework.summary.iteration";
 
 impl Rules for State {
     fn apply(&mut self, shared: &Shared, event: &Event) {
-        self.record(shared, event);
+        match &event.fact {
+            Fact::Homework(fact) => self.record_own(shared, fact, event),
+            Fact::Run(fact) => self.record_shared(fact),
+            Fact::Effect(_) | Fact::Tree(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+        }
     }
 
     fn wants<'a>(&'a self, shared: &'a Shared) -> Box<dyn Iterator<Item = Want> + 'a> {
-        let mut wanted = self.wanted(shared);
+        let mut wanted = match self.phase {
+            Phase::NotStarted | Phase::Waiting | Phase::Ended => Vec::new(),
+            Phase::Reporting => vec![self.model_call_wanted(EffectPosition::Report, Role::HomeworkReport, true)],
+            Phase::Iterating => self.wanted_in_iteration(shared),
+        };
         wanted.sort_by_key(|want| !want.inline);
         Box::new(wanted.into_iter())
     }
 
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        self.work_for(shared, effect)
+        let position = EffectPosition::of(effect, &self.tag, self.iteration)?;
+        let call = |role, sections, fix: Option<EffectPosition>| {
+            Some(Work::Model(self.model_call(shared, role, sections, fix)))
+        };
+        match position {
+            EffectPosition::Plan { fix } => {
+                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(EffectPosition::Plan { fix: false }))
+            }
+            EffectPosition::Repair { fix } => {
+                call(Role::HomeworkRepair, self.repair(shared), fix.then_some(EffectPosition::Repair { fix: false }))
+            }
+            EffectPosition::Round { executor, round, fix } => {
+                let sections = self.executor_round(shared, self.now.executors.get(executor)?);
+                call(
+                    Role::HomeworkExecutor,
+                    sections,
+                    fix.then_some(EffectPosition::Round { executor, round, fix: false }),
+                )
+            }
+            EffectPosition::Report => call(Role::HomeworkReport, self.report_request(shared), None),
+            EffectPosition::Tool(_) => {
+                let call = self.now.calls.iter().find(|call| &call.id == effect)?;
+                Some(Work::Tool(self.tool_call(shared, call, None)))
+            }
+            EffectPosition::RoundTool { executor, .. } | EffectPosition::Recall { executor } => {
+                let executor = self.now.executors.get(executor)?;
+                let call = executor.calls.iter().find(|call| &call.id == effect)?;
+                Some(Work::Tool(self.tool_call(shared, call, Some(executor))))
+            }
+        }
     }
 
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        self.respond(shared, input, facts);
+        match input {
+            Input::Proceed => self.proceed(shared, facts),
+            Input::Continued => self.go_on(facts),
+            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag, self.iteration) {
+                Some(EffectPosition::Plan { .. }) => self.plan_answered(shared, effect, reply, response, facts),
+                Some(EffectPosition::Repair { .. }) => self.repair_answered(effect, reply, response, facts),
+                Some(EffectPosition::Round { executor, round, .. }) => {
+                    self.round_answered(executor, round, effect, reply, response, facts)
+                }
+                Some(EffectPosition::Report) => self.end(shared, answer::read(reply).ok(), facts),
+                Some(EffectPosition::Tool(_) | EffectPosition::RoundTool { .. } | EffectPosition::Recall { .. })
+                | None => {}
+            },
+            Input::Tool { effect, outcome } => self.tool_answered(shared, effect, outcome, facts),
+            Input::Failed { effect, error, .. } => self.call_failed(shared, effect, error, facts),
+        }
     }
 
     /// The planner hears everything, executors what steers.
     fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
-        match effect_id::EffectPosition::of(effect, &self.tag, self.iteration) {
-            Some(effect_id::EffectPosition::Plan { .. }) => true,
-            Some(effect_id::EffectPosition::Round { .. }) => self.steers(message),
+        match EffectPosition::of(effect, &self.tag, self.iteration) {
+            Some(EffectPosition::Plan { .. }) => true,
+            Some(EffectPosition::Round { .. }) => self.steers(message),
             _ => false,
         }
     }
 
+    /// What the loop is doing, in words.
     fn activity(&self, shared: &Shared) -> String {
-        self.describe(shared)
+        let backing_off =
+            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
+        let doing = match self.phase {
+            Phase::NotStarted => "starting".into(),
+            Phase::Waiting => "waiting for an answer".into(),
+            Phase::Reporting => "writing the report".into(),
+            Phase::Ended => "ended".into(),
+            Phase::Iterating if self.now.planned.is_none() => "planning".into(),
+            Phase::Iterating => {
+                match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
+                    0 => "using tools".into(),
+                    1 => "1 executor working".into(),
+                    many => format!("{many} executors working"),
+                }
+            }
+        };
+        if backing_off {
+            format!("iteration {}: {doing} (retrying)", self.iteration)
+        } else {
+            format!("iteration {}: {doing}", self.iteration)
+        }
     }
 
     fn awaits_people(&self, shared: &Shared) -> bool {
-        self.phase == state::Phase::Waiting && shared.open_questions().next().is_some()
+        self.phase == Phase::Waiting && shared.open_questions().next().is_some()
     }
 }

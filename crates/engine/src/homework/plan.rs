@@ -1,52 +1,12 @@
 //! The plan that persists between iterations. Only touched steps move.
 
+use crate::facts::homework::{HomeworkStep, HomeworkStepStatus};
 use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    #[default]
-    Pending,
-    Doing,
-    Done,
-    Blocked,
-}
-
-impl StepStatus {
-    pub fn name(self) -> &'static str {
-        match self {
-            StepStatus::Pending => "pending",
-            StepStatus::Doing => "doing",
-            StepStatus::Done => "done",
-            StepStatus::Blocked => "blocked",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Owner {
-    #[default]
-    Planner,
-    Executor,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Step {
-    pub id: String,
-    pub title: String,
-    pub status: StepStatus,
-    pub owner: Owner,
-    pub iteration_last_touched: u32,
-}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub version: u32,
-    pub steps: Vec<Step>,
+    pub steps: Vec<HomeworkStep>,
 }
 
 impl Plan {
@@ -55,12 +15,12 @@ impl Plan {
     /// on the way out: it stays, and the exit is judged with it. Returns the ids that changed.
     pub fn revised(
         &self,
-        given: impl IntoIterator<Item = Step>,
+        given: impl IntoIterator<Item = HomeworkStep>,
         iteration: u32,
         leaving: bool,
-    ) -> (Vec<Step>, Vec<String>) {
+    ) -> (Vec<HomeworkStep>, Vec<String>) {
         let mut changed = Vec::new();
-        let mut steps: Vec<Step> = given
+        let mut steps: Vec<HomeworkStep> = given
             .into_iter()
             .map(|mut step| {
                 let known = self.steps.iter().find(|known| known.id == step.id);
@@ -80,20 +40,20 @@ impl Plan {
         if steps.is_empty() {
             return (self.steps.clone(), Vec::new());
         }
-        let gone = |known: &&Step| !steps.iter().any(|step| step.id == known.id);
-        let stays = |known: &&Step| leaving && known.status != StepStatus::Done;
-        let (kept, dropped): (Vec<&Step>, Vec<&Step>) = self.steps.iter().filter(gone).partition(stays);
+        let gone = |known: &&HomeworkStep| !steps.iter().any(|step| step.id == known.id);
+        let stays = |known: &&HomeworkStep| leaving && known.status != HomeworkStepStatus::Done;
+        let (kept, dropped): (Vec<&HomeworkStep>, Vec<&HomeworkStep>) = self.steps.iter().filter(gone).partition(stays);
         changed.extend(dropped.into_iter().map(|step| step.id.clone()));
         steps.extend(kept.into_iter().cloned());
         (steps, changed)
     }
 
     /// The plan with some steps done.
-    pub fn with_done(&self, ids: &[String], iteration: u32) -> (Vec<Step>, Vec<String>) {
+    pub fn with_done(&self, ids: &[String], iteration: u32) -> (Vec<HomeworkStep>, Vec<String>) {
         let mut changed = Vec::new();
         let mut steps = self.steps.clone();
-        for step in steps.iter_mut().filter(|step| ids.contains(&step.id) && step.status != StepStatus::Done) {
-            step.status = StepStatus::Done;
+        for step in steps.iter_mut().filter(|step| ids.contains(&step.id) && step.status != HomeworkStepStatus::Done) {
+            step.status = HomeworkStepStatus::Done;
             step.iteration_last_touched = iteration;
             changed.push(step.id.clone());
         }
@@ -104,10 +64,10 @@ impl Plan {
         let mut text = format!("# Plan (version {})\n", self.version);
         for step in &self.steps {
             let mark = match step.status {
-                StepStatus::Pending => " ",
-                StepStatus::Doing => "~",
-                StepStatus::Done => "x",
-                StepStatus::Blocked => "!",
+                HomeworkStepStatus::Pending => " ",
+                HomeworkStepStatus::Doing => "~",
+                HomeworkStepStatus::Done => "x",
+                HomeworkStepStatus::Blocked => "!",
             };
             text.push_str(&format!(
                 "\n- [{mark}] {}: {} (iteration {})",
@@ -121,17 +81,28 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::homework::StepOwner;
 
-    fn step(id: &str, status: StepStatus) -> Step {
-        Step { id: id.into(), title: format!("Do {id}"), status, owner: Owner::Planner, iteration_last_touched: 0 }
+    fn step(id: &str, status: HomeworkStepStatus) -> HomeworkStep {
+        HomeworkStep {
+            id: id.into(),
+            title: format!("Do {id}"),
+            status,
+            owner: StepOwner::Planner,
+            iteration_last_touched: 0,
+        }
     }
 
     #[test]
     fn p2_only_touched_steps_move() {
-        let (steps, _) =
-            Plan::default().revised([step("a", StepStatus::Pending), step("b", StepStatus::Pending)], 1, false);
+        let (steps, _) = Plan::default().revised(
+            [step("a", HomeworkStepStatus::Pending), step("b", HomeworkStepStatus::Pending)],
+            1,
+            false,
+        );
         let plan = Plan { version: 1, steps };
-        let (steps, changed) = plan.revised([step("a", StepStatus::Done), step("b", StepStatus::Pending)], 3, false);
+        let (steps, changed) =
+            plan.revised([step("a", HomeworkStepStatus::Done), step("b", HomeworkStepStatus::Pending)], 3, false);
         assert_eq!(changed, ["a"]);
         assert_eq!(steps.iter().map(|step| step.iteration_last_touched).collect::<Vec<_>>(), [3, 1]);
     }
@@ -139,15 +110,18 @@ mod tests {
     #[test]
     fn h4_an_open_step_is_not_dropped_on_the_way_out() {
         // Given a plan with one step done and one pending
-        let plan = Plan { version: 1, steps: vec![step("a", StepStatus::Done), step("b", StepStatus::Pending)] };
+        let plan = Plan {
+            version: 1,
+            steps: vec![step("a", HomeworkStepStatus::Done), step("b", HomeworkStepStatus::Pending)],
+        };
         // When the answer that wants out names only the first, then the second stays; a replan may drop it
-        assert_eq!(plan.revised([step("a", StepStatus::Done)], 2, true), (plan.steps.clone(), vec![]));
-        assert_eq!(plan.revised([step("a", StepStatus::Done)], 2, false).1, ["b"]);
+        assert_eq!(plan.revised([step("a", HomeworkStepStatus::Done)], 2, true), (plan.steps.clone(), vec![]));
+        assert_eq!(plan.revised([step("a", HomeworkStepStatus::Done)], 2, false).1, ["b"]);
     }
 
     #[test]
     fn p2_an_answer_without_steps_keeps_the_plan() {
-        let plan = Plan { version: 1, steps: vec![step("a", StepStatus::Doing)] };
+        let plan = Plan { version: 1, steps: vec![step("a", HomeworkStepStatus::Doing)] };
         assert_eq!(plan.revised([], 2, true), (plan.steps.clone(), vec![]));
     }
 }

@@ -1,7 +1,8 @@
 //! The end of a run: the platform's report, with the model's prose where it gave any.
 
 use super::answer::ReportAnswer;
-use super::state::{State, Verdict};
+use super::state::State;
+use crate::facts::homework::Verdict;
 use crate::facts::run::{Completed, ReportCreated, Stopped};
 use crate::lessons;
 use crate::run::{Facts, Shared, StopReason};
@@ -29,7 +30,8 @@ impl State {
         detail: &str,
         prose: Option<ReportAnswer>,
     ) -> Value {
-        let open_steps = self.plan.steps.iter().filter(|step| step.status != super::plan::StepStatus::Done);
+        let open_steps =
+            self.plan.steps.iter().filter(|step| step.status != crate::facts::homework::HomeworkStepStatus::Done);
         let mut not_done: Vec<String> =
             open_steps.map(|step| format!("{} ({})", step.title, step.status.name())).collect();
         let remaining = self.last.as_ref().map(|last| last.remaining_work.clone()).unwrap_or_default();

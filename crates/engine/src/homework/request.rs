@@ -4,7 +4,7 @@ use super::answer;
 use super::effect_id::EffectPosition;
 use super::state::{Branch, Executor, Last, State};
 use crate::calls::{self, Call};
-use crate::effect::{EffectId, ModelCall, ToolCall, Work};
+use crate::effect::{ModelCall, ToolCall};
 use crate::lessons::{self, ADD_LESSON};
 use crate::model::Role;
 use crate::prompt::{self, Sections, Size};
@@ -15,40 +15,7 @@ use serde_json::{Value, json};
 pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
 
 impl State {
-    pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let position = EffectPosition::of(effect, &self.tag, self.iteration)?;
-        let call = |role, sections, fix: Option<EffectPosition>| {
-            Some(Work::Model(self.model_call(shared, role, sections, fix)))
-        };
-        match position {
-            EffectPosition::Plan { fix } => {
-                call(Role::HomeworkPlanner, self.planner(shared), fix.then_some(EffectPosition::Plan { fix: false }))
-            }
-            EffectPosition::Repair { fix } => {
-                call(Role::HomeworkRepair, self.repair(shared), fix.then_some(EffectPosition::Repair { fix: false }))
-            }
-            EffectPosition::Round { executor, round, fix } => {
-                let sections = self.executor_round(shared, self.now.executors.get(executor)?);
-                call(
-                    Role::HomeworkExecutor,
-                    sections,
-                    fix.then_some(EffectPosition::Round { executor, round, fix: false }),
-                )
-            }
-            EffectPosition::Report => call(Role::HomeworkReport, self.report_request(shared), None),
-            EffectPosition::Tool(_) => {
-                let call = self.now.calls.iter().find(|call| &call.id == effect)?;
-                Some(Work::Tool(self.tool_call(shared, call, None)))
-            }
-            EffectPosition::RoundTool { executor, .. } | EffectPosition::Recall { executor } => {
-                let executor = self.now.executors.get(executor)?;
-                let call = executor.calls.iter().find(|call| &call.id == effect)?;
-                Some(Work::Tool(self.tool_call(shared, call, Some(executor))))
-            }
-        }
-    }
-
-    fn tool_call(&self, shared: &Shared, call: &Call, executor: Option<&Executor>) -> ToolCall {
+    pub(super) fn tool_call(&self, shared: &Shared, call: &Call, executor: Option<&Executor>) -> ToolCall {
         let all = || shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
         let home = executor.map(|executor| executor.pad).or(self.workspace.map(|workspace| workspace.document));
         let mut props = json!({ "homework_run_id": shared.id, "iteration": self.iteration });
@@ -73,12 +40,18 @@ impl State {
         }
     }
 
-    fn model_call(&self, shared: &Shared, role: Role, sections: Sections, fix: Option<EffectPosition>) -> ModelCall {
+    pub(super) fn model_call(
+        &self,
+        shared: &Shared,
+        role: Role,
+        sections: Sections,
+        fix: Option<EffectPosition>,
+    ) -> ModelCall {
         let rejected = fix.and_then(|position| self.now.rejected.get(&position.id(&self.tag, self.iteration)));
         prompt::model_call(shared, role, sections, rejected, size_of(role))
     }
 
-    fn planner(&self, shared: &Shared) -> Sections {
+    pub(super) fn planner(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         out.share(4).add("objective", &shared.brief.objective);
         out.share(2).add_some("success_criteria", &shared.brief.success_criteria);
@@ -182,7 +155,7 @@ impl State {
         hints
     }
 
-    fn executor_round(&self, shared: &Shared, executor: &Executor) -> Sections {
+    pub(super) fn executor_round(&self, shared: &Shared, executor: &Executor) -> Sections {
         let mut out = Sections::default();
         out.add("objective", &shared.brief.objective);
         let task = &executor.task;
@@ -216,7 +189,7 @@ impl State {
         message.lane == Lane::Steer && (!message.delivered || self.overheard.contains(&message.id))
     }
 
-    fn repair(&self, shared: &Shared) -> Sections {
+    pub(super) fn repair(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         out.add("objective", &shared.brief.objective);
         out.add("scope", self.scope(shared));
@@ -231,11 +204,11 @@ impl State {
     }
 
     /// Everything the report may speak of: the texts themselves first, so that it can lead with the answer.
-    fn report_request(&self, shared: &Shared) -> Sections {
+    pub(super) fn report_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         out.share(2).add("objective", &shared.brief.objective);
         out.add_some("success_criteria", &shared.brief.success_criteria);
-        if let Some(super::state::Verdict::Stop { reason, detail }) = self.verdict() {
+        if let Some(crate::facts::homework::Verdict::Stop { reason, detail }) = self.verdict() {
             let status: Status = reason.status();
             out.add(
                 "outcome",

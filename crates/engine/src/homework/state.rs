@@ -1,30 +1,18 @@
 //! What a homework run remembers: references and short texts only, bounded in everything but ids.
 
-use super::answer::ExecutorTask;
 use super::plan::Plan;
 use crate::blob::Hash;
 use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
-use crate::facts::homework::{Planned, Progress, VerifiedEvidence};
+use crate::facts::homework::{ExecutorTask, Planned, Progress, Verdict, VerifiedEvidence};
 use crate::ids::{DocumentId, MessageId};
 use crate::lessons::Learned;
 use crate::metrics::Metrics;
-use crate::run::StopReason;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use uuid::Uuid;
-
-/// How the gate let an iteration go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "go", rename_all = "snake_case")]
-pub enum Verdict {
-    On,
-    Wait,
-    Stop { reason: StopReason, detail: String },
-}
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
@@ -201,30 +189,5 @@ pub struct Written {
 impl State {
     pub fn branch(&self, id: &str) -> Option<&Branch> {
         self.branches.iter().find(|branch| branch.id == id)
-    }
-
-    /// What the loop is doing, in words.
-    pub(super) fn describe(&self, shared: &crate::run::Shared) -> String {
-        let backing_off =
-            shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
-        let doing = match self.phase {
-            Phase::NotStarted => "starting".into(),
-            Phase::Waiting => "waiting for an answer".into(),
-            Phase::Reporting => "writing the report".into(),
-            Phase::Ended => "ended".into(),
-            Phase::Iterating if self.now.planned.is_none() => "planning".into(),
-            Phase::Iterating => {
-                match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
-                    0 => "using tools".into(),
-                    1 => "1 executor working".into(),
-                    many => format!("{many} executors working"),
-                }
-            }
-        };
-        if backing_off {
-            format!("iteration {}: {doing} (retrying)", self.iteration)
-        } else {
-            format!("iteration {}: {doing}", self.iteration)
-        }
     }
 }

@@ -1,21 +1,13 @@
 //! The work an iteration waits for, read off its state.
 
 use super::effect_id::EffectPosition;
-use super::state::{Executor, Phase, State};
+use super::state::{Executor, State};
 use crate::calls::{self, Call};
 use crate::model::Role;
 use crate::run::{Shared, Want};
 
 impl State {
-    pub(super) fn wanted(&self, shared: &Shared) -> Vec<Want> {
-        match self.phase {
-            Phase::NotStarted | Phase::Waiting | Phase::Ended => Vec::new(),
-            Phase::Reporting => vec![self.want(EffectPosition::Report, Role::HomeworkReport, true)],
-            Phase::Iterating => self.wanted_in_iteration(shared),
-        }
-    }
-
-    fn wanted_in_iteration(&self, shared: &Shared) -> Vec<Want> {
+    pub(super) fn wanted_in_iteration(&self, shared: &Shared) -> Vec<Want> {
         if self.now.planned.is_none() {
             return self.model_want(Role::HomeworkPlanner, |fix| EffectPosition::Plan { fix }).into_iter().collect();
         }
@@ -50,8 +42,8 @@ impl State {
     fn model_want(&self, role: Role, position: impl Fn(bool) -> EffectPosition) -> Option<Want> {
         let rejected = |fix| self.now.rejected.contains_key(&position(fix).id(&self.tag, self.iteration));
         match (rejected(false), rejected(true)) {
-            (false, _) => Some(self.want(position(false), role, false)),
-            (true, false) => Some(self.want(position(true), role, false)),
+            (false, _) => Some(self.model_call_wanted(position(false), role, false)),
+            (true, false) => Some(self.model_call_wanted(position(true), role, false)),
             (true, true) => None,
         }
     }
@@ -68,7 +60,7 @@ impl State {
         })
     }
 
-    fn want(&self, position: EffectPosition, role: Role, wrap_up: bool) -> Want {
+    pub(super) fn model_call_wanted(&self, position: EffectPosition, role: Role, wrap_up: bool) -> Want {
         Want { effect: position.id(&self.tag, self.iteration), role: Some(role), inline: false, wrap_up }
     }
 }

@@ -35,9 +35,8 @@ pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
 }
 
 /// Work is given away by planners, and a prompt has room for so many to give it to.
-fn check_agents(brief: &Queued) -> Result<(), Refusal> {
-    let count = brief.agents.len();
-    match brief.kind {
+pub fn check_agents(kind: Kind, count: usize) -> Result<(), Refusal> {
+    match kind {
         Kind::Task if count > 0 => refuse("bad_agent", "agents are for homework and trees; a task has one agent"),
         _ if count > MOST_AGENTS => {
             refuse("bad_agent", format!("{count} agents were named; {MOST_AGENTS} is the most a run may give work to"))
@@ -63,7 +62,7 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     if brief.kind == Kind::Task && brief.agent.is_none() {
         return refuse("agent_required", "a task is given to a subagent, and none is named");
     }
-    check_agents(brief)?;
+    check_agents(brief.kind, brief.agents.len())?;
     let budgets = &brief.budgets;
     if let Some(why) = budgets.nonsense() {
         return refuse("budget_too_small", why);

@@ -5,13 +5,14 @@ use super::shared::Shared;
 use super::terms::{Kind, Lane, Status, StopReason};
 use super::{Input, Run};
 use crate::actor::Actor;
-use crate::budget::{Admission, BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
+use crate::budget::{Admission, BudgetPatch, Budgets};
 use crate::effect::EffectId;
 use crate::facts::effect::Decision;
 use crate::facts::run::{
     Answered, BudgetChanged, Canceled, MessageQueued, Paused, ReportCreated, ResumeReason, Resumed,
 };
-use crate::ids::{NodeId, QuestionId};
+use crate::ids::{NodeId, QuestionId, RunId};
+use crate::money::Usd;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -70,15 +71,36 @@ pub enum NodeOrder {
     Resume,
 }
 
-/// Why a command changes nothing. `slug` is stable; `message` says what is so and what to do.
+/// Why a command changes nothing. `slug` is stable; `message` says what is so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub slug: &'static str,
     pub message: String,
+    pub remedy: Option<Remedy>,
+}
+
+/// What would make a refused command work. Whoever shows the refusal says it in the words of its own interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    RaiseIterations { run: RunId, to: u32 },
+    RaiseMinutes { run: RunId, to: i64 },
+    RaiseSpending { run: RunId, cost: Usd, tokens: u64 },
+    RaiseNodes { above: u32 },
+    RetryNode { run: RunId, node: NodeId },
+}
+
+impl Refusal {
+    pub fn new(slug: &'static str, message: impl Into<String>) -> Refusal {
+        Refusal { slug, message: message.into(), remedy: None }
+    }
+
+    pub(crate) fn with(self, remedy: Remedy) -> Refusal {
+        Refusal { remedy: Some(remedy), ..self }
+    }
 }
 
 pub(crate) fn refuse<T>(slug: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal { slug, message: message.into() })
+    Err(Refusal::new(slug, message))
 }
 
 impl Run {
@@ -337,10 +359,7 @@ impl Run {
 
     /// The limits after a change, if something could be done under them.
     fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
-        let mut budgets = self.shared.budgets.patched(patch);
-        if !self.shared.brief.models.price_known() {
-            budgets.max_tokens.get_or_insert(IMPLIED_MAX_TOKENS);
-        }
+        let budgets = self.shared.budgets.patched(patch, &self.shared.brief.models);
         budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
     }
 
@@ -371,8 +390,8 @@ impl Run {
         }
         message.as_deref().map_or(Ok(()), check_message)?;
         let budgets = self.patched(patch)?;
-        if let Some(why) = self.still_spent(&budgets) {
-            return refuse("limit_not_raised", why);
+        if let Some((why, remedy)) = self.still_spent(&budgets) {
+            return Err(Refusal::new("limit_not_raised", why).with(remedy));
         }
         if budgets != self.shared.budgets {
             self.emit(BudgetChanged { budgets }, actor, now);
@@ -386,37 +405,32 @@ impl Run {
     }
 
     /// Would the run stop again before its first call? Then say which limit to raise, and to what.
-    fn still_spent(&self, budgets: &Budgets) -> Option<String> {
+    fn still_spent(&self, budgets: &Budgets) -> Option<(String, Remedy)> {
         let shared = &self.shared;
-        let id = shared.id;
+        let run = shared.id;
         let least = least_call(&shared.brief.models);
         let used = self.iteration();
         if shared.status() == Status::Stopped && used >= budgets.max_iterations {
-            return Some(format!(
-                "run {id} has used {used} iterations and max_iterations is {}: pleach extend {id} --max-iterations {}",
-                budgets.max_iterations,
-                used + 1
-            ));
+            let why = format!("run {run} has used {used} iterations and max_iterations is {}", budgets.max_iterations);
+            return Some((why, Remedy::RaiseIterations { run, to: used + 1 }));
         }
-        if budgets.max_wall_ms.is_some_and(|limit| shared.metrics.running_ms >= limit) {
-            let minutes = shared.metrics.running_ms / 60_000 + 2;
-            return Some(format!(
-                "run {id} has worked for {} ms and max_wall_ms is {}: pleach extend {id} --max-minutes {minutes}",
-                shared.metrics.running_ms,
-                budgets.max_wall_ms.unwrap_or_default()
-            ));
+        let worked = shared.metrics.running_ms;
+        if let Some(limit) = budgets.max_wall_ms.filter(|limit| worked >= *limit) {
+            let why = format!("run {run} has worked for {worked} ms and max_wall_ms is {limit}");
+            // A minute that has begun counts whole, and there must be one to work in.
+            return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
         }
         match shared.ledger.admit(least, budgets, shared.wrap_up_reserve()) {
             Admission::Never(_) => {
                 let kept = shared.wrap_up_reserve();
                 let cost = shared.ledger.spent.cost_usd + least.cost_usd + kept.cost_usd;
                 let tokens = shared.ledger.spent.tokens + least.tokens + kept.tokens;
-                Some(format!(
-                    "run {id} has spent {} and {} tokens; one more call and the report need more: pleach extend {id} --max-cost {:.4} --max-tokens {tokens}",
-                    shared.ledger.spent.cost_usd,
-                    shared.ledger.spent.tokens,
-                    cost.dollars()
-                ))
+                let spent = shared.ledger.spent;
+                let why = format!(
+                    "run {run} has spent {} and {} tokens; one more call and the report need more",
+                    spent.cost_usd, spent.tokens
+                );
+                Some((why, Remedy::RaiseSpending { run, cost, tokens }))
             }
             Admission::Fits | Admission::Wait => None,
         }

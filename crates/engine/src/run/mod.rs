@@ -17,8 +17,8 @@ pub(crate) mod unshown;
 mod warnings;
 
 pub(crate) use admission::least_call;
-pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_brief};
-pub use commands::{Command, NodeOrder, Refusal, Reply};
+pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_agents, check_brief};
+pub use commands::{Command, NodeOrder, Refusal, Remedy, Reply};
 pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, NodeRef};

@@ -1,35 +1,15 @@
 //! What a subagent answers: its next step, and what it wants to remember.
 
 use crate::answer::{Check, nullable, too_long};
-use serde::{Deserialize, Serialize};
+use crate::facts::task::StepAction;
+use serde::Deserialize;
 use serde_json::Value;
 
 const MAX_PARAMS: usize = 200_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    Navigate,
-    Execute,
-    Done,
-    Error,
-}
-
-impl Action {
-    pub fn name(self) -> &'static str {
-        match self {
-            Action::Navigate => "navigate",
-            Action::Execute => "execute",
-            Action::Done => "done",
-            Action::Error => "error",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StepAnswer {
-    pub action: Action,
+    pub action: StepAction,
     #[serde(default)]
     pub path: Option<String>,
     #[serde(default)]
@@ -52,13 +32,13 @@ impl Check for StepAnswer {
         text("message", &self.message);
         text("thought", &self.thought);
         match self.action {
-            Action::Navigate if !self.path.as_ref().is_some_and(|path| path.starts_with('/')) => {
+            StepAction::Navigate if !self.path.as_ref().is_some_and(|path| path.starts_with('/')) => {
                 errors.push("navigate needs a path that begins with /".into());
             }
-            Action::Execute if self.action_name.as_ref().is_none_or(|name| name.trim().is_empty()) => {
+            StepAction::Execute if self.action_name.as_ref().is_none_or(|name| name.trim().is_empty()) => {
                 errors.push("execute needs action_name, one of the actions listed on the page".into());
             }
-            Action::Execute if !(self.params.is_object() || self.params.is_null()) => {
+            StepAction::Execute if !(self.params.is_object() || self.params.is_null()) => {
                 errors.push("params must be an object".into());
             }
             _ => {}

@@ -1,22 +1,13 @@
 //! The fold of task facts: each arm records what its fact says happened.
 
-use super::answer::Action;
 use super::state::{Closing, Kept, Phase, State, StepOutcome, Taken};
 use crate::calls::Rejected;
 use crate::event::Event;
-use crate::facts::{Fact, Run as R, Task as T, run::ResumeReason};
-use crate::run::Shared;
+use crate::facts::task::StepAction;
+use crate::facts::{Run as R, Task as T, run::ResumeReason};
 
 impl State {
-    pub(super) fn record(&mut self, _shared: &Shared, event: &Event) {
-        match &event.fact {
-            Fact::Task(fact) => self.record_own(fact, event),
-            Fact::Run(fact) => self.record_shared(fact),
-            _ => {}
-        }
-    }
-
-    fn record_shared(&mut self, fact: &R) {
+    pub(super) fn record_shared(&mut self, fact: &R) {
         match fact {
             R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.phase = Phase::Ended,
             R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => self.go_on(),
@@ -38,7 +29,7 @@ impl State {
         };
     }
 
-    fn record_own(&mut self, fact: &T, event: &Event) {
+    pub(super) fn record_own(&mut self, fact: &T, event: &Event) {
         match fact {
             T::Started(fact) => {
                 self.tag = event.run_id.tag();
@@ -46,7 +37,7 @@ impl State {
             }
             T::Step(fact) => {
                 self.rejected = None;
-                if matches!(fact.action, Action::Navigate | Action::Execute) {
+                if matches!(fact.action, StepAction::Navigate | StepAction::Execute) {
                     self.acted += u32::from(fact.step > 0);
                     self.phase = Phase::Acting;
                 }
@@ -73,7 +64,7 @@ impl State {
                         artifacts: fact.artifacts.clone(),
                         at: event.at,
                     });
-                    if let (true, Action::Navigate, Some(path)) = (fact.ok, taken.action, &taken.path) {
+                    if let (true, StepAction::Navigate, Some(path)) = (fact.ok, taken.action, &taken.path) {
                         self.page = path.clone();
                     }
                 }

@@ -1,53 +1,28 @@
 //! What follows from a step, an answer or an order.
 
-use super::answer::{Action, ReflectionAnswer, StepAnswer};
-use super::effect_id::EffectPosition;
-use super::state::{Ending, Phase, State};
+use super::answer::{ReflectionAnswer, StepAnswer};
+use super::state::State;
 use super::{SCRATCHPAD_CHARACTERS, allowed_steps};
 use crate::answer;
 use crate::blob::BlobRef;
 use crate::calls;
 use crate::effect::{EffectId, ModelReply, ToolOutcome};
 use crate::facts::task as fact;
-use crate::run::{Facts, Input, Shared, StopReason};
+use crate::facts::task::{StepAction, TaskEnding};
+use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
 /// Characters of a scratchpad shown with the fact that it was written.
 const PREVIEW: usize = 100;
 
 impl State {
-    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        match input {
-            Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
-            Input::Proceed | Input::Continued => {}
-            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
-                Some(EffectPosition::Reflect { .. }) => self.reflected(shared, reply, facts),
-                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
-                | None => {}
-            },
-            Input::Tool { effect, outcome } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Act { .. }) => self.acted(outcome, facts),
-                Some(EffectPosition::Recall { .. }) => self.recalled(shared, outcome, facts),
-                Some(EffectPosition::Keep { .. }) => self.remembered(shared, outcome, facts),
-                Some(EffectPosition::Choose { .. } | EffectPosition::Reflect { .. }) | None => {}
-            },
-            Input::Failed { effect, error, .. } => match EffectPosition::of(effect, &self.tag) {
-                Some(EffectPosition::Reflect { .. }) => self.forgotten(shared, error, facts),
-                Some(EffectPosition::Choose { .. }) => self.stranded(shared, error, facts),
-                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
-                | None => {}
-            },
-        }
-    }
-
-    fn start(&self, shared: &Shared, facts: &mut Facts) {
+    pub(super) fn start(&self, shared: &Shared, facts: &mut Facts) {
         let Some(agent) = &shared.brief.agent else { return };
         let max_steps = allowed_steps(agent.max_steps);
         facts.push(fact::Started { agent_id: agent.id, handle: agent.handle.clone(), max_steps });
         facts.push(fact::Step {
             step: 0,
-            action: Action::Navigate,
+            action: StepAction::Navigate,
             path: Some("/whoami".into()),
             action_name: None,
             params: Value::Null,
@@ -56,59 +31,66 @@ impl State {
         });
     }
 
-    fn chosen(&self, effect: &EffectId, fix: bool, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+    pub(super) fn chosen(
+        &self,
+        effect: &EffectId,
+        fix: bool,
+        reply: &ModelReply,
+        response: BlobRef,
+        facts: &mut Facts,
+    ) {
         match answer::read::<StepAnswer>(reply) {
             Ok(answer) => self.take(answer, facts),
             Err(errors) if !fix => facts.push(fact::AnswerRejected { effect: effect.clone(), errors, response }),
             Err(errors) => {
                 let message = format!("its answers did not fit the schema: {}", errors.join("; "));
-                self.end(Ending::Exception, StopReason::Error, message, facts);
+                self.end(TaskEnding::Exception, StopReason::Error, message, facts);
             }
         }
     }
 
     fn take(&self, answer: StepAnswer, facts: &mut Facts) {
         let StepAnswer { action, path, action_name, params, message, thought } = answer;
-        let path = if action == Action::Execute { path.or_else(|| Some(self.page.clone())) } else { path };
+        let path = if action == StepAction::Execute { path.or_else(|| Some(self.page.clone())) } else { path };
         let said = message.clone();
         facts.push(fact::Step { step: self.next_step(), action, path, action_name, params, message, thought });
         match action {
-            Action::Navigate | Action::Execute => {}
-            Action::Done => {
+            StepAction::Navigate | StepAction::Execute => {}
+            StepAction::Done => {
                 let message = said.unwrap_or_else(|| "Task completed".into());
-                self.end(Ending::Done, StopReason::Completed, message, facts);
+                self.end(TaskEnding::Done, StopReason::Completed, message, facts);
             }
-            Action::Error => {
+            StepAction::Error => {
                 let message = said.unwrap_or_else(|| "the agent gave up without a reason".into());
-                self.end(Ending::Error, StopReason::Error, message, facts);
+                self.end(TaskEnding::Error, StopReason::Error, message, facts);
             }
         }
     }
 
-    fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn acted(&self, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(taken) = self.open_step() else { return };
         let calls::Record { ok, summary, result, artifacts, .. } = calls::record(taken.tool(), outcome, None, facts);
         facts.push(fact::StepResult { step: taken.step, ok, summary, result, artifacts });
         if self.acted >= self.max_steps {
             let message = format!("Reached maximum steps ({}) without completing the task", self.max_steps);
-            self.end(Ending::MaxSteps, StopReason::MaxSteps, message, facts);
+            self.end(TaskEnding::MaxSteps, StopReason::MaxSteps, message, facts);
         }
     }
 
     /// The next step cannot be asked for: a limit ended, or every attempt failed.
-    fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         let (ending, reason) = match shared.exhausted {
-            Some(limit) => (Ending::Budget, limit.into()),
-            None => (Ending::Exception, StopReason::Error),
+            Some(limit) => (TaskEnding::Budget, limit.into()),
+            None => (TaskEnding::Exception, StopReason::Error),
         };
         self.end(ending, reason, error.to_owned(), facts);
     }
 
-    fn end(&self, ending: Ending, stop_reason: StopReason, message: String, facts: &mut Facts) {
+    pub(super) fn end(&self, ending: TaskEnding, stop_reason: StopReason, message: String, facts: &mut Facts) {
         facts.push(fact::Ended { ending, stop_reason, message });
     }
 
-    fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn recalled(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         match &outcome.result {
             Ok(output) => {
                 let version = output.content["version"].as_i64().unwrap_or(0);
@@ -119,7 +101,7 @@ impl State {
         }
     }
 
-    fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
+    pub(super) fn reflected(&self, shared: &Shared, reply: &ModelReply, facts: &mut Facts) {
         match answer::read::<ReflectionAnswer>(reply) {
             Ok(ReflectionAnswer { scratchpad }) => match scratchpad.filter(|text| !text.is_empty()) {
                 Some(text) => {
@@ -138,7 +120,7 @@ impl State {
     }
 
     /// The new version commits with this, or the scratchpad stays as others left it meanwhile.
-    fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
+    pub(super) fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(kept) = &self.kept else { return };
         match &outcome.result {
             Ok(output) => {
@@ -155,24 +137,8 @@ impl State {
         }
     }
 
-    fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
+    pub(super) fn forgotten(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         facts.push(fact::ScratchpadUpdateFailed { error: error.to_owned() });
         self.finish(shared, facts);
-    }
-
-    /// The first time a person cancels, the agent still looks back; the second time it does not.
-    pub(super) fn canceled(&self, facts: &mut Facts) -> bool {
-        let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
-        if working {
-            self.end(Ending::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
-        }
-        working
-    }
-
-    /// The run ends without asking its agent.
-    pub(super) fn leave_unreflected(&self, why: &str, facts: &mut Facts) {
-        if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
-            facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {why}") });
-        }
     }
 }

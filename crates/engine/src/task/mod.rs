@@ -17,7 +17,14 @@ pub use state::State;
 
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
-use crate::run::{Facts, Input, Rules, Shared, Want};
+use crate::facts::Fact;
+use crate::facts::task::{self as fact, TaskEnding};
+use crate::model::Role;
+use crate::prompt::{self, Size};
+use crate::run::{Facts, Input, Rules, Shared, StopReason, Want};
+use effect_id::EffectPosition;
+use serde_json::json;
+use state::Phase;
 
 /// Actions an errand may take unless it is given another number, and at most.
 pub const STEPS: u32 = 30;
@@ -37,8 +44,12 @@ pub fn allowed_steps(asked: Option<u32>) -> u32 {
 }
 
 impl Rules for State {
-    fn apply(&mut self, shared: &Shared, event: &Event) {
-        self.record(shared, event);
+    fn apply(&mut self, _shared: &Shared, event: &Event) {
+        match &event.fact {
+            Fact::Task(fact) => self.record_own(fact, event),
+            Fact::Run(fact) => self.record_shared(fact),
+            _ => {}
+        }
     }
 
     fn wants<'a>(&'a self, shared: &'a Shared) -> Box<dyn Iterator<Item = Want> + 'a> {
@@ -46,22 +57,79 @@ impl Rules for State {
     }
 
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        self.work_for(shared, effect)
+        match EffectPosition::of(effect, &self.tag)? {
+            EffectPosition::Choose { fix, .. } => {
+                let rejected = self.rejected.as_ref().filter(|_| fix);
+                let sections = self.step_request(shared);
+                Some(Work::Model(prompt::model_call(shared, Role::AgentStep, sections, rejected, Size::Ordinary)))
+            }
+            EffectPosition::Reflect { .. } => {
+                let sections = self.reflection_request(shared);
+                Some(Work::Model(prompt::model_call(shared, Role::AgentReflection, sections, None, Size::WrapUp)))
+            }
+            EffectPosition::Act { .. } => {
+                Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
+            }
+            EffectPosition::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
+            EffectPosition::Keep { .. } => {
+                let (version, _) = self.pad?;
+                let arguments = json!({ "content": self.kept.as_ref()?.text, "version": version });
+                Some(Work::Tool(self.tool(shared, WRITE_SCRATCHPAD, arguments)))
+            }
+        }
     }
 
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        self.respond(shared, input, facts);
+        match input {
+            Input::Proceed if self.phase == Phase::NotStarted => self.start(shared, facts),
+            Input::Proceed | Input::Continued => {}
+            Input::Reply { effect, reply, response } => match EffectPosition::of(effect, &self.tag) {
+                Some(EffectPosition::Choose { fix, .. }) => self.chosen(effect, fix, reply, response, facts),
+                Some(EffectPosition::Reflect { .. }) => self.reflected(shared, reply, facts),
+                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
+                | None => {}
+            },
+            Input::Tool { effect, outcome } => match EffectPosition::of(effect, &self.tag) {
+                Some(EffectPosition::Act { .. }) => self.acted(outcome, facts),
+                Some(EffectPosition::Recall { .. }) => self.recalled(shared, outcome, facts),
+                Some(EffectPosition::Keep { .. }) => self.remembered(shared, outcome, facts),
+                Some(EffectPosition::Choose { .. } | EffectPosition::Reflect { .. }) | None => {}
+            },
+            Input::Failed { effect, error, .. } => match EffectPosition::of(effect, &self.tag) {
+                Some(EffectPosition::Reflect { .. }) => self.forgotten(shared, error, facts),
+                Some(EffectPosition::Choose { .. }) => self.stranded(shared, error, facts),
+                Some(EffectPosition::Act { .. } | EffectPosition::Recall { .. } | EffectPosition::Keep { .. })
+                | None => {}
+            },
+        }
     }
 
-    fn activity(&self, shared: &Shared) -> String {
-        self.describe(shared)
+    fn activity(&self, _shared: &Shared) -> String {
+        match self.phase {
+            Phase::NotStarted => "about to begin".into(),
+            Phase::Choosing => format!("choosing step {} at {}", self.next_step(), self.page),
+            Phase::Acting => match self.open_step() {
+                Some(taken) => format!("step {}: {}", taken.step, taken.headline()),
+                None => "acting".into(),
+            },
+            Phase::Recalling | Phase::Reflecting | Phase::Keeping => "looking back".into(),
+            Phase::Ended => "over".into(),
+        }
     }
 
+    /// The first time a person cancels, the agent still looks back; the second time it does not.
     fn takes_leave(&self, _shared: &Shared, facts: &mut Facts) -> bool {
-        self.canceled(facts)
+        let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
+        if working {
+            self.end(TaskEnding::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
+        }
+        working
     }
 
+    /// The run ends without asking its agent.
     fn cut_short(&self, _shared: &Shared, why: &str, facts: &mut Facts) {
-        self.leave_unreflected(why, facts);
+        if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
+            facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {why}") });
+        }
     }
 }

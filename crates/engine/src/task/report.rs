@@ -1,8 +1,8 @@
 //! The end of an errand: the platform's report, and the event that ends the run.
 
-use super::answer::Action;
 use super::state::State;
 use crate::facts::run::{Canceled, Completed, Failed, ReportCreated, Stopped};
+use crate::facts::task::StepAction;
 use crate::run::{Facts, Shared, Status, StopReason, headline};
 use crate::workspace::Named;
 use serde_json::{Value, json};
@@ -30,14 +30,14 @@ impl State {
     }
 
     pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str) -> Value {
-        let said = |action: Action| {
+        let said = |action: StepAction| {
             let last = self.steps.last().filter(|taken| taken.action == action);
             last.and_then(|taken| taken.message.clone())
         };
         let not_done: Vec<&str> = if reason == StopReason::Completed { Vec::new() } else { vec![detail] };
         json!({
             "title": headline(&shared.brief.objective),
-            "summary": said(Action::Done).or_else(|| said(Action::Error)).unwrap_or_else(|| detail.to_owned()),
+            "summary": said(StepAction::Done).or_else(|| said(StepAction::Error)).unwrap_or_else(|| detail.to_owned()),
             "findings": [],
             "evidence": [],
             "artifacts": self.refs(),

@@ -1,11 +1,9 @@
 //! What a subagent is told: its task, the pages it has seen, where it stands.
 
-use super::effect_id::EffectPosition;
 use super::state::{State, Taken};
 use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
-use crate::effect::{EffectId, ToolCall, Work};
-use crate::model::Role;
-use crate::prompt::{self, Quote, Sections, Size};
+use crate::effect::ToolCall;
+use crate::prompt::{self, Quote, Sections};
 use crate::run::{Kind, Shared};
 use crate::workspace::Artifacts;
 use serde_json::{Value, json};
@@ -14,31 +12,8 @@ use serde_json::{Value, json};
 const SHOWN_PAGES: usize = 3;
 
 impl State {
-    pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        match EffectPosition::of(effect, &self.tag)? {
-            EffectPosition::Choose { fix, .. } => {
-                let rejected = self.rejected.as_ref().filter(|_| fix);
-                let sections = self.step_request(shared);
-                Some(Work::Model(prompt::model_call(shared, Role::AgentStep, sections, rejected, Size::Ordinary)))
-            }
-            EffectPosition::Reflect { .. } => {
-                let sections = self.reflection_request(shared);
-                Some(Work::Model(prompt::model_call(shared, Role::AgentReflection, sections, None, Size::WrapUp)))
-            }
-            EffectPosition::Act { .. } => {
-                Some(Work::Tool(self.tool(shared, self.open_step()?.tool(), self.open_step()?.arguments())))
-            }
-            EffectPosition::Recall { .. } => Some(Work::Tool(self.tool(shared, READ_SCRATCHPAD, json!({})))),
-            EffectPosition::Keep { .. } => {
-                let (version, _) = self.pad?;
-                let arguments = json!({ "content": self.kept.as_ref()?.text, "version": version });
-                Some(Work::Tool(self.tool(shared, WRITE_SCRATCHPAD, arguments)))
-            }
-        }
-    }
-
     /// What a step makes is stamped with it.
-    fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
+    pub(super) fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
         let mut props = json!({ Kind::Task.run_key(): shared.id });
         if let Some(taken) = self.open_step() {
             props["step"] = taken.step.into();
@@ -55,7 +30,7 @@ impl State {
         }
     }
 
-    fn step_request(&self, shared: &Shared) -> Sections {
+    pub(super) fn step_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         self.who_and_what(shared, &mut out);
         out.add("page", &self.page);
@@ -65,7 +40,7 @@ impl State {
         out
     }
 
-    fn reflection_request(&self, shared: &Shared) -> Sections {
+    pub(super) fn reflection_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         self.who_and_what(shared, &mut out);
         if let Some(closing) = &self.closing {
@@ -125,12 +100,12 @@ fn places(artifacts: &Artifacts) -> Vec<String> {
 impl Taken {
     pub(super) fn tool(&self) -> &'static str {
         match self.action {
-            super::answer::Action::Execute => PAGE_ACTION,
+            crate::facts::task::StepAction::Execute => PAGE_ACTION,
             _ => OPEN_PAGE,
         }
     }
 
-    fn arguments(&self) -> Value {
+    pub(super) fn arguments(&self) -> Value {
         match self.tool() {
             PAGE_ACTION => json!({ "path": self.path, "action": self.action_name, "params": self.params }),
             _ => json!({ "path": self.path }),

@@ -1,41 +1,13 @@
 //! Where an errand stands.
 
-use super::answer::Action;
 use crate::blob::BlobRef;
 use crate::calls::Rejected;
+use crate::facts::task::{StepAction, TaskEnding};
 use crate::run::StopReason;
 use crate::time::Timestamp;
 use crate::workspace::Artifacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// How an errand came to its end; every one of them is reflected upon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    Done,
-    Error,
-    MaxSteps,
-    Canceled,
-    Exception,
-    /// A limit of the run left no room for another step.
-    Budget,
-}
-
-impl Ending {
-    /// For the agent that looks back.
-    pub fn words(self) -> &'static str {
-        match self {
-            Ending::Done => "completed",
-            Ending::Error => "error",
-            Ending::MaxSteps => "incomplete - max steps reached",
-            Ending::Canceled => "canceled by a person",
-            Ending::Exception => "exception",
-            Ending::Budget => "incomplete - a budget ended",
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
@@ -56,7 +28,7 @@ pub enum Phase {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
     pub step: u32,
-    pub action: Action,
+    pub action: StepAction,
     pub path: Option<String>,
     pub action_name: Option<String>,
     pub params: Value,
@@ -79,7 +51,7 @@ pub struct StepOutcome {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Closing {
-    pub ending: Ending,
+    pub ending: TaskEnding,
     pub stop_reason: StopReason,
     pub message: String,
 }
@@ -119,7 +91,10 @@ impl State {
     }
 
     pub fn actions(&self) -> u32 {
-        self.steps.iter().skip(1).filter(|taken| matches!(taken.action, Action::Navigate | Action::Execute)).count()
-            as u32
+        self.steps
+            .iter()
+            .skip(1)
+            .filter(|taken| matches!(taken.action, StepAction::Navigate | StepAction::Execute))
+            .count() as u32
     }
 }

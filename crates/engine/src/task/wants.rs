@@ -24,17 +24,4 @@ impl State {
     fn choice(&self, generation: u32) -> EffectPosition {
         EffectPosition::Choose { step: self.next_step(), generation, fix: self.rejected.is_some() }
     }
-
-    pub(super) fn describe(&self, _shared: &Shared) -> String {
-        match self.phase {
-            Phase::NotStarted => "about to begin".into(),
-            Phase::Choosing => format!("choosing step {} at {}", self.next_step(), self.page),
-            Phase::Acting => match self.open_step() {
-                Some(taken) => format!("step {}: {}", taken.step, taken.headline()),
-                None => "acting".into(),
-            },
-            Phase::Recalling | Phase::Reflecting | Phase::Keeping => "looking back".into(),
-            Phase::Ended => "over".into(),
-        }
-    }
 }

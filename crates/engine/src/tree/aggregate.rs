@@ -2,10 +2,10 @@
 
 use super::answer::{AggregatorAnswer, ArtifactAnswer, Synthesis};
 use super::effect_id::EffectPosition;
-use super::envelope::{ArtifactType, SuccessAssessment, foreign_names};
+use super::envelope::foreign_names;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
-use crate::facts::tree::{self as fact, NodeStatusChanged};
+use crate::facts::tree::{self as fact, ArtifactType, NodeStatusChanged, ProposedResult, SuccessAssessment};
 use crate::ids::NodeId;
 use crate::run::{Facts, Shared};
 use serde_json::Value;
@@ -18,22 +18,20 @@ impl State {
         answer: AggregatorAnswer,
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
-        let (number, node, node_ref) = (position.node, self.at(position.node), self.spot_of(position.node));
-        let foreign = answer
-            .result
-            .as_ref()
-            .map(|result| foreign_names(node, &answer.artifacts, result, false))
-            .unwrap_or_default();
+        let (number, node, node_ref) = (position.node, self.at(position.node), self.node_ref_of(position.node));
+        let proposed = answer.result.map(ProposedResult::from);
+        let foreign =
+            proposed.as_ref().map(|result| foreign_names(node, &answer.artifacts, result, false)).unwrap_or_default();
         if !foreign.is_empty() {
             return Err(foreign);
         }
         let Some(plan) = &node.plan else { return Ok(()) };
         let child_ids: Vec<NodeId> = plan.children().map(|(_, child)| self.at(child).id).collect();
         let replan = answer.next.should_replan && self.may_replan(shared, number);
-        if answer.next.should_replan && !replan && answer.result.is_none() && plan.any_completed() {
+        if answer.next.should_replan && !replan && proposed.is_none() && plan.any_completed() {
             return Err(vec!["no replans left: give a result".into()]);
         }
-        let result = answer.result.clone().filter(|_| !replan && plan.any_completed());
+        let result = proposed.clone().filter(|_| !replan && plan.any_completed());
         self.note(number, position.id(&self.tag).0, &answer.scratchpad, &[], facts);
         if let Some(result) = &result {
             let mut artifacts = answer.artifacts.clone();
@@ -42,8 +40,7 @@ impl State {
             }
             self.register(shared, number, &artifacts, facts);
         }
-        let assessment = answer
-            .result
+        let assessment = proposed
             .and_then(|result| result.success_assessment)
             .unwrap_or(SuccessAssessment { met: plan.all_completed() && !replan, notes: None });
         let Synthesis { summary, key_findings, gaps } = answer.synthesis;

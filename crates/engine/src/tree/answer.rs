@@ -1,9 +1,9 @@
 //! What the tree roles answer. An empty band, a step id used twice or a result that says nothing is refused
 //! with the reason, so that one repair can put it right. Limits of the run are judged where they are known.
 
-use super::envelope::{ArtifactType, HintType, SuccessAssessment};
 use crate::answer::{CallAnswer, Check, nullable, too_long, too_many};
-use serde::{Deserialize, Serialize};
+use crate::facts::tree::{ArtifactType, Deliverable, HintType, ProposedHint, ProposedResult, SuccessAssessment};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub enum Mode {
     Plan,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeafDecision {
     #[default]
@@ -41,16 +41,6 @@ impl LeafDecision {
             LeafDecision::CriteriaTestable => "criteria_testable",
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Deliverable {
-    Document,
-    Json,
-    #[default]
-    Either,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -149,26 +139,44 @@ pub struct ArtifactAnswer {
     pub is_primary: bool,
 }
 
-/// Kept in the log when it must wait for tool calls, hence also written.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct ResultAnswer {
     pub summary: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub success_assessment: Option<SuccessAssessment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
+    pub success_assessment: Option<AssessmentAnswer>,
+    #[serde(default)]
     pub primary_artifact_label: Option<String>,
     #[serde(default, deserialize_with = "nullable")]
     pub parent_hint: HintAnswer,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct AssessmentAnswer {
+    pub met: bool,
+    #[serde(default)]
+    pub notes: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct HintAnswer {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub hint_type: Option<HintType>,
     #[serde(default, deserialize_with = "nullable")]
     pub artifact_labels: Vec<String>,
+}
+
+impl From<ResultAnswer> for ProposedResult {
+    fn from(answer: ResultAnswer) -> ProposedResult {
+        let HintAnswer { hint_type, artifact_labels } = answer.parent_hint;
+        ProposedResult {
+            summary: answer.summary,
+            success_assessment: answer
+                .success_assessment
+                .map(|AssessmentAnswer { met, notes }| SuccessAssessment { met, notes }),
+            primary_artifact_label: answer.primary_artifact_label,
+            parent_hint: ProposedHint { hint_type, artifact_labels },
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -184,7 +192,7 @@ pub struct AggregatorAnswer {
     pub scratchpad: PadAnswer,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Synthesis {
     pub summary: String,
     #[serde(default, deserialize_with = "nullable")]

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::QuestionAsked;
 use crate::facts::tree::{self as fact, Tree as T};
-use crate::facts::{Effect as E, Fact, Run as R};
+use crate::facts::{Effect as E, Run as R};
 use crate::ids::{DocumentId, QuestionId};
 use crate::metrics::Metrics;
 use crate::run::Shared;
@@ -22,16 +22,7 @@ const KEPT_TAIL: usize = 3;
 const KEPT_WHEN_ENDED: usize = 2_000;
 
 impl State {
-    pub(super) fn record(&mut self, shared: &Shared, event: &Event) {
-        match &event.fact {
-            Fact::Tree(fact) => self.record_own(shared, fact, event),
-            Fact::Effect(fact) => self.record_effect(fact, event),
-            Fact::Run(fact) => self.record_shared(shared, fact, event),
-            Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
-        }
-    }
-
-    fn record_shared(&mut self, shared: &Shared, fact: &R, event: &Event) {
+    pub(super) fn record_shared(&mut self, shared: &Shared, fact: &R, event: &Event) {
         match fact {
             R::Completed(_) | R::Stopped(_) | R::Failed(_) | R::Canceled(_) => self.ended = true,
             R::Resumed(_) => self.ended = false,
@@ -68,7 +59,7 @@ impl State {
         self.refresh(number);
     }
 
-    fn record_effect(&mut self, fact: &E, event: &Event) {
+    pub(super) fn record_effect(&mut self, fact: &E, event: &Event) {
         match fact {
             E::Started(started) => self.call_started(started, event),
             E::Finished(finished) => self.call_finished(finished, event),
@@ -83,7 +74,7 @@ impl State {
 
     fn call_started(&mut self, started: &Started, event: &Event) {
         let Some(number) = self
-            .place_of(&started.effect)
+            .position_of(&started.effect)
             .map(|position| position.node)
             .filter(|number| (*number as usize) < self.nodes.len())
         else {
@@ -136,7 +127,7 @@ impl State {
         }
     }
 
-    fn record_own(&mut self, shared: &Shared, fact: &T, event: &Event) {
+    pub(super) fn record_own(&mut self, shared: &Shared, fact: &T, event: &Event) {
         if let T::NodeCreated(created) = fact {
             return self.created(shared, created, event);
         }

@@ -11,7 +11,7 @@ use crate::tree::plan::Step;
 
 impl State {
     pub(super) fn start_band(&self, shared: &Shared, number: u32, facts: &mut Facts) {
-        let node_ref = self.spot_of(number);
+        let node_ref = self.node_ref_of(number);
         let Some(plan) = &self.at(number).plan else { return };
         if let Some(band) = plan.band_to_start() {
             let steps: Vec<&Step> = plan.band(band).filter(|step| step.status == StepStatus::Pending).collect();
@@ -46,7 +46,7 @@ impl State {
         retry_of: Option<NodeId>,
         facts: &mut Facts,
     ) {
-        let (node_ref, depth) = (self.spot_of(number), self.at(number).depth + 1);
+        let (node_ref, depth) = (self.node_ref_of(number), self.at(number).depth + 1);
         facts.push_at(node_ref, fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Running });
         let created = fact::NodeCreated {
             title: step.of.title.clone(),
@@ -66,7 +66,7 @@ impl State {
     }
 
     pub(super) fn band_over(&self, shared: &Shared, number: u32, facts: &mut Facts) {
-        let node_ref = self.spot_of(number);
+        let node_ref = self.node_ref_of(number);
         let Some(plan) = &self.at(number).plan else { return };
         let pointless = plan.last_band_failed() || self.is_spent(shared, number);
         if plan.band_to_start().is_some() && !pointless {

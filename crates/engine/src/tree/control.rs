@@ -6,44 +6,10 @@ use crate::budget::Reserve;
 use crate::facts::run::QuestionExpired;
 use crate::facts::tree::{self as fact, Disposition, NodeStatusChanged};
 use crate::ids::NodeId;
-use crate::run::{Facts, NodeOrder, Refusal, Shared, no_such_node, refuse};
+use crate::run::{Facts, Refusal, Remedy, Shared, refuse};
 use std::collections::BTreeSet;
 
 impl State {
-    pub(super) fn ordered(
-        &self,
-        shared: &Shared,
-        id: NodeId,
-        order: NodeOrder,
-        facts: &mut Facts,
-    ) -> Result<(), Refusal> {
-        let Some(number) = self.number(id) else {
-            return no_such_node(shared, id);
-        };
-        match order {
-            NodeOrder::Cancel => self.cancel_node(number, facts),
-            NodeOrder::Retry => self.retry(shared, number, facts),
-            NodeOrder::Pause => self.pause(number, facts),
-            NodeOrder::Resume => self.resume(number, facts),
-        }
-    }
-
-    /// A message to a node that has ended would never be shown to anyone; the root lives as long as the run may go on.
-    pub(super) fn listens(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
-        match self.number(id) {
-            None => no_such_node(shared, id),
-            Some(number) if number > 0 && !self.at(number).is_live() => refuse(
-                "node_ended",
-                format!(
-                    "node {id} is {}: it hears nothing any more. Retry it (pleach retry {} --node {id}), or say it to the run",
-                    self.at(number).status.name(),
-                    shared.id
-                ),
-            ),
-            Some(_) => Ok(()),
-        }
-    }
-
     fn still_live(&self, number: u32) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
@@ -53,23 +19,17 @@ impl State {
         }
     }
 
-    fn cancel_node(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn cancel_node(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
         self.cancel_subtree(number, facts);
         self.step_ended(number, StepStatus::Canceled, facts);
         Ok(())
     }
 
-    pub(super) fn cancel_all(&self, facts: &mut Facts) {
-        if self.root().is_some_and(|root| root.is_live()) {
-            self.cancel_subtree(0, facts);
-        }
-    }
-
     /// Children before their parents, each with what is known of its last call.
-    fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
+    pub(super) fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
-            let (node, node_ref) = (self.at(at), self.spot_of(at));
+            let (node, node_ref) = (self.at(at), self.node_ref_of(at));
             self.withdraw_questions(at, facts);
             let open = node.plan.iter().flat_map(|plan| &plan.steps).filter(|step| !step.status.is_terminal());
             for step in open {
@@ -87,18 +47,18 @@ impl State {
         }
     }
 
-    fn pause(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn pause(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
         if self.at(number).paused {
             return refuse("already_paused", format!("node {} is paused already", self.at(number).id));
         }
-        facts.push_at(self.spot_of(number), fact::NodePaused {});
+        facts.push_at(self.node_ref_of(number), fact::NodePaused {});
         Ok(())
     }
 
-    fn resume(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn resume(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
         if self.at(number).paused {
-            facts.push_at(self.spot_of(number), fact::NodeResumed {});
+            facts.push_at(self.node_ref_of(number), fact::NodeResumed {});
             return Ok(());
         }
         match self.path(number).find(|at| self.at(*at).paused) {
@@ -114,7 +74,7 @@ impl State {
         }
     }
 
-    fn retry(&self, shared: &Shared, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn retry(&self, shared: &Shared, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
             return refuse(
@@ -127,7 +87,8 @@ impl State {
         }
         if node.parent.is_some() && self.nodes_left(shared) == 0 {
             let limit = shared.budgets.max_nodes;
-            return refuse("max_nodes", format!("all {limit} nodes are used: raise --max-nodes above {limit} first"));
+            let why = format!("all {limit} nodes are used");
+            return Err(Refusal::new("max_nodes", why).with(Remedy::RaiseNodes { above: limit }));
         }
         self.redo(shared, number, &mut BTreeSet::new(), facts);
         Ok(())
@@ -175,7 +136,7 @@ impl State {
 
     /// An ancestor waits again, in a new generation, unless it was waiting all the time; what it had skipped is due again.
     fn reopen(&self, number: u32, caused_by: NodeId, facts: &mut Facts) {
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         match node.status {
             NodeStatus::Waiting => return,
             // Paused before its next band: that one comes after what is done again in the bands before it.
@@ -200,7 +161,7 @@ impl State {
     /// The same node begins anew, knowing what it had: the root, which has no step to give to another, and whatever
     /// was cut short.
     fn begin_again(&self, shared: &Shared, number: u32, leaf: bool, facts: &mut Facts) {
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         facts.push_at(node_ref, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
         self.begin(shared, node_ref, node.depth, leaf, facts);
         self.step_ended(number, StepStatus::Running, facts);
@@ -259,32 +220,12 @@ impl State {
         }
     }
 
-    /// The run fails under its nodes: none of them goes on, and each says so. Children before their parents.
-    pub(super) fn interrupt(&self, error: &str, facts: &mut Facts) {
-        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
-        for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
-            let node_ref = self.spot_of(number);
-            self.withdraw_questions(number, facts);
-            for step in self.at(number).plan.iter().flat_map(|plan| plan.pending()) {
-                facts.push_at(
-                    node_ref,
-                    fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped },
-                );
-            }
-            facts.push_at(
-                node_ref,
-                fact::NodeFailed { error: format!("not finished: {error}"), retryable: true, cut_short: true },
-            );
-            self.step_ended(number, StepStatus::Failed, facts);
-        }
-    }
-
     /// Its own, and those of its calls.
-    fn withdraw_questions(&self, number: u32, facts: &mut Facts) {
+    pub(super) fn withdraw_questions(&self, number: u32, facts: &mut Facts) {
         let work = &self.at(number).work;
         let own = work.question.filter(|_| !work.question_closed);
         for question_id in own.into_iter().chain(work.asking.iter().copied()) {
-            facts.push_at(self.spot_of(number), QuestionExpired { question_id, default: None, withdrawn: true });
+            facts.push_at(self.node_ref_of(number), QuestionExpired { question_id, default: None, withdrawn: true });
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::effect::{EffectId, ModelReply};
 use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::NodeId;
-use crate::run::{Facts, Input, Shared};
+use crate::run::{Facts, Rules, Shared};
 use crate::tree::answer::{MAX_ROUNDS, QuestionAnswer};
 use serde::de::DeserializeOwned;
 
@@ -18,17 +18,7 @@ const PATIENCE_MS: i64 = 24 * 3_600_000;
 const LONGEST_TITLE: usize = 120;
 
 impl State {
-    pub(super) fn respond(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        match input {
-            Input::Proceed => self.proceed(shared, facts),
-            Input::Continued => self.go_on(shared, facts),
-            Input::Reply { effect, reply, response } => self.answered(shared, effect, reply, response, facts),
-            Input::Tool { effect, outcome } => self.tool_answered_with(shared, effect, outcome, facts),
-            Input::Failed { effect, error, retryable } => self.call_failed(shared, effect, error, retryable, facts),
-        }
-    }
-
-    fn proceed(&self, shared: &Shared, facts: &mut Facts) {
+    pub(super) fn proceed(&self, shared: &Shared, facts: &mut Facts) {
         if self.nodes.is_empty() {
             return self.start(shared, facts);
         }
@@ -38,7 +28,7 @@ impl State {
         if self.nodes[0].status.is_terminal() {
             return self.end(shared, facts);
         }
-        if self.rests(shared) {
+        if self.awaits_people(shared) {
             facts.push(WaitingOnUser { question_ids: shared.open_questions().map(|question| question.id).collect() });
         } else if self.is_idle() {
             facts.push(Paused { reason: Some("every branch that could move is paused".into()), branches: true });
@@ -80,9 +70,16 @@ impl State {
         self.create(shared, root, None, created, false, facts);
     }
 
-    fn answered(&self, shared: &Shared, effect: &EffectId, reply: &ModelReply, response: BlobRef, facts: &mut Facts) {
+    pub(super) fn answered(
+        &self,
+        shared: &Shared,
+        effect: &EffectId,
+        reply: &ModelReply,
+        response: BlobRef,
+        facts: &mut Facts,
+    ) {
         // A late answer, to a node that was canceled, reopened or replanned meanwhile, is paid for and no more.
-        let Some(position) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+        let Some(position) = self.position_of(effect).filter(|_| self.want(shared, effect).is_some()) else { return };
         let outcome = match position.part {
             Part::Plan { .. } => self.take(reply, |answer| self.plan_answered(shared, position, answer, facts)),
             Part::Round { .. } => self.take(reply, |answer| self.round_answered(shared, position, answer, facts)),
@@ -93,7 +90,7 @@ impl State {
         };
         if let Err(errors) = outcome {
             facts.push_at(
-                self.spot_of(position.node),
+                self.node_ref_of(position.node),
                 fact::AnswerRejected { effect: effect.clone(), errors, response },
             );
         }
@@ -109,7 +106,7 @@ impl State {
 
     /// Park the branch until someone answers; the others go on.
     pub(super) fn ask(&self, number: u32, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
-        let node_ref = self.spot_of(number);
+        let node_ref = self.node_ref_of(number);
         let question_id = facts.mint();
         let default = question.default.filter(|default| !default.trim().is_empty());
         let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(PATIENCE_MS));
@@ -133,7 +130,7 @@ impl State {
             NodeRole::Planner => NodeStatus::Planning,
             NodeRole::Executor => NodeStatus::Executing,
         };
-        facts.push_at(self.spot_of(number), NodeStatusChanged::to(status, self.at(number).role).saying("answered"));
+        facts.push_at(self.node_ref_of(number), NodeStatusChanged::to(status, self.at(number).role).saying("answered"));
     }
 
     fn out_of_rounds(&self, number: u32, facts: &mut Facts) {
@@ -149,8 +146,15 @@ impl State {
         self.fail(number, format!("its answers did not fit the schema: {errors}"), true, facts);
     }
 
-    fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, retryable: bool, facts: &mut Facts) {
-        let Some(position) = self.place_of(effect).filter(|_| self.wanted_as(shared, effect).is_some()) else { return };
+    pub(super) fn call_failed(
+        &self,
+        shared: &Shared,
+        effect: &EffectId,
+        error: &str,
+        retryable: bool,
+        facts: &mut Facts,
+    ) {
+        let Some(position) = self.position_of(effect).filter(|_| self.want(shared, effect).is_some()) else { return };
         match shared.exhausted {
             Some(limit) => self.cut_short(shared, position.node, limit, error, facts),
             None => self.fail(position.node, error.to_owned(), retryable, facts),

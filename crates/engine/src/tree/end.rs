@@ -58,7 +58,7 @@ impl State {
                     Settled::default()
                 }
             };
-            let node_ref = self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default();
+            let node_ref = self.node_of(effect).map(|number| self.node_ref_of(number)).unwrap_or_default();
             facts.push_at(
                 node_ref,
                 Finished {

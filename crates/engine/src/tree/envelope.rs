@@ -1,82 +1,16 @@
 //! The result protocol: what a node hands its parent, and what the parent may read of it. Ids in an
 //! envelope are only ever ones the platform registered for this node; what a model names is looked up.
 
-use super::answer::{ArtifactAnswer, Deliverable, HintAnswer, ResultAnswer};
+use super::answer::ArtifactAnswer;
 use super::node::{Artifact, Node};
+use crate::facts::tree::{ArtifactType, Deliverable, Envelope, EnvelopeKind, HintType, ProposedHint, ProposedResult};
 use crate::ids::{ArtifactId, DocumentId};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A payload that travels in the envelope; anything bigger is an artifact that is read by reference.
 pub const INLINE_JSON: usize = 4_000;
 const LONGEST_SUMMARY: usize = 4_000;
 const LONGEST_TAIL: usize = 600;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ArtifactType {
-    Document,
-    Json,
-    Summary,
-    Other,
-}
-
-impl ArtifactType {
-    pub fn name(self) -> &'static str {
-        match self {
-            ArtifactType::Document => "document",
-            ArtifactType::Json => "json",
-            ArtifactType::Summary => "summary",
-            ArtifactType::Other => "other",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum HintType {
-    ReadDocuments,
-    ReadJson,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum EnvelopeKind {
-    Json,
-    Document,
-    Hybrid,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SuccessAssessment {
-    pub met: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notes: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Envelope {
-    pub kind: EnvelopeKind,
-    pub summary: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub success_assessment: Option<SuccessAssessment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub primary_artifact_id: Option<ArtifactId>,
-    pub artifact_ids: Vec<ArtifactId>,
-    pub document_ids: Vec<DocumentId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub json_payload: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scratchpad_doc_id: Option<DocumentId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scratchpad_tail: Option<String>,
-}
 
 /// What the parent is told to read.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +22,12 @@ pub struct Hint {
 
 /// Names in a result that fit nothing this node made. Those of `fresh` artifacts count; names that may yet be
 /// made by tool calls of the same answer do too, unless they look like ids.
-pub fn foreign_names(node: &Node, fresh: &[ArtifactAnswer], result: &ResultAnswer, tools_pending: bool) -> Vec<String> {
+pub fn foreign_names(
+    node: &Node,
+    fresh: &[ArtifactAnswer],
+    result: &ProposedResult,
+    tools_pending: bool,
+) -> Vec<String> {
     let known = |name: &str| {
         fresh.iter().any(|artifact| artifact.name() == name)
             || node.current_artifacts().any(|artifact| artifact.is_called(name))
@@ -145,7 +84,12 @@ impl Artifact {
 }
 
 /// The envelope of a node from all it registered in this generation.
-pub fn envelope(node: &Node, artifacts: &[&Artifact], result: &ResultAnswer, primary: Option<ArtifactId>) -> Envelope {
+pub fn envelope(
+    node: &Node,
+    artifacts: &[&Artifact],
+    result: &ProposedResult,
+    primary: Option<ArtifactId>,
+) -> Envelope {
     let document_ids: Vec<DocumentId> = distinct(artifacts.iter().filter_map(|artifact| artifact.document));
     let json_payload = payload(artifacts);
     let has = |what: fn(&Artifact) -> bool| artifacts.iter().any(|artifact| what(artifact));
@@ -182,7 +126,7 @@ fn payload(artifacts: &[&Artifact]) -> Option<Value> {
 }
 
 /// The named artifacts; where none is named, the documents, else everything.
-pub fn hint(artifacts: &[&Artifact], asked: &HintAnswer) -> Hint {
+pub fn hint(artifacts: &[&Artifact], asked: &ProposedHint) -> Hint {
     let named: Vec<&Artifact> = artifacts
         .iter()
         .copied()

@@ -2,14 +2,14 @@
 
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
 use super::effect_id::{EffectPosition, Part};
-use super::envelope::{ArtifactType, foreign_names, missing};
+use super::envelope::{foreign_names, missing};
 use super::results::{MadeArtifact, shown};
 use super::state::State;
 use super::status::NodeRole;
 use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
-use crate::facts::tree as fact;
+use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
 use crate::ids::DocumentId;
 use crate::lessons::Allowance;
 use crate::run::{Facts, Shared};
@@ -25,11 +25,11 @@ impl State {
         facts: &mut Facts,
     ) -> Result<(), Vec<String>> {
         let EffectPosition { node: number, part: Part::Round { round, fix }, .. } = position else { return Ok(()) };
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         if answer.question.is_some() && node.work.asked >= MAX_ASKS {
             return Err(vec![too_many_questions()]);
         }
-        let mut result = answer.result.filter(|_| answer.question.is_none());
+        let mut result = answer.result.filter(|_| answer.question.is_none()).map(ProposedResult::from);
         if let Some(result) = &mut result {
             let mut errors = foreign_names(node, &answer.artifacts, result, !answer.tool_calls.is_empty());
             if errors.is_empty() && answer.tool_calls.is_empty() && !fix {
@@ -78,7 +78,7 @@ impl State {
     pub(super) fn recall(&self, number: u32, facts: &mut Facts) {
         let Some(agent) = &self.at(number).agent else { return };
         facts.push_at(
-            self.spot_of(number),
+            self.node_ref_of(number),
             fact::ToolCallRequested {
                 call_id: self.position(number, Part::Recall).id(&self.tag),
                 tool: READ_SCRATCHPAD.into(),
@@ -97,7 +97,7 @@ impl State {
     ) {
         let Some(number) = self.node_of(effect) else { return };
         let Some(call) = calls::open(&self.at(number).work.calls).find(|call| &call.id == effect) else { return };
-        let node_ref = self.spot_of(number);
+        let node_ref = self.node_ref_of(number);
         let by = self.at(number).agent.as_deref().map(|handle| shared.agent_id(handle));
         let record = calls::record(&call.tool, outcome, by, facts);
         let made: Vec<_> =

@@ -6,16 +6,15 @@
 mod aggregate;
 pub mod answer;
 mod apply;
-pub mod audit;
 mod bands;
 mod control;
+mod create_node;
 mod decide;
 pub(crate) mod effect_id;
 mod end;
 pub mod envelope;
 mod execute;
 pub mod node;
-mod pad;
 pub mod plan;
 mod planning;
 mod request;
@@ -27,12 +26,19 @@ mod wants;
 pub use state::State;
 
 use crate::budget::{Admission, Reserve};
+use crate::calls;
 use crate::effect::{EffectId, Work};
 use crate::event::Event;
-use crate::facts::tree::NodeStatusChanged;
+use crate::facts::Fact;
+use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::NodeId;
-use crate::run::{Facts, Input, NodeOrder, NodeRef, Refusal, Rules, Shared, Steering, Want};
-use status::NodeStatus;
+use crate::prompt::{self, Size};
+use crate::run::{
+    Facts, Input, Lane, NodeOrder, NodeRef, Refusal, Remedy, Rules, Shared, Steering, Want, no_such_node,
+};
+use effect_id::Part;
+use status::{NodeStatus, StepStatus};
+use wants::role_of;
 
 /// Why a canceled node has no result.
 pub(crate) const CANCELED: &str = "canceled by a person";
@@ -41,31 +47,75 @@ pub const ARTIFACT: &str = "document.tree_agent.artifact";
 
 impl Rules for State {
     fn apply(&mut self, shared: &Shared, event: &Event) {
-        self.record(shared, event);
+        match &event.fact {
+            Fact::Tree(fact) => self.record_own(shared, fact, event),
+            Fact::Effect(fact) => self.record_effect(fact, event),
+            Fact::Run(fact) => self.record_shared(shared, fact, event),
+            Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
+        }
     }
 
     fn wants<'a>(&'a self, shared: &'a Shared) -> Box<dyn Iterator<Item = Want> + 'a> {
-        Box::new(self.wanted(shared))
+        let calls = self.tools.iter().flat_map(|number| calls::open(&self.at(*number).work.calls));
+        let tools = calls.map(|call| Want::tool(shared, call));
+        let models = self
+            .ready
+            .iter()
+            .filter_map(|(_, number)| Some(self.model_want(shared, *number, self.call_wanted(*number)?)));
+        Box::new(tools.chain(models))
     }
 
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        self.work_for(shared, effect)
+        let position = self.position_of(effect)?;
+        let number = self.node_of(effect)?;
+        let node = self.at(number);
+        let sections = match position.part {
+            Part::Tool { .. } | Part::Recall => {
+                let call = node.work.calls.iter().find(|call| &call.id == effect)?;
+                return Some(Work::Tool(self.tool_call(shared, node, call)));
+            }
+            Part::Plan { .. } => self.planner(shared, number, effect),
+            Part::Round { .. } => self.executor(shared, number, effect),
+            Part::Aggregate { .. } => self.aggregator(shared, number, effect),
+        };
+        let rejected = position.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
+        let size = if self.is_wrap_up(shared, number, position.part) { Size::WrapUp } else { Size::Ordinary };
+        Some(Work::Model(prompt::model_call(shared, role_of(position.part), sections, rejected, size)))
     }
 
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts) {
-        self.respond(shared, input, facts);
+        match input {
+            Input::Proceed => self.proceed(shared, facts),
+            Input::Continued => self.go_on(shared, facts),
+            Input::Reply { effect, reply, response } => self.answered(shared, effect, reply, response, facts),
+            Input::Tool { effect, outcome } => self.tool_answered_with(shared, effect, outcome, facts),
+            Input::Failed { effect, error, retryable } => self.call_failed(shared, effect, error, retryable, facts),
+        }
     }
 
     fn activity(&self, shared: &Shared) -> String {
-        self.describe(shared)
+        state::describe(&self.counts, shared)
     }
 
+    /// A node that is paused still waits for what it has begun.
     fn want(&self, shared: &Shared, effect: &EffectId) -> Option<Want> {
-        self.wanted_as(shared, effect)
+        let number = self.node_of(effect)?;
+        let position = self.position_of(effect)?;
+        if position.generation != self.at(number).generation {
+            return None;
+        }
+        match position.part {
+            Part::Tool { .. } | Part::Recall => {
+                let node = self.at(number);
+                let call = calls::open(&node.work.calls).find(|call| &call.id == effect);
+                call.filter(|_| node.uses_tools()).map(|call| Want::tool(shared, call))
+            }
+            part => (self.call_wanted(number) == Some(part)).then(|| self.model_want(shared, number, part)),
+        }
     }
 
     fn node_ref(&self, effect: &EffectId) -> NodeRef {
-        self.node_of(effect).map(|number| self.spot_of(number)).unwrap_or_default()
+        self.node_of(effect).map(|number| self.node_ref_of(number)).unwrap_or_default()
     }
 
     fn admit(&self, shared: &Shared, effect: &EffectId, call: Reserve, kept_back: Reserve) -> Admission {
@@ -73,20 +123,43 @@ impl Rules for State {
             .map_or(Admission::Fits, |number| self.accounts.admit(number, call, kept_back, shared.ledger.open > 0))
     }
 
+    /// A message to a node is for it and those below; a queued one is for whoever plans or sums up.
     fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
-        self.is_shown(effect, message)
+        let Some(position) = self.position_of(effect) else { return false };
+        let in_time = message.lane == Lane::Steer || !matches!(position.part, Part::Round { .. });
+        let addressed = message.node_id.is_none_or(|id| {
+            self.node_of(effect).is_some_and(|number| self.path(number).any(|at| self.at(at).id == id))
+        });
+        in_time && addressed
     }
 
+    /// No node can move but by an answer.
     fn awaits_people(&self, shared: &Shared) -> bool {
-        self.rests(shared)
+        self.is_idle() && shared.open_questions().next().is_some()
     }
 
-    fn addressed(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
-        self.listens(shared, node)
+    /// A message to a node that has ended would never be shown to anyone; the root lives as long as the run may go on.
+    fn addressed(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
+        match self.number(id) {
+            None => no_such_node(shared, id),
+            Some(number) if number > 0 && !self.at(number).is_live() => {
+                let why = format!("node {id} is {} and no longer receives messages", self.at(number).status.name());
+                Err(Refusal::new("node_ended", why).with(Remedy::RetryNode { run: shared.id, node: id }))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
-    fn order(&self, shared: &Shared, node: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
-        self.ordered(shared, node, order, facts)
+    fn order(&self, shared: &Shared, id: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
+        let Some(number) = self.number(id) else {
+            return no_such_node(shared, id);
+        };
+        match order {
+            NodeOrder::Cancel => self.cancel_node(number, facts),
+            NodeOrder::Retry => self.retry(shared, number, facts),
+            NodeOrder::Pause => self.pause(number, facts),
+            NodeOrder::Resume => self.resume(number, facts),
+        }
     }
 
     fn held(&self, effect: &EffectId, why: &str, facts: &mut Facts) {
@@ -95,14 +168,32 @@ impl Rules for State {
             return;
         };
         let role = self.at(number).role;
-        facts.push_at(self.spot_of(number), NodeStatusChanged::to(NodeStatus::Blocked, role).saying(why));
+        facts.push_at(self.node_ref_of(number), NodeStatusChanged::to(NodeStatus::Blocked, role).saying(why));
     }
 
     fn canceled(&self, _shared: &Shared, facts: &mut Facts) {
-        self.cancel_all(facts);
+        if self.root().is_some_and(|root| root.is_live()) {
+            self.cancel_subtree(0, facts);
+        }
     }
 
+    /// The run fails under its nodes: none of them goes on, and each says so. Children before their parents.
     fn failed(&self, _shared: &Shared, error: &str, facts: &mut Facts) {
-        self.interrupt(error, facts);
+        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
+        for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
+            let node_ref = self.node_ref_of(number);
+            self.withdraw_questions(number, facts);
+            for step in self.at(number).plan.iter().flat_map(|plan| plan.pending()) {
+                facts.push_at(
+                    node_ref,
+                    fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Skipped },
+                );
+            }
+            facts.push_at(
+                node_ref,
+                fact::NodeFailed { error: format!("not finished: {error}"), retryable: true, cut_short: true },
+            );
+            self.step_ended(number, StepStatus::Failed, facts);
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! One node: small enough that ten thousand fit, with texts that only prompts need kept short and content by reference.
 
-use super::answer::{Deliverable, MAX_ROUNDS, ResultAnswer, Synthesis};
-use super::envelope::{ArtifactType, Envelope, Hint};
+use super::answer::{MAX_ROUNDS, Synthesis};
+use super::envelope::Hint;
 use super::plan::Plan;
 use super::status::{NodeRole, NodeStatus};
 use crate::blob::BlobRef;
 use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
-use crate::facts::tree::NodeOutcome;
+use crate::facts::tree::{ArtifactType, Deliverable, Envelope, NodeOutcome, ProposedResult};
 use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
 use crate::lessons::has_recalled;
 use crate::metrics::Metrics;
@@ -81,7 +81,7 @@ pub struct Working {
     /// Questions of the executor: each gave it another round.
     pub asked: u32,
     pub calls: Vec<Call>,
-    pub result: Option<ResultAnswer>,
+    pub result: Option<ProposedResult>,
     /// Why the last result was sent back.
     pub refused: Vec<String>,
     pub rejected: BTreeMap<EffectId, Rejected>,

@@ -1,39 +1,11 @@
 //! A node's plan: bands in order, the steps of a band side by side, and which child works on which step.
 
-use super::answer::{Deliverable, PlanAnswer};
+use super::answer::PlanAnswer;
 use super::status::StepStatus;
+use crate::facts::tree::{PlanBand, PlanStep};
 use crate::ids::PlanId;
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct PlanBand {
-    pub index: u32,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub goal: String,
-    pub steps: Vec<PlanStep>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct PlanStep {
-    pub id: String,
-    pub title: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub success_criteria: Vec<String>,
-    pub deliverable: Deliverable,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub leaf: bool,
-    /// The handle of the subagent it is given to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-}
 
 /// The bands in the order they will run, whatever numbers they were given.
 pub fn bands_of(answer: &PlanAnswer) -> Vec<PlanBand> {

@@ -1,6 +1,7 @@
 //! The planner's answer: a question, a leaf, or a plan within the limits.
 
 use super::answer::{MAX_ASKS, Mode, PlanAnswer, PlannerAnswer, too_many_questions};
+use super::create_node::executes_itself;
 use super::effect_id::{EffectPosition, Part};
 use super::plan::bands_of;
 use super::state::State;
@@ -12,7 +13,7 @@ use crate::run::{Facts, Shared, least_call};
 use serde_json::Value;
 
 /// A limit that keeps a plan from being accepted: its key, and where it stands.
-struct Over {
+struct LimitReached {
     guard: &'static str,
     limit: Value,
 }
@@ -37,7 +38,7 @@ impl State {
         }
         let Some(mut plan) = answer.plan.filter(|_| answer.mode == Some(Mode::Plan)) else {
             self.note(number, key, &answer.scratchpad, &[], facts);
-            facts.push_at(self.spot_of(number), NodeStatusChanged::leaf(answer.leaf_decision));
+            facts.push_at(self.node_ref_of(number), executes_itself(answer.leaf_decision));
             return Ok(());
         };
         shared.assign(plan.bands.iter_mut().flat_map(|band| &mut band.steps).map(|step| &mut step.agent))?;
@@ -47,24 +48,24 @@ impl State {
         }
         self.note(number, key, &answer.scratchpad, &[], facts);
         match over.or_else(|| self.unaffordable(shared, number, &plan)) {
-            Some(Over { guard, limit }) => self.force_leaf(self.spot_of(number), guard, limit, facts),
+            Some(LimitReached { guard, limit }) => self.force_leaf(self.node_ref_of(number), guard, limit, facts),
             None => self.accept(number, &plan, facts),
         }
         Ok(())
     }
 
-    fn unaffordable(&self, shared: &Shared, number: u32, plan: &PlanAnswer) -> Option<Over> {
+    fn unaffordable(&self, shared: &Shared, number: u32, plan: &PlanAnswer) -> Option<LimitReached> {
         let budgets = &shared.budgets;
         let node = self.at(number);
         if node.depth >= budgets.max_depth {
-            return Some(Over { guard: "max_depth", limit: budgets.max_depth.into() });
+            return Some(LimitReached { guard: "max_depth", limit: budgets.max_depth.into() });
         }
         let kept = |id: &str| {
             node.plan.as_ref().and_then(|plan| plan.step(id)).is_some_and(|step| step.status == StepStatus::Completed)
         };
         let fresh = plan.steps().filter(|step| !kept(step.id.trim())).count();
         if fresh > self.nodes_left(shared) as usize {
-            return Some(Over { guard: "max_nodes", limit: budgets.max_nodes.into() });
+            return Some(LimitReached { guard: "max_nodes", limit: budgets.max_nodes.into() });
         }
         // One step and the summing up, at least: with less money the node had better do the work itself.
         let call = least_call(&shared.brief.models);
@@ -73,7 +74,7 @@ impl State {
     }
 
     fn accept(&self, number: u32, plan: &PlanAnswer, facts: &mut Facts) {
-        let node_ref = self.spot_of(number);
+        let node_ref = self.node_ref_of(number);
         let earlier = self.at(number).plan.as_ref();
         let unfinished =
             earlier.into_iter().flat_map(|plan| &plan.steps).filter(|step| step.status != StepStatus::Completed);
@@ -112,14 +113,14 @@ impl State {
     }
 }
 
-fn too_big(shared: &Shared, plan: &PlanAnswer) -> Option<Over> {
+fn too_big(shared: &Shared, plan: &PlanAnswer) -> Option<LimitReached> {
     let budgets = &shared.budgets;
     if plan.bands.len() > budgets.max_bands as usize {
-        return Some(Over { guard: "max_bands", limit: budgets.max_bands.into() });
+        return Some(LimitReached { guard: "max_bands", limit: budgets.max_bands.into() });
     }
     let widest = plan.bands.iter().map(|band| band.steps.len()).max().unwrap_or(0);
     (widest > budgets.max_steps_per_band as usize)
-        .then(|| Over { guard: "max_steps_per_band", limit: budgets.max_steps_per_band.into() })
+        .then(|| LimitReached { guard: "max_steps_per_band", limit: budgets.max_steps_per_band.into() })
 }
 
 fn stated_limits(shared: &Shared, plan: &PlanAnswer) -> String {
@@ -134,9 +135,9 @@ fn stated_limits(shared: &Shared, plan: &PlanAnswer) -> String {
 }
 
 /// The key of the limit in `budgets`, and its value.
-fn over_budget(shared: &Shared, limit: Exhausted) -> Over {
+fn over_budget(shared: &Shared, limit: Exhausted) -> LimitReached {
     let (guard, limit) = guard_of(shared, limit);
-    Over { guard, limit }
+    LimitReached { guard, limit }
 }
 
 pub(super) fn guard_of(shared: &Shared, limit: Exhausted) -> (&'static str, Value) {

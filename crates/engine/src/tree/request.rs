@@ -6,38 +6,19 @@ use super::effect_id::Part as At;
 use super::node::{Artifact, Node};
 use super::plan::Step;
 use super::state::State;
-use super::wants::role_of;
 use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::Call;
-use crate::effect::{EffectId, ToolCall, Work};
+use crate::effect::{EffectId, ToolCall};
 use crate::lessons::{self, ADD_LESSON};
-use crate::prompt::{self, Quote, Sections, Size};
-use crate::run::Shared;
+use crate::prompt::{self, Quote, Sections};
+use crate::run::{Rules, Shared};
 use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
 impl State {
-    pub(super) fn work_for(&self, shared: &Shared, effect: &EffectId) -> Option<Work> {
-        let position = self.place_of(effect)?;
-        let number = self.node_of(effect)?;
-        let node = self.at(number);
-        let sections = match position.part {
-            At::Tool { .. } | At::Recall => {
-                let call = node.work.calls.iter().find(|call| &call.id == effect)?;
-                return Some(Work::Tool(self.tool_call(shared, node, call)));
-            }
-            At::Plan { .. } => self.planner(shared, number, effect),
-            At::Round { .. } => self.executor(shared, number, effect),
-            At::Aggregate { .. } => self.aggregator(shared, number, effect),
-        };
-        let rejected = position.corrects().and_then(|first| node.work.rejected.get(&first.id(&self.tag)));
-        let size = if self.is_wrap_up(shared, number, position.part) { Size::WrapUp } else { Size::Ordinary };
-        Some(Work::Model(prompt::model_call(shared, role_of(position.part), sections, rejected, size)))
-    }
-
-    fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
+    pub(super) fn tool_call(&self, shared: &Shared, node: &Node, call: &Call) -> ToolCall {
         let mut granted: Vec<String> = shared.brief.tools.iter().map(|tool| tool.name.clone()).collect();
-        match self.place_of(&call.id).map(|position| position.part) {
+        match self.position_of(&call.id).map(|position| position.part) {
             Some(At::Recall) => granted = vec![READ_SCRATCHPAD.into()],
             _ => granted.extend(node.agent.as_ref().map(|_| ADD_LESSON.into())),
         }
@@ -53,7 +34,7 @@ impl State {
         }
     }
 
-    fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         out.add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         lessons::tell_agents(shared, &mut out);
@@ -68,7 +49,7 @@ impl State {
         out
     }
 
-    fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let node = self.at(number);
         out.add_written("tools", lessons::tool_lines(shared.brief.tools.iter(), node.agent.is_some()));
@@ -93,7 +74,7 @@ impl State {
         out
     }
 
-    fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let Some(plan) = &self.at(number).plan else { return out };
         out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
@@ -134,7 +115,7 @@ impl State {
         out.add("allowances", self.allowances(shared, number));
         self.earlier_bands(number, &mut out);
         out.add_some("questions", &prompt::questions(shared));
-        let shown = shared.messages.iter().filter(|message| self.is_shown(effect, message));
+        let shown = shared.messages.iter().filter(|message| self.hears(shared, effect, message));
         out.newest("messages", &prompt::messages(shown, |message| !message.delivered));
         out.lines("scratchpad", &node.tail);
         out

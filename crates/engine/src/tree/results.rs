@@ -2,9 +2,9 @@
 //! short by a limit with what there is.
 
 use super::aggregate::synthesis_document;
-use super::answer::{ArtifactAnswer, HintAnswer, ResultAnswer, Synthesis};
+use super::answer::{ArtifactAnswer, Synthesis};
 use super::effect_id::Part;
-use super::envelope::{ArtifactType, INLINE_JSON, SuccessAssessment, envelope, foreign_names, hint, missing};
+use super::envelope::{INLINE_JSON, envelope, foreign_names, hint, missing};
 use super::node::{Artifact, Node};
 use super::planning::guard_of;
 use super::state::State;
@@ -12,7 +12,7 @@ use super::status::{NodeStatus, StepStatus};
 use crate::blob::BlobRef;
 use crate::budget::Exhausted;
 use crate::calls::Call;
-use crate::facts::tree::{self as fact, NodeOutcome};
+use crate::facts::tree::{self as fact, ArtifactType, NodeOutcome, ProposedResult, SuccessAssessment};
 use crate::ids::{ArtifactId, DocumentId};
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
@@ -114,7 +114,7 @@ impl State {
             json: json.clone(),
             own,
         };
-        facts.push_at(self.spot_of(number), created);
+        facts.push_at(self.node_ref_of(number), created);
         Artifact { id, kind, document, label, title, content, json, own, is_primary: false, created_at: facts.now }
     }
 
@@ -154,7 +154,7 @@ impl State {
         let node = self.at(number);
         let of_this_round = |part| matches!(part, Part::Tool { round, .. } if round == node.work.round);
         let calls = node.work.calls.iter();
-        calls.filter(move |call| self.place_of(&call.id).is_some_and(|at| of_this_round(at.part)))
+        calls.filter(move |call| self.position_of(&call.id).is_some_and(|at| of_this_round(at.part)))
     }
 
     /// Of those, what failed, in words: whoever gave them with a result did not know.
@@ -171,7 +171,7 @@ impl State {
     fn refuse_result(
         &self,
         number: u32,
-        result: &ResultAnswer,
+        result: &ProposedResult,
         lacking: Option<&String>,
         failed_calls: &[String],
         facts: &mut Facts,
@@ -186,7 +186,7 @@ impl State {
         if errors.is_empty() {
             return false;
         }
-        facts.push_at(self.spot_of(number), fact::ResultRefused { round: node.work.round, errors });
+        facts.push_at(self.node_ref_of(number), fact::ResultRefused { round: node.work.round, errors });
         true
     }
 
@@ -195,12 +195,12 @@ impl State {
         &self,
         shared: &Shared,
         number: u32,
-        result: &ResultAnswer,
+        result: &ProposedResult,
         mut fresh: Vec<Artifact>,
         end: (NodeOutcome, Option<String>, bool),
         facts: &mut Facts,
     ) {
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let has_document = node.current_artifacts().chain(&fresh).any(Artifact::is_text);
         if number == 0 && !has_document {
             // People come to the root for the answer: it is always a document.
@@ -231,20 +231,20 @@ impl State {
     }
 
     pub(super) fn fail(&self, number: u32, error: String, retryable: bool, facts: &mut Facts) {
-        facts.push_at(self.spot_of(number), fact::NodeFailed { error, retryable, cut_short: false });
+        facts.push_at(self.node_ref_of(number), fact::NodeFailed { error, retryable, cut_short: false });
         self.step_ended(number, StepStatus::Failed, facts);
     }
 
     pub(super) fn step_ended(&self, number: u32, status: StepStatus, facts: &mut Facts) {
         let node = self.at(number);
         if let (Some(parent), Some(step_id)) = (node.parent, node.step_id.clone()) {
-            facts.push_at(self.spot_of(parent), fact::StepStatusChanged { step_id, status });
+            facts.push_at(self.node_ref_of(parent), fact::StepStatusChanged { step_id, status });
         }
     }
 
     /// No room for the node's next call: what it and its children have made is its partial result.
     pub(super) fn cut_short(&self, shared: &Shared, number: u32, limit: Exhausted, error: &str, facts: &mut Facts) {
-        let (node, node_ref) = (self.at(number), self.spot_of(number));
+        let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let (guard, value) = guard_of(shared, limit);
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit: value });
         let finished: Vec<(&str, u32)> = node
@@ -263,7 +263,7 @@ impl State {
             let summary = self.at(*child).result.as_ref().map(|result| result.summary.as_str()).unwrap_or_default();
             format!("\n- {title}: {}", summary.chars().take(300).collect::<String>())
         });
-        let result = ResultAnswer {
+        let result = ProposedResult {
             summary: format!(
                 "{} ended the work before it was summed up.{}",
                 StopReason::from(limit).name(),
@@ -271,7 +271,7 @@ impl State {
             ),
             success_assessment: Some(SuccessAssessment { met: false, notes: Some(error.to_owned()) }),
             primary_artifact_label: None,
-            parent_hint: HintAnswer::default(),
+            parent_hint: Default::default(),
         };
         let end = (NodeOutcome::Partial, Some(error.to_owned()), true);
         self.complete(shared, number, &result, fresh, end, facts);
@@ -325,7 +325,7 @@ pub(super) fn latest<'a>(node: &'a Node, fresh: &'a [Artifact]) -> Vec<&'a Artif
 }
 
 /// The one the result names, else the newest document, else the first artifact. The root's is a document.
-fn primary(all: &[&Artifact], result: &ResultAnswer, document_only: bool) -> Option<ArtifactId> {
+fn primary(all: &[&Artifact], result: &ProposedResult, document_only: bool) -> Option<ArtifactId> {
     let fits = |artifact: &&&Artifact| !document_only || artifact.is_text();
     let named = result.primary_artifact_label.as_deref().map(str::trim);
     let chosen = named.and_then(|name| all.iter().rev().filter(fits).find(|artifact| artifact.is_called(name)));

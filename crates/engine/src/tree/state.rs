@@ -32,7 +32,7 @@ pub struct State {
     pub(super) ready: BTreeSet<(Reverse<u32>, u32)>,
     pub(super) agenda: BTreeSet<u32>,
     /// How many nodes stand where, by status.
-    counts: [u32; NodeStatus::ALL.len()],
+    pub(super) counts: [u32; NodeStatus::ALL.len()],
     /// The run is over, until someone takes it up again.
     pub(super) ended: bool,
     /// What subagents learned, and at which node.
@@ -124,7 +124,7 @@ impl State {
         self.counts[status as usize] += 1;
     }
 
-    pub(super) fn spot_of(&self, number: u32) -> NodeRef {
+    pub(super) fn node_ref_of(&self, number: u32) -> NodeRef {
         let node = self.at(number);
         NodeRef { node: Some(node.id), parent: node.parent.map(|parent| self.at(parent).id) }
     }
@@ -198,7 +198,7 @@ impl State {
         }
     }
 
-    pub(super) fn place_of(&self, effect: &EffectId) -> Option<EffectPosition> {
+    pub(super) fn position_of(&self, effect: &EffectId) -> Option<EffectPosition> {
         EffectPosition::of(effect, &self.tag)
     }
 
@@ -220,10 +220,6 @@ impl State {
 
     pub(super) fn nodes_left(&self, shared: &Shared) -> u32 {
         shared.budgets.max_nodes.saturating_sub(self.taken)
-    }
-
-    pub(super) fn describe(&self, shared: &Shared) -> String {
-        describe(&self.counts, shared)
     }
 }
 

@@ -8,12 +8,11 @@ use super::{AppState, agents, auth, records};
 use crate::catalogue::Granted;
 use crate::config::models::ModelNames;
 use engine::answer::nullable;
-use engine::budget::{BudgetPatch, Budgets, IMPLIED_MAX_TOKENS};
+use engine::budget::{BudgetPatch, Budgets};
 use engine::facts::run::{Agent, Queued};
 use engine::ids::{self, ProjectId, RunId};
 use engine::lessons::MOST_AGENTS;
-use engine::model::Models;
-use engine::run::{Criterion, Kind, ScopeKind};
+use engine::run::{Criterion, Kind, ScopeKind, check_agents};
 use engine::task::MOST_STEPS;
 use engine::workspace::Scope;
 use runtime::agents::AgentRecord;
@@ -118,7 +117,7 @@ pub async fn draw_up(app: &AppState, caller: &Caller, id: RunId, new: NewRun) ->
         project_ids,
         success_criteria,
         tools: granted.tools,
-        budgets: budgets(&new.budgets, &models),
+        budgets: Budgets::default().patched(&new.budgets, &models),
         models,
         owner: caller.id(),
         warnings,
@@ -184,13 +183,7 @@ async fn sent(
 
 /// Whom its planners may give work to: subagents of the caller's own, each once.
 async fn helpers(app: &AppState, caller: &Caller, kind: Kind, names: &[String]) -> Result<Vec<Agent>, Problem> {
-    if kind == Kind::Task && !names.is_empty() {
-        return Err(Problem::invalid("bad_agent", "agents are for homework and trees; a task is given to one agent"));
-    }
-    if names.len() > MOST_AGENTS {
-        let said = format!("{} agents were named; a run may give work to {MOST_AGENTS} at most", names.len());
-        return Err(Problem::invalid("bad_agent", said));
-    }
+    check_agents(kind, names.len()).map_err(|refusal| Problem::invalid(refusal.slug, refusal.message))?;
     let mut agents: Vec<Agent> = Vec::new();
     for name in names {
         let AgentRecord { id, handle, identity, .. } = agents::owned(app, caller, name).await?;
@@ -199,15 +192,6 @@ async fn helpers(app: &AppState, caller: &Caller, kind: Kind, names: &[String]) 
         }
     }
     Ok(agents)
-}
-
-/// Where no price is known money cannot be counted, so tokens are.
-fn budgets(asked: &BudgetPatch, models: &Models) -> Budgets {
-    let mut budgets = Budgets::default().patched(asked);
-    if !models.price_known() {
-        budgets.max_tokens.get_or_insert(IMPLIED_MAX_TOKENS);
-    }
-    budgets
 }
 
 fn unknown_kind(kind: &str) -> String {

@@ -16,7 +16,7 @@ use engine::budget::BudgetPatch;
 use engine::effect::EffectId;
 use engine::facts::effect::Decision;
 use engine::ids::{NodeId, QuestionId, RunId};
-use engine::run::{Command, Lane, Refusal, Reply};
+use engine::run::{Command, Lane, Refusal, Remedy, Reply};
 use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,7 +78,25 @@ pub(super) fn refused(refusal: Refusal) -> Problem {
         | "budget_too_small" => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::CONFLICT,
     };
-    Problem::new(status, refusal.slug, refusal.message)
+    let message = match refusal.remedy {
+        Some(remedy) => format!("{}{}", refusal.message, in_cli_words(remedy)),
+        None => refusal.message,
+    };
+    Problem::new(status, refusal.slug, message)
+}
+
+fn in_cli_words(remedy: Remedy) -> String {
+    match remedy {
+        Remedy::RaiseIterations { run, to } => format!(": pleach extend {run} --max-iterations {to}"),
+        Remedy::RaiseMinutes { run, to } => format!(": pleach extend {run} --max-minutes {to}"),
+        Remedy::RaiseSpending { run, cost, tokens } => {
+            format!(": pleach extend {run} --max-cost {:.4} --max-tokens {tokens}", cost.dollars())
+        }
+        Remedy::RaiseNodes { above } => format!(": raise --max-nodes above {above} first"),
+        Remedy::RetryNode { run, node } => {
+            format!(". Retry it (pleach retry {run} --node {node}), or say it to the run")
+        }
+    }
 }
 
 async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {

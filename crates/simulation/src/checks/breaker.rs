@@ -2,8 +2,8 @@
 
 use super::Story;
 use engine::facts::homework::IterationCompleted;
+use engine::facts::homework::Verdict;
 use engine::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
-use engine::homework::state::Verdict;
 use engine::run::StopReason;
 
 #[derive(Default)]

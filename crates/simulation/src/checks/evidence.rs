@@ -3,9 +3,9 @@
 use super::Story;
 use engine::event::Event;
 use engine::facts::homework::Planned;
+use engine::facts::homework::Verdict;
+use engine::facts::homework::{HomeworkStep, HomeworkStepStatus};
 use engine::facts::{Fact, Homework as H};
-use engine::homework::plan::{Step, StepStatus};
-use engine::homework::state::Verdict;
 use engine::run::StopReason;
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 struct Proof {
     planned: Option<Planned>,
-    steps: Vec<Step>,
+    steps: Vec<HomeworkStep>,
     touched: BTreeSet<String>,
     good: BTreeSet<String>,
     proven: BTreeSet<String>,
@@ -68,7 +68,7 @@ impl Proof {
             Some(planned) if planned.exit_signal && planned.remaining_work.is_empty() => {}
             _ => objections.push("no exit signal, or work remains".to_owned()),
         }
-        if self.steps.iter().any(|step| step.status != StepStatus::Done) {
+        if self.steps.iter().any(|step| step.status != HomeworkStepStatus::Done) {
             objections.push("a step is open".into());
         }
         let unproven = story.row.success_criteria.iter().filter(|criterion| !self.proven.contains(&criterion.id));

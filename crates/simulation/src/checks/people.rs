@@ -7,11 +7,11 @@ use crate::world::provider::Request;
 use crate::world::witness::{Act, Action, Reply};
 use engine::event::Event;
 use engine::facts::run::MessageQueued;
-use engine::facts::{Effect, Fact, Run as R, Task as PlannedRun, Tree as T};
+use engine::facts::task::TaskEnding;
+use engine::facts::{Effect, Fact, Run as R, Task as K, Tree as T};
 use engine::ids::MessageId;
 use engine::model::Role;
 use engine::run::{Kind, Lane, NodeOrder};
-use engine::task::state::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
@@ -60,7 +60,7 @@ fn records(event: &Event, deed: &Action) -> bool {
         (Fact::Run(R::MessageQueued(fact)), Action::Say(text) | Action::Continue(text)) => fact.text == *text,
         (Fact::Run(R::Answered(fact)), Action::Answer(text)) => fact.text == *text,
         // A subagent looks back before it goes.
-        (Fact::Task(PlannedRun::Ended(fact)), Action::Cancel) => fact.ending == Ending::Canceled,
+        (Fact::Task(K::Ended(fact)), Action::Cancel) => fact.ending == TaskEnding::Canceled,
         (Fact::Run(R::Paused(_)), Action::Pause) | (Fact::Run(R::Canceled(_)), Action::Cancel) => true,
         _ => false,
     }

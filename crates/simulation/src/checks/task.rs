@@ -2,9 +2,9 @@
 //! could be asked at.
 
 use super::Story;
+use engine::facts::task::StepAction;
 use engine::facts::{Effect, Fact, Run as R, Task as T, run::ResumeReason};
 use engine::model::Role;
-use engine::task::answer::Action;
 
 pub fn check(story: &Story, wrongs: &mut Vec<String>) {
     let mut wrong = |seq: u64, what: &str| wrongs.push(format!("47: run {} {what} (event {seq})", story.id));
@@ -18,7 +18,7 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
                     wrong(event.seq, "took a step out of order");
                 }
                 next += 1;
-                acted += u32::from(fact.step > 0 && matches!(fact.action, Action::Navigate | Action::Execute));
+                acted += u32::from(fact.step > 0 && matches!(fact.action, StepAction::Navigate | StepAction::Execute));
                 if acted > limit {
                     wrong(event.seq, "took more steps than it may");
                 }

@@ -4,7 +4,7 @@
 use super::Story;
 use super::tree::Family;
 use crate::world::Lived;
-use engine::facts::{Fact, Homework as H, Run as R, Task as PlannedRun, Tree as T};
+use engine::facts::{Fact, Homework as H, Run as R, Task as K, Tree as T};
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
 use engine::workspace::{Mutation, Scope};
@@ -119,7 +119,7 @@ async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 registered.extend(updated);
                 &fact.artifacts
             }
-            Fact::Task(PlannedRun::StepResult(fact)) => &fact.artifacts,
+            Fact::Task(K::StepResult(fact)) => &fact.artifacts,
             // What a tool did not make or change, the platform wrote for the node; a parent may take over its child's.
             Fact::Tree(T::ArtifactCreated(fact)) => {
                 documents.extend(fact.document_id.map(|id| id.0).filter(|id| registered.insert(*id)));

@@ -1,6 +1,6 @@
 //! How the minds run errands: from page to page, into closed doors, and what they make of it.
 
-use super::sections::Sections;
+use super::Sections;
 use super::{Behaviour, FakeModel};
 use crate::dice::Dice;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! How the minds carry out an errand, and what nonsense they call.
 
-use super::sections::Sections;
+use super::Sections;
 use super::{FakeModel, planner};
 use crate::dice::Dice;
 use serde_json::{Value, json};

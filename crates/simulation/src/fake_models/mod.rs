@@ -4,12 +4,11 @@
 mod agent;
 mod executor;
 mod planner;
-mod sections;
 mod tree;
 
 use crate::dice::Dice;
 use engine::model::Role;
-pub use sections::Sections;
+pub use engine::section_reader::SectionReader as Sections;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -87,13 +86,13 @@ pub fn say(fake_model: &FakeModel, role: Role, sections: &Sections, dice: &mut D
 
 /// The words of people that a request shows: answers and messages.
 pub fn heard(sections: &Sections) -> Vec<String> {
-    let answers = sections.texts("questions", "answer");
-    answers.into_iter().chain(sections.texts("messages", "text")).collect()
+    let answers = sections.fields("questions", "answer");
+    answers.into_iter().chain(sections.fields("messages", "text")).collect()
 }
 
 /// The artifacts whose content a request shows.
 pub fn shown(sections: &Sections) -> Vec<String> {
-    sections.texts("artifacts_read", "artifact_id")
+    sections.fields("artifacts_read", "artifact_id")
 }
 
 fn repair(sections: &Sections, dice: &mut Dice) -> Value {

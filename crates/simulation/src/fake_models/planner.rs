@@ -1,6 +1,6 @@
 //! How the minds plan.
 
-use super::sections::Sections;
+use super::Sections;
 use super::{Behaviour, FakeModel, executor};
 use crate::dice::Dice;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ pub fn call(fake_model: &FakeModel, sections: &Sections, place: &str, dice: &mut
         artifacts.iter().filter_map(|made| made["ref"].as_str()?.strip_prefix(kind).map(str::to_owned)).collect()
     };
     let (mut documents, tasks) = (known("doc:"), known("task:"));
-    documents.extend(sections.texts("artifacts", "document_id"));
+    documents.extend(sections.fields("artifacts", "document_id"));
     let made = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments, "purpose": "simulated"});
     let create =
         || made("create_document", json!({"title": format!("Page {place}"), "content": format!("text of {place}")}));

@@ -1,5 +1,6 @@
 //! A request as a script sees it.
 
+use engine::section_reader::SectionReader;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -71,18 +72,10 @@ impl Request {
         self.lines(name).into_iter().next()
     }
 
-    /// Every value under the heading `## name`, in the latest user message that has it.
+    /// Every value under the heading `## name`.
     pub fn lines(&self, name: &str) -> Vec<Value> {
-        let texts = self.user_texts();
-        let found = texts.iter().rev().map(|text| section_of(text, name)).find(|lines| !lines.is_empty());
-        found.unwrap_or_default()
+        SectionReader::of_texts(self.user_texts()).lines(name).to_vec()
     }
-}
-
-fn section_of(text: &str, name: &str) -> Vec<Value> {
-    let heading = format!("## {name}");
-    let below = text.lines().skip_while(|line| *line != heading).skip(1);
-    below.take_while(|line| !line.starts_with("## ")).filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 #[cfg(test)]
@@ -103,10 +96,5 @@ mod tests {
         assert_eq!(request.section("plan"), Some(json!({"version": 2})));
         assert_eq!(request.lines("tool_results"), [json!({"a": 1}), json!({"a": 2})]);
         assert_eq!(request.section("scope"), None);
-    }
-
-    #[test]
-    fn a_repair_still_shows_the_sections_of_the_question() {
-        assert_eq!(asked(&["## iteration\n3", "errors: the answer is not JSON"]).section("iteration"), Some(json!(3)));
     }
 }

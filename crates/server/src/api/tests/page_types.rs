@@ -69,9 +69,24 @@ fn events() -> String {
         by_type.insert(kind.into(), json!({ "$ref": name }));
         assert!(types.insert(name, schema.to_value()).is_none(), "{kind} has the name of something in a payload");
     }
+    types.values_mut().for_each(never_null_when_absent);
     let required: Vec<&String> = by_type.keys().collect();
     let map = json!({ "EventPayloads": { "properties": by_type, "required": required } });
     format!("{EVENTS}{}{}{EVENT}", typescript(&Value::Object(types)), typescript(&map))
+}
+
+/// A field that is left out when there is nothing to say is never written as null.
+fn never_null_when_absent(schema: &mut Value) {
+    let is_something = |of: &Value| of != "null" && of["type"] != "null";
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (_, of) in properties.iter_mut().filter(|(name, _)| !required.contains(&json!(name))) {
+        for choices in ["type", "anyOf"] {
+            if let Some(list) = of.get_mut(choices).and_then(Value::as_array_mut) {
+                list.retain(is_something);
+            }
+        }
+    }
 }
 
 /// `run.question_asked` is `RunQuestionAsked`.

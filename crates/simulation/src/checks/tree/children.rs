@@ -8,7 +8,7 @@ use engine::ids::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum ChildStatus {
     Live,
     Completed,
     Over,
@@ -23,26 +23,26 @@ struct Parent {
 }
 
 #[derive(Default)]
-struct Nursery {
+struct Families {
     parents: BTreeMap<NodeId, Parent>,
-    stand: BTreeMap<NodeId, Stand>,
+    stand: BTreeMap<NodeId, ChildStatus>,
 }
 
 pub fn check(story: &Story, wrongs: &mut Vec<String>) {
-    let mut nursery = Nursery::default();
+    let mut families = Families::default();
     for event in &story.events {
         let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };
-        if let Err(why) = nursery.learn(fact, id, event) {
+        if let Err(why) = families.apply(fact, id, event) {
             wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
         }
     }
 }
 
-impl Nursery {
-    fn learn(&mut self, fact: &T, id: NodeId, event: &Event) -> Result<(), String> {
+impl Families {
+    fn apply(&mut self, fact: &T, id: NodeId, event: &Event) -> Result<(), String> {
         match fact {
             T::NodeCreated(fact) => {
-                self.stand.insert(id, Stand::Live);
+                self.stand.insert(id, ChildStatus::Live);
                 if let (Some(parent), Some(step)) = (event.parent_node_id, &fact.step_id) {
                     return self.born(parent, id, step, fact.retry_of);
                 }
@@ -50,16 +50,16 @@ impl Nursery {
             T::PlanCreated(fact) => {
                 let stand = &self.stand;
                 let parent = self.parents.entry(id).or_default();
-                parent.child.retain(|_, child| stand.get(child) == Some(&Stand::Completed));
+                parent.child.retain(|_, child| stand.get(child) == Some(&ChildStatus::Completed));
                 let child = &parent.child;
                 parent.steps.retain(|step, _| child.contains_key(step));
                 for band in &fact.bands {
                     parent.steps.extend(band.steps.iter().map(|step| (step.id.clone(), band.index)));
                 }
             }
-            T::NodeCompleted(_) => drop(self.stand.insert(id, Stand::Completed)),
-            T::NodeFailed(_) | T::NodeCanceled(_) => drop(self.stand.insert(id, Stand::Over)),
-            T::NodeReopened(_) => drop(self.stand.insert(id, Stand::Live)),
+            T::NodeCompleted(_) => drop(self.stand.insert(id, ChildStatus::Completed)),
+            T::NodeFailed(_) | T::NodeCanceled(_) => drop(self.stand.insert(id, ChildStatus::Over)),
+            T::NodeReopened(_) => drop(self.stand.insert(id, ChildStatus::Live)),
             T::NodeAggregated(fact) => {
                 let told: BTreeSet<NodeId> = fact.child_ids.iter().copied().collect();
                 let known: BTreeSet<NodeId> =
@@ -67,7 +67,7 @@ impl Nursery {
                 if told != known || told.len() != fact.child_ids.len() {
                     return Err(format!("15: summed up {} children and has {}", told.len(), known.len()));
                 }
-                if known.iter().any(|child| self.stand.get(child) == Some(&Stand::Live)) {
+                if known.iter().any(|child| self.stand.get(child) == Some(&ChildStatus::Live)) {
                     return Err("15: summed up while a child was at work".into());
                 }
             }
@@ -88,7 +88,7 @@ impl Nursery {
         let ahead = family.steps.iter().filter(|(_, other)| **other < band).map(|(step, _)| family.child.get(step));
         let mut ahead = ahead.map(|child| child.and_then(|child| self.stand.get(child).copied()));
         // A retried step is done again beside whatever runs; a fresh one waits for the bands ahead.
-        if retry_of.is_none() && ahead.any(|stand| stand.is_none_or(|stand| stand == Stand::Live)) {
+        if retry_of.is_none() && ahead.any(|stand| stand.is_none_or(|stand| stand == ChildStatus::Live)) {
             return Err(format!("14: begins {step:?} of band {band} before the band ahead is over"));
         }
         Ok(())

@@ -1,6 +1,7 @@
-//! 10–18 for trees, per generation. The engine's own audit of a log comes first; what follows is judged from the
-//! log, the provider's bill and the store by other means than the engine's.
+//! Invariants 10 to 18 of trees, per generation. The audit of the log alone comes first; the rest also looks at the
+//! provider's bill and the store.
 
+mod audit;
 mod children;
 mod control;
 mod ends;
@@ -17,7 +18,7 @@ use engine::ids::NodeId;
 use std::collections::BTreeMap;
 
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    if let Err(why) = engine::tree::audit::audit(&story.events) {
+    if let Err(why) = audit::audit(&story.events) {
         wrongs.push(format!("audit: run {} {why}", story.id));
     }
     let family = Family::of(&story.events);

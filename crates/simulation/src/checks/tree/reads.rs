@@ -13,7 +13,7 @@ use runtime::ports::Library;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
-struct Shelf {
+struct Receipts {
     parent: BTreeMap<NodeId, NodeId>,
     /// What each node's newest result points at.
     hinted: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
@@ -26,16 +26,16 @@ struct Shelf {
 }
 
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let mut shelf = Shelf::default();
+    let mut receipts = Receipts::default();
     for event in &story.events {
-        if let Some(why) = event.node_id.and_then(|id| shelf.learn(id, event)) {
+        if let Some(why) = event.node_id.and_then(|id| receipts.apply(id, event)) {
             wrongs.push(format!("16: {why}: run {} at {}", story.id, event.seq));
         }
     }
     for request in lived.bill.iter().filter(|request| request.run == story.id) {
         let shown: BTreeSet<String> = request.shown.iter().cloned().collect();
         let due = match request.role {
-            Role::TreeAggregator => shelf.awaited.get(&request.effect).cloned().unwrap_or_default(),
+            Role::TreeAggregator => receipts.awaited.get(&request.effect).cloned().unwrap_or_default(),
             _ => BTreeSet::new(),
         };
         if shown != due {
@@ -51,8 +51,8 @@ pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     documents_exist(lived, story, wrongs).await;
 }
 
-impl Shelf {
-    fn learn(&mut self, id: NodeId, event: &Event) -> Option<String> {
+impl Receipts {
+    fn apply(&mut self, id: NodeId, event: &Event) -> Option<String> {
         match &event.fact {
             Fact::Tree(T::NodeCreated(fact)) => {
                 self.parent.extend(event.parent_node_id.map(|parent| (id, parent)));

@@ -4,7 +4,7 @@
 mod plans;
 mod results;
 
-use super::sections::Sections;
+use super::Sections;
 use super::{Behaviour, FakeModel};
 use crate::dice::Dice;
 use serde_json::{Value, json};

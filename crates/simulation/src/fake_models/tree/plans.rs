@@ -1,6 +1,6 @@
 //! Plans that can be carried out, and plans that must not be.
 
-use super::super::sections::Sections;
+use super::super::Sections;
 use crate::dice::Dice;
 use serde_json::{Value, json};
 

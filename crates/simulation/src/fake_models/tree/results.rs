@@ -1,6 +1,6 @@
 //! What executors and aggregators hand up: pages, data, hints; and envelopes that name what is not theirs.
 
-use super::super::sections::Sections;
+use super::super::Sections;
 use super::super::{FakeModel, planner};
 use crate::dice::Dice;
 use serde_json::{Value, json};

@@ -49,7 +49,7 @@ impl State {
     /// Plan, unless the step is a leaf already or the tree may grow no deeper.
     pub(super) fn begin(&self, shared: &Shared, node_ref: NodeRef, depth: u32, leaf: bool, facts: &mut Facts) {
         if leaf {
-            facts.push_at(node_ref, NodeStatusChanged::leaf(LeafDecision::Direct));
+            facts.push_at(node_ref, executes_itself(LeafDecision::Direct));
         } else if depth >= shared.budgets.max_depth {
             self.force_leaf(node_ref, "max_depth", shared.budgets.max_depth.into(), facts);
         } else {
@@ -78,7 +78,7 @@ impl State {
         let preview = if said.tail_preview.trim().is_empty() { &markdown } else { &said.tail_preview };
         let skip = preview.chars().count().saturating_sub(LONGEST_PREVIEW);
         facts.push_at(
-            self.spot_of(number),
+            self.node_ref_of(number),
             fact::ScratchpadUpdated {
                 scratchpad_doc_id: self.at(number).pad,
                 tail_preview: preview.chars().skip(skip).collect(),
@@ -110,4 +110,10 @@ impl State {
         facts.link(shared, node.pad, id);
         id
     }
+}
+
+/// A node does its work itself because it chose to.
+pub(super) fn executes_itself(decision: LeafDecision) -> NodeStatusChanged {
+    NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor)
+        .saying(format!("leaf_decision:{}", decision.name()))
 }

@@ -1,11 +1,11 @@
-//! The promises of a tree's log, checked on the log alone: for tests, simulation and doctors. Numbers are those of
-//! the invariants they state (lifecycle 10 to 17).
+//! Checks a tree's log, and nothing but the log, against invariants 10 to 17. Knows only the engine's public types, so that
+//! the engine's own tests include this file too.
 
-use super::status::{NodeStatus, StepStatus};
-use crate::event::Event;
-use crate::facts::tree::Tree as T;
-use crate::facts::{Fact, Run as R};
-use crate::ids::{ArtifactId, DocumentId, NodeId};
+use engine::event::Event;
+use engine::facts::tree::Tree as T;
+use engine::facts::{Fact, Run as R};
+use engine::ids::{ArtifactId, DocumentId, NodeId};
+use engine::tree::status::{NodeStatus, StepStatus};
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
@@ -43,14 +43,14 @@ struct Audit {
     ended: bool,
 }
 
-type Verdict = Result<(), String>;
+type Checked = Result<(), String>;
 
-fn must(holds: bool, why: impl Into<String>) -> Verdict {
+fn must(holds: bool, why: impl Into<String>) -> Checked {
     if holds { Ok(()) } else { Err(why.into()) }
 }
 
 impl Audit {
-    fn take(&mut self, event: &Event) -> Verdict {
+    fn take(&mut self, event: &Event) -> Checked {
         match &event.fact {
             Fact::Run(R::Queued(brief)) => {
                 (self.max_depth, self.max_nodes) = (brief.budgets.max_depth, brief.budgets.max_nodes)
@@ -73,7 +73,7 @@ impl Audit {
         Ok(())
     }
 
-    fn take_own(&mut self, fact: &T, event: &Event) -> Verdict {
+    fn take_own(&mut self, fact: &T, event: &Event) -> Checked {
         let Some(id) = event.node_id else {
             return must(matches!(fact, T::RunStarted(_) | T::ToolsManifest(_)), "10: belongs to no node");
         };
@@ -177,20 +177,20 @@ impl Audit {
 }
 
 impl Seen {
-    fn become_status(&mut self, next: NodeStatus) -> Verdict {
+    fn become_status(&mut self, next: NodeStatus) -> Checked {
         let legal = self.status.map_or(next.may_begin(), |status| status.may_become(next));
         must(legal, format!("17: {:?} may not become {next:?}", self.status))?;
         self.status = Some(next);
         Ok(())
     }
 
-    fn next_generation(&mut self, generation: u32) -> Verdict {
+    fn next_generation(&mut self, generation: u32) -> Checked {
         must(generation == self.generation + 1, "13: generations are counted one by one")?;
         (self.generation, self.results, self.aggregated) = (generation, 0, false);
         Ok(())
     }
 
-    fn step(&mut self, id: &str, status: StepStatus) -> Verdict {
+    fn step(&mut self, id: &str, status: StepStatus) -> Checked {
         let Some(step) = self.steps.get(id) else { return Err(format!("14: step {id:?} was never planned")) };
         let (band, was) = (step.0, step.1);
         if status == StepStatus::Running && was == StepStatus::Pending {
