@@ -3,7 +3,7 @@
 use super::problems::Problem;
 use super::revocation::{RevocationWatch, Revocations};
 use super::route::Access;
-use super::shape::{Shape, not_an_object};
+use super::schema::{Schema, not_an_object};
 use super::{AppState, MAX_BODY, access, auth};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -135,9 +135,9 @@ impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
 
 /// The shape of the body that a route takes.
 #[derive(Clone)]
-pub struct Takes(pub Arc<Shape>);
+pub struct BodySchema(pub Arc<Schema>);
 
-impl Takes {
+impl BodySchema {
     /// Where an object is due and something else stands. It is looked for by shape since serde reads an array as the
     /// fields of a struct in their order, and an empty one as a struct of defaults.
     fn misfit(&self, body: &[u8]) -> Option<String> {
@@ -147,14 +147,14 @@ impl Takes {
 }
 
 /// A JSON body of at most a mebibyte. An empty body is an empty object.
-pub struct Sent<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Sent<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _app: &Arc<AppState>) -> Result<Self, Problem> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
-        let takes = request.extensions().get::<Takes>().cloned();
+        let takes = request.extensions().get::<BodySchema>().cloned();
         let bytes = whole(request.into_body()).await?;
         if !bytes.is_empty() && !is_json {
             return Err(Problem::new(
@@ -173,7 +173,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Sent<T> {
             return Err(unreadable(format_args!("the body cannot be used: {misfit}; nothing was changed")));
         }
         serde_json::from_slice(body)
-            .map(Sent)
+            .map(JsonBody)
             .map_err(|error| unreadable(format_args!("the body cannot be used: {error}")))
     }
 }

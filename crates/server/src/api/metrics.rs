@@ -2,7 +2,7 @@
 //! and yet only this machine is told without a token.
 
 use super::route::{Access, Route};
-use super::{Answer, AppState};
+use super::{ApiResult, AppState};
 use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
@@ -38,7 +38,7 @@ pub async fn count(State(app): State<Arc<AppState>>, request: Request, next: Nex
     response
 }
 
-async fn metrics(State(app): State<Arc<AppState>>) -> Answer<impl IntoResponse> {
+async fn metrics(State(app): State<Arc<AppState>>) -> ApiResult<impl IntoResponse> {
     let text = exposition(&app).await?;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }

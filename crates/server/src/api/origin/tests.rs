@@ -1,6 +1,6 @@
 //! Names and origins.
 
-use super::super::revocation::{OfKeys, RevocationSignal};
+use super::super::revocation::{KeyCheck, RevocationSignal};
 use super::*;
 use crate::drive::SystemClock;
 use runtime::memory::Memory;
@@ -8,7 +8,7 @@ use runtime::memory::Memory;
 fn origin(listening: &str, public: Option<&str>) -> OriginPolicy {
     let clock = Arc::new(SystemClock);
     let validity =
-        Revocations::new(OfKeys { keys: Arc::new(Memory::new(clock.clone())), clock }, &RevocationSignal::default());
+        Revocations::new(KeyCheck { keys: Arc::new(Memory::new(clock.clone())), clock }, &RevocationSignal::default());
     let origin = OriginPolicy::new(public.map(|url| PublicUrl::parse(url).unwrap()), validity);
     origin.listening.set(listening.parse().unwrap()).unwrap();
     origin

@@ -4,15 +4,15 @@
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub struct Sending {
+pub struct BackgroundTask {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Sending {
-    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> Sending {
+impl BackgroundTask {
+    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> BackgroundTask {
         let stop = CancellationToken::new();
-        Sending { task: tokio::spawn(work(stop.clone())), stop }
+        BackgroundTask { task: tokio::spawn(work(stop.clone())), stop }
     }
 
     /// What is due already is still sent, for a moment.
