@@ -310,7 +310,7 @@ fn private(config: &Config) -> Private {
     if config.webhooks_private.value { Private::Allowed } else { Private::Refused }
 }
 
-/// A house whose database is only read.
+/// The state of a process that only reads the database.
 fn app(
     config: &Config,
     store: Arc<SqlStore>,

@@ -1,5 +1,5 @@
-//! What this process sends to others beside its runs' own calls, webhooks and traces: from when it drives anything until
-//! it stops.
+//! A background task of this process, such as sending webhooks or traces, with its stop signal. It runs from when the process
+//! drives runs until it stops.
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

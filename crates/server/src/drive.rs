@@ -1,4 +1,4 @@
-//! The loop, as this process runs it: one worker that takes every run, only those it is asked for, or none.
+//! The worker of this process: it takes every run, only those it is asked for, or none.
 
 use crate::api::Drives;
 use crate::config::{Config, Database};

@@ -1,5 +1,5 @@
-//! Who may see, steer and write: the questions as the handlers ask them, each with its one answer and its one refusal.
-//! Who may not see something is told that it does not exist; who may see it and not change it is told so.
+//! Authorization checks of the handlers: who may see, steer and write a run or a project. A caller who may not see
+//! something gets 404; one who may see it and not change it gets 403. Roles themselves are the store's and the engine's.
 
 use super::caller::Caller;
 use super::problems::Problem;

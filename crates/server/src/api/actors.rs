@@ -1,4 +1,4 @@
-//! People and subagents, as far as the caller may know them; and the models a run can be given.
+//! Routes for people and subagents that the caller may know of, and for the models a run can use.
 
 use super::caller::{Caller, JsonBody};
 use super::problems::Problem;

@@ -1,5 +1,6 @@
-//! The doors a request comes in by, and who it comes from. The socket belongs to the owner of the data, so its
-//! requests say who acts and are believed; over the network nobody is believed without credentials.
+//! Authentication: who a request comes from. The Unix socket belongs to the owner of the data, so its requests name their
+//! actor and are believed; over the network a token or a session cookie is required. What the caller may do is checked in
+//! `access` and by the route's own level.
 
 use super::caller::Caller;
 use super::origin::{from_own_page, is_of_this_machine};

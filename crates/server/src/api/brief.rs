@@ -1,5 +1,5 @@
-//! A new run's brief: everything it may do, checked before the first event. What is wrong is said with
-//! the value and the limit; nothing is recorded then.
+//! Turns the body of `POST /api/runs` into a run's brief: everything the run may do, checked before its first event. A refusal
+//! names the value and the limit, and then nothing is recorded.
 
 use super::caller::Caller;
 use super::problems::Problem;

@@ -1,4 +1,4 @@
-//! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
+//! Extractors: the caller, path ids and JSON bodies. Each one fails as a problem. They know nothing of what a handler does.
 
 use super::problems::Problem;
 use super::revocation::{RevocationWatch, Revocations};
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Longer than any line that is alive takes for a mebibyte.
 const BODY_WITHIN: Duration = Duration::from_secs(20);
 
-/// The actor behind a request, as the door found them.
+/// The actor behind a request, as `auth` found them.
 #[derive(Clone)]
 pub struct Caller {
     pub record: ActorRecord,

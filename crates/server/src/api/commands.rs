@@ -1,5 +1,5 @@
-//! What people tell a run: answers, messages, limits, pause, cancel. Each is one engine command; the answer
-//! is the run as it stands afterwards.
+//! Routes that command a run: answers, messages, limits, pause, cancel. Each is one engine command, and each response is the
+//! run as it stands afterwards.
 
 use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;

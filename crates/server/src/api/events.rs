@@ -1,4 +1,4 @@
-//! The log in pages.
+//! The route that pages through a run's log.
 
 use super::caller::{Caller, Id};
 use super::query::QueryString;

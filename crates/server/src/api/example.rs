@@ -1,4 +1,4 @@
-//! What a body may look like, made from its shape: what must be there, in words that a person might use.
+//! Example bodies for the API document, made from their schemas: the required fields, with values a person might send.
 
 use super::schema::Schema;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Questions of all runs in one list: what waits for a person.
+//! The route that lists the open questions of all of the caller's runs.
 
 use super::caller::Caller;
 use super::query::{BoolParameter, QueryString};

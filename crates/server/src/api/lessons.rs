@@ -1,4 +1,5 @@
-//! What subagents learned in runs, for their owner: pending until somebody promotes or dismisses it, or its run's success does.
+//! Routes for lessons: what subagents learned in runs, for their owner. A lesson is pending until a person promotes or
+//! dismisses it, or the success of its run promotes it.
 
 use super::agents::owned;
 use super::caller::{Caller, Id, JsonBody};

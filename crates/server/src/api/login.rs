@@ -1,4 +1,4 @@
-//! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
+//! Login of browsers: a token or a one-time code becomes a session, which is a cookie that no script can read.
 
 mod confirm_page;
 mod link;

@@ -1,5 +1,5 @@
-//! `/mcp`: the same API for programs that speak MCP. Every action is a request of its own through the door the caller
-//! came in by, so that scopes, ownership and pace are judged once, where they always are.
+//! `/mcp`: the API for programs that speak MCP. Every action becomes a request to our own router with the caller's credentials,
+//! so that scopes, ownership and rate limits are checked in one place.
 
 use super::auth::RequestSource;
 use super::caller::whole;

@@ -1,5 +1,5 @@
-//! What the process counts, in the text format of Prometheus. Totals only: no run, person or text can be told from it,
-//! and yet only this machine is told without a token.
+//! `/metrics` in the text format of Prometheus. Totals only: no run, person or text can be identified from it. Even so, only
+//! this machine may read it without a token.
 
 use super::route::{Access, Route};
 use super::{ApiResult, AppState};

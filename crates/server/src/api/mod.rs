@@ -154,7 +154,7 @@ impl<T> Page<T> {
 type ApiResult<T> = Result<T, Problem>;
 
 impl AppState {
-    /// The desk, or a refusal where this process only reads.
+    /// The commands, or a refusal where this process only reads.
     fn commands(&self) -> ApiResult<&runtime::RunCommands> {
         self.commands.as_ref().ok_or_else(read_only)
     }

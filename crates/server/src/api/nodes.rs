@@ -1,4 +1,4 @@
-//! The nodes of a tree run: look at them, and control one with everything below it.
+//! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
 use super::caller::{Caller, Id};
 use super::commands::{RunResult, tell};

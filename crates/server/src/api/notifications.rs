@@ -1,4 +1,4 @@
-//! The inbox: what runs had to say to their owner, and what of it was read.
+//! Routes for notifications: what runs reported to their owner, and which of them were read.
 
 use super::caller::{Caller, JsonBody};
 use super::problems::Problem;

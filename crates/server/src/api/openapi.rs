@@ -1,5 +1,5 @@
-//! The API document (OpenAPI 3.1), made from the route table. Shapes with a name are written once among the
-//! components and referred to from everywhere else.
+//! The OpenAPI 3.1 document, generated from the route table. A schema with a name is written once among the components and
+//! referenced everywhere else.
 
 use super::route::{Access, Body, Route};
 use super::schema::{Schema, id, text};

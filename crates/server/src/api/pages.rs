@@ -1,5 +1,5 @@
-//! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
-//! page shows and who may do what on it is decided in `effects::pages`, the same for subagents on an errand.
+//! Markdown pages over HTTP: every project, document, task and run, `/whoami`, and the actions on them. What a page shows and
+//! who may act on it is decided where subagents read the same pages.
 
 use super::caller::{Caller, JsonBody};
 use super::commands;

@@ -1,4 +1,4 @@
-//! What the process says about itself: alive, ready, who holds the database, and what the API is.
+//! Routes about the process: health, readiness, who holds the database, the API document; and the 404 and 405 of the router.
 
 use super::problems::Problem;
 use super::route::{Access, Route};

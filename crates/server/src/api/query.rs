@@ -1,5 +1,5 @@
-//! The query string of a request. What cannot be used is said by parameter, value and what would do, from the shapes
-//! that the route publishes.
+//! The extractor of query strings. An error names the parameter, its value and what is allowed, from the schemas that the
+//! route publishes.
 
 use super::AppState;
 use super::problems::Problem;

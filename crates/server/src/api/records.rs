@@ -1,4 +1,4 @@
-//! The shapes of the records that several routes give or take: runs, limits, documents, people.
+//! Schemas of the records that several routes use: runs, limits, nodes, documents, people.
 
 pub mod run_schemas;
 

@@ -1,5 +1,5 @@
-//! What open streams rely on: a credential that is valid, a run that may be seen. Looked at again and again, one
-//! question for all who rely on the same, and only while anybody does.
+//! Ends open streams whose credential was revoked or whose run can no longer be seen. All streams that depend on the same
+//! credential or run share one check, and nothing is checked while no stream is open.
 
 use async_trait::async_trait;
 use engine::ids::{KeyId, RunId};

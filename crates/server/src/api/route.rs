@@ -59,11 +59,11 @@ pub struct Route {
     pub headers: Vec<(&'static str, Schema)>,
     pub takes: Option<Schema>,
     pub gives: Vec<(u16, Body)>,
-    /// Costs more than an answer: see `door::RouteAuth`.
+    /// Costs more than an answer: see `auth::RouteAuth`.
     paced: bool,
     /// About the person who asks, not about any project of theirs.
     pub personal: bool,
-    /// See `door::RouteAuth`.
+    /// See `auth::RouteAuth`.
     pub for_agents: bool,
     /// Says no in a page of its own, too.
     pub refuses_in_pages: bool,
@@ -229,7 +229,7 @@ impl Route {
     }
 }
 
-/// The routes, behind a door: who a request comes from is settled before its handler sees it.
+/// The router of these routes. Each is authenticated before its handler runs.
 pub fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
     routes.into_iter().fold(Router::new(), |router, route| {
         let guard = auth::RouteAuth {

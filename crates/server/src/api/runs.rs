@@ -1,4 +1,4 @@
-//! Runs: start, list, look at.
+//! Routes for runs: start, list, read, delete.
 
 use super::brief::{self, NewRun};
 use super::caller::{Caller, Id, JsonBody};

@@ -1,5 +1,5 @@
-//! JSON schemas of what the API takes and gives. Written by hand: the engine's records must not know of schemas,
-//! and a schema that lies is caught by the tests that check real answers against it.
+//! JSON schemas of request and response bodies, written by hand: the engine's records must not depend on a schema library, and
+//! tests check real responses against these schemas.
 
 use serde_json::{Value, json};
 

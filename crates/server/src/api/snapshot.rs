@@ -1,5 +1,5 @@
-//! A run as it stood after any event of its log. The last views that were looked at are kept folded, so that going
-//! on from one costs only what came since.
+//! A run as it was after any event of its log. The views used last stay folded in memory, so that the next one folds only the
+//! events in between.
 
 use super::caller::{Caller, Id};
 use super::problems::Problem;

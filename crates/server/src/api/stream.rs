@@ -1,5 +1,5 @@
-//! Server-sent events: the log of one run, or several topics in one. Frames are made of what the reader hands
-//! out; most of them are a piece of the text that every listener shares.
+//! Server-sent events: the log of one run, or several topics in one stream. Most frames are slices of the text that all
+//! listeners of a commit share.
 
 use super::caller::{Caller, Id};
 use super::heartbeat::{Heartbeat, HeartbeatEvent};

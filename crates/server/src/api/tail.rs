@@ -1,6 +1,5 @@
-//! A run's log from some seq on, without a gap: what is stored is read, what is committed from then on is heard, and
-//! whoever falls behind reads again. The one reader under every stream, whatever it is sent as; it ends with the sight
-//! of the run.
+//! A run's log from some seq on, without a gap: first what is stored, then what is committed live, and the log again for a
+//! reader that fell behind. Every stream reads through this, whatever its format; it ends when the run can no longer be seen.
 
 use super::AppState;
 use super::caller::Caller;

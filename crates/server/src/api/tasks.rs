@@ -1,4 +1,4 @@
-//! Tasks.
+//! Routes for tasks.
 
 use super::caller::{Caller, Id, JsonBody};
 use super::documents::own_props;

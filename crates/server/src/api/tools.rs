@@ -1,5 +1,4 @@
-//! What runs can be given to do: the built-in tools, and those of the servers that are configured. The built-in ones are
-//! carried out for people, too, as on pages.
+//! Routes for tools: the built-in ones and those of the configured servers. People can call the built-in ones here too.
 
 use super::caller::{Caller, Id, JsonBody};
 use super::route::Access::{Read, Run};

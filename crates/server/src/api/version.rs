@@ -1,5 +1,5 @@
-//! Versions over HTTP: an answer says which version it shows (`ETag`), a change says which one it was made on
-//! (`If-Match`), so that nobody's edit is lost.
+//! Versions over HTTP: `ETag` says which version a response shows, `If-Match` which one a change is based on, so that no edit
+//! is lost.
 
 use super::problems::Problem;
 use super::schema::Schema;

@@ -1,4 +1,4 @@
-//! What people tell a run: those that go on with it stay until it settles, the others record and return.
+//! Commands that tell a run something. Those that make it go on wait until it settles; the others record and return.
 
 use super::follow::{self, FollowOutput, LastLine};
 use super::{Session, closing, nodes};

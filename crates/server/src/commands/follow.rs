@@ -1,5 +1,5 @@
-//! Staying with a run until it settles, whoever drives it: this process, or a holder. When the holder goes
-//! away, this process takes the database over and goes on where it was.
+//! Follows a run until it settles, whoever drives it: this process or the holder of the database. When the holder goes away,
+//! this process takes the database over and goes on from there.
 
 use super::{Session, nodes, note, print};
 use crate::api::Workspace;

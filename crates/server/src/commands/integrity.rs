@@ -1,4 +1,4 @@
-//! The doctor on stored data: what is damaged, what is whole, and what to do next.
+//! `pleach doctor` on stored data: what is damaged, what is intact, and what to do next.
 
 use super::Session;
 use super::maintenance::Check;

@@ -1,4 +1,4 @@
-//! Looking after an installation: `rebuild prune doctor config completions`.
+//! Commands that maintain an installation: `rebuild prune doctor config completions`.
 
 use super::{Session, integrity, print};
 use crate::args::Cli;

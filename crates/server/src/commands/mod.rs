@@ -1,4 +1,5 @@
-//! What each command does: requests over a `ApiClient`, and what people see of the answers.
+//! The commands of the command line: each sends requests through an `ApiClient` and prints the responses. No command touches the
+//! store except those that repair or copy it.
 
 mod agents;
 mod anchors;

@@ -1,4 +1,4 @@
-//! Looking: `ls show log report doc search`. None of these changes or drives anything.
+//! Commands that only read: `ls show log report doc search`. None of them changes or drives anything.
 
 use super::{Session, encoded, no_such_run, nodes, note, print};
 use crate::api::{Page, Workspace};

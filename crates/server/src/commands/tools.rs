@@ -1,4 +1,4 @@
-//! `tools` and `mcp`: what runs can be given to do, and runs given to other programs.
+//! `pleach tools` lists the tools that runs can use; `pleach mcp` serves runs to another program over standard input and output.
 
 use super::{Session, closing, note, print};
 use crate::api::{Tools, described};

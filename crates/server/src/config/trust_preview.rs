@@ -1,5 +1,5 @@
-//! What a file of the working directory would do if it were trusted, all of it, in words: the programs it starts, where it
-//! sends what, which variables it reads, what it opens. Shown before anybody is asked for trust.
+//! What a file of the working directory would do if it were trusted, in words: programs it starts, addresses it sends to,
+//! variables it reads, directories it opens. Shown before anybody is asked for trust.
 
 use super::local::LocalFile;
 use effects::model::ProviderConfig;

@@ -1,4 +1,4 @@
-//! The body of an answer. While it is being sent its connection is busy.
+//! A response body that marks its connection as busy until it was sent.
 
 use super::registry::BusyGuard;
 use axum::body::{Body, Bytes, HttpBody};

@@ -1,5 +1,5 @@
-//! What a live view remembers of the events it saw: the branches at work and the last things that
-//! happened. The rest of the picture is the run object.
+//! What the live view remembers of the events it saw: active branches and the latest events. The rest of the picture comes from
+//! the run object.
 
 use super::event_lines::EventLines;
 use super::style::line;

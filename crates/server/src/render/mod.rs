@@ -1,4 +1,4 @@
-//! Runs for people's eyes. Reads the run object and events; never the store.
+//! Text for terminals, made from the run object and events. It must not know the store.
 
 pub mod event_lines;
 pub mod headline;

@@ -1,4 +1,4 @@
-//! Links with a one-time code: followed once, by whoever is not logged in as somebody else, or who says so.
+//! Login links with a one-time code. A link works once; who is logged in as somebody else has to confirm first.
 
 use super::super::auth::{logged_in, recognize_as};
 use super::super::caller::Caller;

@@ -1,4 +1,4 @@
-//! One topic that a client has joined: whose events it hears, and for how long it may.
+//! One topic that a realtime client has joined: whose events it receives, and until when.
 
 use super::super::caller::Caller;
 use super::super::heartbeat::{Heartbeat, HeartbeatEvent};

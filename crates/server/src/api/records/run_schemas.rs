@@ -1,4 +1,4 @@
-//! The shapes of how a run stands: its limits, plan, iterations and report, and all of it at one moment.
+//! Schemas of the parts of a run: limits, plan, iterations, report, task steps and the snapshot at one event.
 
 use super::{metrics, node_status, role, run};
 use crate::api::schema::*;
