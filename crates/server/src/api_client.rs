@@ -79,7 +79,7 @@ impl ApiClient {
         ApiClient { transport: Transport::InProcess(router), actor: actor.to_owned() }
     }
 
-    /// Through the door that the caller came in by, with what the caller showed there.
+    /// Through the router that the caller came in by, with the caller's own headers.
     pub fn on_behalf(router: Router, shown: &HeaderMap, peer: Option<ConnectInfo<SocketAddr>>) -> ApiClient {
         let actor = shown.get(ACTOR_HEADER).and_then(|actor| actor.to_str().ok()).unwrap_or(LOCAL_HANDLE).to_owned();
         let mut headers = HeaderMap::new();

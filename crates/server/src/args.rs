@@ -5,7 +5,7 @@ mod projects;
 mod tokens;
 mod trust;
 
-pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder};
+pub use agents::{AgentRunArgs, AgentTraits, AgentsCommand, ScratchpadCommand};
 pub use projects::{InvitationCommand, ProjectCommand};
 pub use tokens::TokenCommand;
 pub use trust::{TrustArgs, TrustCommand};

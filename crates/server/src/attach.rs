@@ -3,17 +3,17 @@
 
 use crate::api::auth::RequestSource;
 use crate::api::origin::OriginPolicy;
-use crate::api::revocation::{OfKeys, OfRuns, RevocationSignal, Revocations};
+use crate::api::revocation::{KeyCheck, RevocationSignal, Revocations, RunSightCheck};
 use crate::api::{self, AppState, HolderView};
 use crate::api_client::{ApiClient, ApiError};
+use crate::background_task::BackgroundTask;
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
 use crate::config::{Config, Database};
 use crate::connections;
-use crate::data_dir::{DataDir, Hold, SocketFile, keep_announced};
-use crate::drive::{Drive, Load, SystemClock};
+use crate::data_dir::{DataDir, HolderLock, SocketFile, keep_announced};
+use crate::drive::{Drive, SystemClock, WorkerScope};
 use crate::failure::Failure;
-use crate::sending::Sending;
 use axum::Router;
 use axum::http::StatusCode;
 use http_client::PrivateAddresses;
@@ -46,10 +46,10 @@ pub struct Attached {
 
 struct Held {
     drive: Drive,
-    sending: Vec<Sending>,
+    sending: Vec<BackgroundTask>,
     app: Arc<AppState>,
     served: Vec<Served>,
-    _hold: Option<Hold>,
+    _hold: Option<HolderLock>,
 }
 
 struct Served {
@@ -158,12 +158,12 @@ fn not_admitted(config: &Config, server: &Setting<String>) -> Failure {
 /// To look only. `None` when there is no database yet.
 pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, Failure> {
     let Database::Sqlite(path) = &config.database.value else {
-        return to_work(config, actor, Load::Nothing).await.map(Some);
+        return to_work(config, actor, WorkerScope::Nothing).await.map(Some);
     };
     match holders_client(&DataDir::of(config), actor).await {
-        Reached::Holder(client) => return Ok(Some(Attached { client: *client, held: None })),
-        Reached::Silent => return Err(silent(&DataDir::of(config))),
-        Reached::Nobody => {}
+        HolderProbe::Holder(client) => return Ok(Some(Attached { client: *client, held: None })),
+        HolderProbe::Silent => return Err(silent(&DataDir::of(config))),
+        HolderProbe::Nobody => {}
     }
     DataDir::of(config).check()?;
     let Some(store) = store::open_read_only(path).await.map_err(|error| unusable(config, &error))? else {
@@ -180,12 +180,12 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
 }
 
 /// To command or to drive: hold the database, or reach the one who does.
-pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attached, Failure> {
+pub async fn to_work(config: &Config, actor: &str, load: WorkerScope) -> Result<Attached, Failure> {
     let dir = DataDir::of(config);
     dir.create()?;
     if let Database::Postgres(_) = &config.database.value {
         // Leases are in the database; the lock only says who serves this machine's socket.
-        let hold = if load == Load::Nothing { None } else { dir.try_hold()? };
+        let hold = if load == WorkerScope::Nothing { None } else { dir.try_hold()? };
         return hold_database(config, actor, load, &dir, hold).await;
     }
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -193,7 +193,7 @@ pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attache
         if let Some(hold) = dir.try_hold()? {
             return hold_database(config, actor, load, &dir, Some(hold)).await;
         }
-        if let Reached::Holder(client) = holders_client(&dir, actor).await {
+        if let HolderProbe::Holder(client) = holders_client(&dir, actor).await {
             return Ok(Attached { client: *client, held: None });
         }
         if tokio::time::Instant::now() > deadline {
@@ -204,7 +204,7 @@ pub async fn to_work(config: &Config, actor: &str, load: Load) -> Result<Attache
 }
 
 /// What came of looking for the holder.
-enum Reached {
+enum HolderProbe {
     Holder(Box<ApiClient>),
     /// Nobody listens, or for another database.
     Nobody,
@@ -213,13 +213,13 @@ enum Reached {
 }
 
 /// The holder of this very database, if it answers: a stale lock may name a socket that now serves another.
-async fn holders_client(dir: &DataDir, actor: &str) -> Reached {
-    let Some(holder) = dir.last_holder() else { return Reached::Nobody };
-    let Ok(client) = ApiClient::to_socket(&holder.socket, actor) else { return Reached::Nobody };
+async fn holders_client(dir: &DataDir, actor: &str) -> HolderProbe {
+    let Some(holder) = dir.last_holder() else { return HolderProbe::Nobody };
+    let Ok(client) = ApiClient::to_socket(&holder.socket, actor) else { return HolderProbe::Nobody };
     match tokio::time::timeout(ANSWER, client.get::<HolderView>("/api/holder")).await {
-        Ok(Ok(answering)) if answering.pid == holder.pid => Reached::Holder(Box::new(client)),
-        Ok(_) => Reached::Nobody,
-        Err(_) => Reached::Silent,
+        Ok(Ok(answering)) if answering.pid == holder.pid => HolderProbe::Holder(Box::new(client)),
+        Ok(_) => HolderProbe::Nobody,
+        Err(_) => HolderProbe::Silent,
     }
 }
 
@@ -235,7 +235,7 @@ fn silent(dir: &DataDir) -> Failure {
 
 /// To serve everybody: only the holder can.
 pub async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
-    let attached = to_work(config, actor, Load::Everything).await?;
+    let attached = to_work(config, actor, WorkerScope::Everything).await?;
     match attached.holds() {
         true => Ok(attached),
         false => Err(Failure::usage(format!(
@@ -255,12 +255,12 @@ fn holder(dir: &DataDir) -> String {
 async fn hold_database(
     config: &Config,
     actor: &str,
-    load: Load,
+    load: WorkerScope,
     dir: &DataDir,
-    hold: Option<Hold>,
+    hold: Option<HolderLock>,
 ) -> Result<Attached, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let startup_wait = if load == Load::Everything { STARTUP_WAIT } else { Duration::ZERO };
+    let startup_wait = if load == WorkerScope::Everything { STARTUP_WAIT } else { Duration::ZERO };
     let store = open_within(config, startup_wait).await?;
     let live = Live::default();
     if let Database::Postgres(_) = &config.database.value {
@@ -268,18 +268,18 @@ async fn hold_database(
     }
     let catalogue = Arc::new(Catalogue::new(config));
     let performer: Arc<dyn Performer> = match load {
-        Load::Nothing => Arc::new(Idle),
+        WorkerScope::Nothing => Arc::new(Idle),
         _ => catalogue.performer(store.clone(), live.clone())?,
     };
     let drive = Drive::start(config, load, store.clone(), performer, clock.clone(), live.clone());
     let webhook_sender = WebhookSender::new(store.clone(), clock.clone(), private(config)).map_err(Failure::failed)?;
     let mut sending = Vec::new();
-    if load != Load::Nothing {
+    if load != WorkerScope::Nothing {
         let (webhook_sender, heard) = (webhook_sender.clone(), live.clone());
-        sending.push(Sending::start(|stop| webhook_sender.serve(heard, stop)));
+        sending.push(BackgroundTask::start(|stop| webhook_sender.serve(heard, stop)));
         if let Some(tracer) = tracer(config, &store)? {
             let heard = live.clone();
-            sending.push(Sending::start(|stop| tracer.serve(heard, stop)));
+            sending.push(BackgroundTask::start(|stop| tracer.serve(heard, stop)));
         }
     }
     let app = app(config, store, catalogue, clock, live);
@@ -311,7 +311,7 @@ fn private(config: &Config) -> PrivateAddresses {
     if config.webhooks_private.value { PrivateAddresses::Allowed } else { PrivateAddresses::Refused }
 }
 
-/// A house whose database is only read.
+/// The state of a process that only reads the database.
 fn app(
     config: &Config,
     store: Arc<SqlStore>,
@@ -322,9 +322,9 @@ fn app(
     let public = config.public_url.as_ref().map(|url| url.value.clone());
     let revoked = RevocationSignal::default();
     let origin =
-        OriginPolicy::new(public, Revocations::new(OfKeys { keys: store.clone(), clock: clock.clone() }, &revoked));
+        OriginPolicy::new(public, Revocations::new(KeyCheck { keys: store.clone(), clock: clock.clone() }, &revoked));
     AppState {
-        sights: Revocations::new(OfRuns(store.clone()), &revoked),
+        sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
         revoked,
         notifications: store.clone(),
         store,
@@ -390,7 +390,7 @@ pub fn unusable(config: &Config, error: &StoreError) -> Failure {
     Failure::usage(format!("the database {} ({}) cannot be used: {error}\n{next}", database.value, database.origin))
 }
 
-async fn serve_socket(dir: &DataDir, hold: &mut Hold, router: Router) -> Result<Served, Failure> {
+async fn serve_socket(dir: &DataDir, hold: &mut HolderLock, router: Router) -> Result<Served, Failure> {
     let (listener, file) = dir.listen(hold).await.map_err(|error| {
         Failure::failed(format!("the socket {} cannot be served: {error}", dir.usual_socket().display()))
     })?;

@@ -30,7 +30,7 @@ pub struct Catalogue {
 
 /// What a run is given to work with.
 #[derive(Default)]
-pub struct Granted {
+pub struct ToolGrant {
     pub tools: Vec<ToolSpec>,
     pub lists: Vec<ToolList>,
     pub warnings: Vec<String>,
@@ -147,8 +147,8 @@ impl Catalogue {
 
     /// The tools of these names, or all there are, for a run within these projects. A server may be named for all of its
     /// tools; one that cannot be reached is missed only by those who named it.
-    pub async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<Granted, String> {
-        let mut granted = Granted { tools: Registry::builtin().catalogue(), ..Granted::default() };
+    pub async fn tools(&self, names: &[String], projects: &[ProjectId]) -> Result<ToolGrant, String> {
+        let mut granted = ToolGrant { tools: Registry::builtin().catalogue(), ..ToolGrant::default() };
         if !projects.is_empty() && names.is_empty() {
             // Nobody is offered what is refused every time: a run within projects makes none.
             granted.tools.retain(|tool| tool.name != "create_project");

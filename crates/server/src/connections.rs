@@ -1,18 +1,17 @@
 //! Connections over the network: how many there may be, how long one may take to say what it wants, and how they end.
 //! What is asked over them is the router's.
 
-mod answer;
 mod descriptors;
 mod network;
 mod raw_stream;
 mod refusals;
 mod registry;
+mod tracked_body;
 
 pub use network::Network;
 pub use raw_stream::{Frames, RawStream};
 pub use registry::Connection;
 
-use answer::Answer;
 use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Version};
@@ -29,6 +28,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
+use tracked_body::TrackedBody;
 
 /// For the head of a request, the first and every later one: who sends a letter a minute is not waited for, and who has
 /// nothing more to ask is let go.
@@ -94,7 +94,7 @@ async fn converse(
             request.extensions_mut().insert(line.clone());
         }
         let answer = router.clone().call(request);
-        async move { answer.await.map(|response| response.map(|body| Answer::new(body, answering))) }
+        async move { answer.await.map(|response| response.map(|body| TrackedBody::new(body, answering))) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -26,18 +26,18 @@ pub struct DataDir {
 
 /// Held until dropped.
 #[derive(Debug)]
-pub struct Hold {
+pub struct HolderLock {
     file: File,
     path: PathBuf,
     database: Option<PathBuf>,
-    announced: Option<Holder>,
+    announced: Option<HolderRecord>,
     /// Removing the lock file does not release this one.
     _database_lock: Option<FileLock>,
 }
 
 /// What the holder writes into its lock, for those who find it locked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Holder {
+pub struct HolderRecord {
     pub pid: u32,
     pub socket: PathBuf,
     /// Whether what was committed may lie in the write-ahead log beside the database, and is lost with it.
@@ -94,7 +94,7 @@ impl DataDir {
     }
 
     /// `None` when another process holds it.
-    pub fn try_hold(&self) -> Result<Option<Hold>, Failure> {
+    pub fn try_hold(&self) -> Result<Option<HolderLock>, Failure> {
         let failed =
             |error: std::io::Error| Failure::failed(format!("{} cannot be locked: {error}", self.lock.display()));
         // First, so that the lock file of whoever holds it is left as it is.
@@ -109,7 +109,7 @@ impl DataDir {
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&self.lock).map_err(failed)?;
         file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Hold {
+            Ok(()) => Ok(Some(HolderLock {
                 file,
                 path: self.lock.clone(),
                 database: self.database.clone(),
@@ -122,7 +122,7 @@ impl DataDir {
     }
 
     /// Who wrote the lock last; they may be gone.
-    pub fn last_holder(&self) -> Option<Holder> {
+    pub fn last_holder(&self) -> Option<HolderRecord> {
         let mut text = String::new();
         File::open(&self.lock).ok()?.take(4096).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
@@ -135,7 +135,7 @@ impl DataDir {
 
     /// Listen where others will look, and say so in the lock. Another database's holder may already use the
     /// directory's own socket; then this one gets a name of its own.
-    pub async fn listen(&self, hold: &mut Hold) -> std::io::Result<(UnixListener, SocketFile)> {
+    pub async fn listen(&self, hold: &mut HolderLock) -> std::io::Result<(UnixListener, SocketFile)> {
         let mut path = self.usual_socket();
         if answers(&path).await {
             path = self.path.join(format!("pleach-{}.sock", std::process::id()));
@@ -147,13 +147,17 @@ impl DataDir {
         }
         let listener = UnixListener::bind(short.path())?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-        hold.announce(Holder { pid: std::process::id(), socket: path.clone(), log_needed: self.database.is_some() })?;
+        hold.announce(HolderRecord {
+            pid: std::process::id(),
+            socket: path.clone(),
+            log_needed: self.database.is_some(),
+        })?;
         Ok((listener, SocketFile { path }))
     }
 }
 
-impl Hold {
-    fn announce(&mut self, holder: Holder) -> std::io::Result<()> {
+impl HolderLock {
+    fn announce(&mut self, holder: HolderRecord) -> std::io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
         self.file.write_all(serde_json::to_string(&holder)?.as_bytes())?;
@@ -171,7 +175,7 @@ impl Hold {
 /// The databases that this process held, with their lock files.
 static HELD: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
 
-impl Drop for Hold {
+impl Drop for HolderLock {
     fn drop(&mut self) {
         let Some(database) = self.database.take() else { return };
         HELD.lock().unwrap_or_else(PoisonError::into_inner).push((std::mem::take(&mut self.path), database));
@@ -188,8 +192,8 @@ pub fn note_logs() {
         }
         let mut text = String::new();
         let read = file.read_to_string(&mut text).is_ok();
-        if let Some(holder) = serde_json::from_str::<Holder>(&text).ok().filter(|_| read) {
-            let holder = Holder { log_needed: log_of(&database).exists(), ..holder };
+        if let Some(holder) = serde_json::from_str::<HolderRecord>(&text).ok().filter(|_| read) {
+            let holder = HolderRecord { log_needed: log_of(&database).exists(), ..holder };
             // A note that cannot be written leaves the log to be missed, which is the safer mistake.
             let _ = file.set_len(0).and_then(|()| file.rewind());
             let _ = file.write_all(serde_json::to_string(&holder).unwrap_or_default().as_bytes());

@@ -1,4 +1,4 @@
-//! The loop, as this process runs it: one worker that takes every run, only those it is asked for, or none.
+//! The worker of this process: it takes every run, only those it is asked for, or none.
 
 use crate::api::Drives;
 use crate::config::{Config, Database};
@@ -24,19 +24,19 @@ impl Clock for SystemClock {
 
 /// What a process takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
+pub enum WorkerScope {
     /// Commands are recorded, nothing is driven.
     Nothing,
     Only(RunId),
     Everything,
 }
 
-impl Load {
+impl WorkerScope {
     pub fn drives(self) -> Drives {
         match self {
-            Load::Nothing => Drives::Nothing,
-            Load::Only(_) => Drives::Some,
-            Load::Everything => Drives::All,
+            WorkerScope::Nothing => Drives::Nothing,
+            WorkerScope::Only(_) => Drives::Some,
+            WorkerScope::Everything => Drives::All,
         }
     }
 }
@@ -50,7 +50,7 @@ pub struct Drive {
 impl Drive {
     pub fn start(
         config: &Config,
-        load: Load,
+        load: WorkerScope,
         log: Arc<dyn Log>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
@@ -60,17 +60,17 @@ impl Drive {
             id: worker_id(),
             slots: config.workers.value,
             lease: Duration::from_millis(config.lease_ms.value),
-            duty: if load == Load::Everything { Duty::All } else { Duty::Asked },
+            duty: if load == WorkerScope::Everything { Duty::All } else { Duty::Asked },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
         let worker = Worker::with_live(live, log, performer, clock, settings);
         let commands = worker.commands();
-        if let Load::Only(run) = load {
+        if let WorkerScope::Only(run) = load {
             commands.drive(run);
         }
         let stop = CancellationToken::new();
         let cancel = stop.clone();
-        let serving = (load != Load::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
+        let serving = (load != WorkerScope::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
         Drive { commands, stop, serving }
     }
 

@@ -1,4 +1,4 @@
-//! How a command ends badly: one sentence for people, one exit code for scripts.
+//! The error of a command: a message for people and an exit code for scripts.
 
 use std::fmt;
 

@@ -5,6 +5,7 @@ mod api;
 mod api_client;
 mod args;
 mod attach;
+mod background_task;
 mod catalogue;
 mod commands;
 mod config;
@@ -15,7 +16,6 @@ mod failure;
 mod file_lock;
 mod mcp_tools;
 mod render;
-mod sending;
 mod toolboxes;
 mod ui;
 

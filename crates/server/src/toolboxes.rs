@@ -1,4 +1,4 @@
-//! Everybody who carries out tools that are not built in, as the configuration names them, and how they are.
+//! The toolboxes that the configuration names: web, files and MCP servers, and whether each one is ready.
 
 use crate::config::Config;
 use async_trait::async_trait;

@@ -1,6 +1,5 @@
-//! The web page, served from inside the binary. Knows files and how long they may be kept; nothing of runs, and nothing of
-//! who asks: the page itself is no secret, everything it shows comes through the API. What a browser may do with it is said
-//! where requests come in.
+//! The web page, embedded in the binary. It knows files and caching; it must not know runs or callers. The page itself is no
+//! secret: everything it shows comes through the API.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};

@@ -4,8 +4,8 @@
 use crate::fixture::{Fixture, RUN, brief};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::facts::run::Queued;
-use engine::run::{Command, Kind, Status};
 use engine::facts::tree::ArtifactType;
+use engine::run::{Command, Kind, Status};
 use engine::tree::status::NodeStatus;
 use engine::workspace::Scope;
 use proptest::prelude::*;

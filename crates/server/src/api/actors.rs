@@ -1,12 +1,12 @@
-//! People and subagents, as far as the caller may know them; and the models a run can be given.
+//! Routes for people and subagents that the caller may know of, and for the models a run can use.
 
-use super::caller::{Caller, Sent};
+use super::caller::{Caller, JsonBody};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Admin, Read};
 use super::route::Route;
-use super::shape::{count, form, list as list_of, nullable, one_of, open, page, text, whole};
-use super::{Answer, AppState, Page, records, runs};
+use super::schema::{count, form, list as list_of, nullable, one_of, open, page, text, whole};
+use super::{ApiResult, AppState, Page, records, runs};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -33,7 +33,7 @@ pub fn routes() -> Vec<Route> {
             "Yourself, your subagents, and people you share a project or an invitation with; everybody for an admin",
             list,
         )
-        .asks("cursor", super::shape::id())
+        .asks("cursor", super::schema::id())
         .asks("limit", whole(1, MAX_PAGE as i64))
         .gives(200, page(records::actor()))
         .personal(),
@@ -66,8 +66,8 @@ impl ListQuery {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<ActorRecord>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<ActorRecord>>> {
     let slice = query.slice();
     let known = match caller.is_admin() {
         true => app.store.actors(slice).await?,
@@ -86,8 +86,8 @@ struct NewActor {
 async fn create(
     State(app): State<Arc<AppState>>,
     _caller: Caller,
-    Sent(new): Sent<NewActor>,
-) -> Answer<(StatusCode, Json<ActorRecord>)> {
+    JsonBody(new): JsonBody<NewActor>,
+) -> ApiResult<(StatusCode, Json<ActorRecord>)> {
     app.commands()?;
     let handle = free_handle(&app, new.handle).await?;
     let name = new.name.unwrap_or_else(|| handle.clone());
@@ -98,7 +98,7 @@ async fn create(
 }
 
 /// A handle that can be used and that nobody has.
-pub async fn free_handle(app: &AppState, handle: String) -> Answer<String> {
+pub async fn free_handle(app: &AppState, handle: String) -> ApiResult<String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
         return Err(Problem::invalid(

@@ -1,14 +1,14 @@
 //! Subagents and their memory, for their owner. To everybody else they do not exist.
 
 use super::auth::{RequestSource, slow};
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, list as list_of, nullable, one_of, page, record, text, time, whole};
-use super::version::{Edited, stale, write};
-use super::{Answer, AppState, Page, access, actors, records, runs};
+use super::schema::{Schema, count, form, id, list as list_of, nullable, one_of, page, record, text, time, whole};
+use super::version::{HasVersion, stale, write};
+use super::{ApiResult, AppState, Page, access, actors, records, runs};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
@@ -43,32 +43,32 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/agents", Read, "Your subagents, oldest first", list)
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(shape())),
+            .gives(200, page(schema())),
         Route::post("/api/agents", Run, "A new subagent, yours", create)
             .takes(form([("handle", text())], changes()))
-            .gives(201, shape()),
-        Route::get(ONE, Read, "One of your subagents", show).gives(200, shape()),
+            .gives(201, schema()),
+        Route::get(ONE, Read, "One of your subagents", show).gives(200, schema()),
         Route::patch(ONE, Run, "Change what it is, what it may do and where", edit)
             .header("If-Match", text())
             .takes(form([], changes()))
-            .gives(200, shape())
+            .gives(200, schema())
             .refuses([412]),
-        Route::get("/api/agents/{handle}/scratchpad", Read, "What it remembers", scratchpad).gives(200, pad_shape()),
+        Route::get("/api/agents/{handle}/scratchpad", Read, "What it remembers", scratchpad).gives(200, pad_schema()),
         Route::get("/api/agents/{handle}/scratchpad/versions", Read, "What it remembered, newest first", versions)
             .asks("cursor", count())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(pad_shape())),
+            .gives(200, page(pad_schema())),
         Route::post("/api/agents/{handle}/scratchpad/restore", Run, "Make an earlier version the newest", restore)
             .takes(form([("version", count())], []))
-            .gives(200, pad_shape()),
+            .gives(200, pad_schema()),
         Route::post("/api/agents/{handle}/scratchpad/clear", Run, "Empty it; what was there stays a version", clear)
-            .gives(200, pad_shape()),
+            .gives(200, pad_schema()),
     ];
     // They are the person's, not any project's.
     all.into_iter().map(Route::personal).collect()
 }
 
-fn shape() -> Shape {
+fn schema() -> Schema {
     let size =
         record([("version", count()), ("characters", count()), ("limit", count()), ("at", nullable(time()))], []);
     record! { "Agent":
@@ -78,7 +78,7 @@ fn shape() -> Shape {
     }
 }
 
-fn pad_shape() -> Shape {
+fn pad_schema() -> Schema {
     let author = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
     record! { "Scratchpad":
         version: count(), content: text(), characters: count(), limit: count(), run_id: nullable(id()),
@@ -93,26 +93,26 @@ pub struct AgentView {
     #[serde(flatten)]
     pub record: AgentRecord,
     pub projects: Vec<engine::workspace::Project>,
-    pub scratchpad: PadSize,
+    pub scratchpad: ScratchpadInfo,
     pub pending_lessons: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct PadSize {
+pub struct ScratchpadInfo {
     pub version: i64,
     pub characters: u32,
     pub limit: usize,
     pub at: Option<Timestamp>,
 }
 
-impl Edited for AgentView {
+impl HasVersion for AgentView {
     fn version(&self) -> i64 {
         self.record.version
     }
 }
 
 /// One of the caller's own, by handle or id.
-pub async fn owned(app: &AppState, caller: &Caller, name: &str) -> Answer<AgentRecord> {
+pub async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
     let known = app.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
     known.ok_or_else(|| Problem {
         detail: "there is no subagent of that name that you own".into(),
@@ -120,10 +120,10 @@ pub async fn owned(app: &AppState, caller: &Caller, name: &str) -> Answer<AgentR
     })
 }
 
-async fn view(app: &AppState, record: AgentRecord) -> Answer<AgentView> {
+async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
     let projects = app.store.projects(&record.scope(), None, MAX_PAGE).await?;
     let pad = app.store.scratchpad(record.id).await?;
-    let scratchpad = PadSize {
+    let scratchpad = ScratchpadInfo {
         version: pad.as_ref().map_or(0, |pad| pad.version),
         characters: pad.as_ref().map_or(0, |pad| pad.characters),
         limit: SCRATCHPAD_CHARACTERS,
@@ -136,8 +136,8 @@ async fn view(app: &AppState, record: AgentRecord) -> Answer<AgentView> {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<actors::ListQuery>,
-) -> Answer<Json<Page<AgentView>>> {
+    QueryString(query): QueryString<actors::ListQuery>,
+) -> ApiResult<Json<Page<AgentView>>> {
     let found = app.store.agents(caller.id(), query.slice()).await?;
     let Page { items, next_cursor } = Page::cut(found, query.limit(), |agent| agent.id.to_string());
     let mut views = Vec::with_capacity(items.len());
@@ -168,7 +168,7 @@ pub struct NewAgent {
 
 impl NewAgent {
     /// The record with what is named changed; nothing beyond what there is can be granted.
-    fn applied(self, mut agent: AgentRecord) -> Answer<AgentRecord> {
+    fn applied(self, mut agent: AgentRecord) -> ApiResult<AgentRecord> {
         if let Some(name) = self.name {
             agent.name = bounded(name, MAX_NAME).map_err(|why| Problem::invalid("bad_name", why))?;
         }
@@ -194,7 +194,7 @@ fn bounded(text: String, most: usize) -> Result<String, String> {
     }
 }
 
-fn grantable(actions: Vec<String>) -> Answer<Vec<String>> {
+fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {
     let registry = Registry::builtin();
     let granted =
         |name: &&str| registry.find(name).is_some_and(|action| action.authorization() == Authorization::Granted);
@@ -214,8 +214,8 @@ async fn create(
     State(app): State<Arc<AppState>>,
     Extension(source): Extension<RequestSource>,
     caller: Caller,
-    Sent(new): Sent<NewAgent>,
-) -> Answer<(StatusCode, Json<AgentView>)> {
+    JsonBody(new): JsonBody<NewAgent>,
+) -> ApiResult<(StatusCode, Json<AgentView>)> {
     app.commands()?;
     let handle = free_handle(&app, &caller, source, new.handle.clone().unwrap_or_default()).await?;
     let projects = seen(&app, &caller, new.projects.as_deref().unwrap_or_default()).await?;
@@ -241,7 +241,7 @@ async fn create(
 }
 
 /// That a handle is taken says that somebody has it, so nobody tries many.
-async fn free_handle(app: &AppState, caller: &Caller, source: RequestSource, handle: String) -> Answer<String> {
+async fn free_handle(app: &AppState, caller: &Caller, source: RequestSource, handle: String) -> ApiResult<String> {
     match actors::free_handle(app, handle).await {
         Err(problem) if problem.status == StatusCode::CONFLICT && source == RequestSource::Open => {
             slow(&app.origin.handles, &caller.id().to_string()).and(Err(problem))
@@ -251,7 +251,7 @@ async fn free_handle(app: &AppState, caller: &Caller, source: RequestSource, han
 }
 
 /// Nobody gives what they do not have.
-async fn seen(app: &AppState, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<ProjectId>> {
+async fn seen(app: &AppState, caller: &Caller, ids: &[ProjectId]) -> ApiResult<Vec<ProjectId>> {
     for project in ids {
         access::read_project(app, caller, *project).await?;
     }
@@ -259,12 +259,12 @@ async fn seen(app: &AppState, caller: &Caller, ids: &[ProjectId]) -> Answer<Vec<
 }
 
 /// What it does there is limited by the actions it was granted; its role is an editor's, or the owner's own if that is less.
-async fn bring(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> Answer<()> {
+async fn bring(app: &AppState, caller: &Caller, project: ProjectId, agent: ActorId) -> ApiResult<()> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     Ok(app.store.grant(project, agent, Role::Editor.min(own)).await?)
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<AgentView>> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
     let agent = owned(&app, &caller, &name).await?;
     view(&app, agent).await.map(Json)
 }
@@ -274,8 +274,8 @@ async fn edit(
     caller: Caller,
     Id(name): Id<String>,
     headers: HeaderMap,
-    Sent(patch): Sent<NewAgent>,
-) -> Answer<Json<AgentView>> {
+    JsonBody(patch): JsonBody<NewAgent>,
+) -> ApiResult<Json<AgentView>> {
     app.commands()?;
     let agent = owned(&app, &caller, &name).await?;
     let expected =
@@ -319,7 +319,7 @@ fn shown(pad: Option<PadVersion>) -> Value {
     shown
 }
 
-async fn scratchpad(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
+async fn scratchpad(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
     Ok(Json(shown(app.store.scratchpad(agent.id).await?)))
 }
@@ -334,8 +334,8 @@ async fn versions(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
-    Asked(query): Asked<VersionsQuery>,
-) -> Answer<Json<Page<Value>>> {
+    QueryString(query): QueryString<VersionsQuery>,
+) -> ApiResult<Json<Page<Value>>> {
     let agent = owned(&app, &caller, &name).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let found = app.store.scratchpad_versions(agent.id, query.cursor, limit + 1).await?;
@@ -353,8 +353,8 @@ async fn restore(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
-    Sent(Restore { version }): Sent<Restore>,
-) -> Answer<Json<Value>> {
+    JsonBody(Restore { version }): JsonBody<Restore>,
+) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
     let before = app.store.scratchpad_versions(agent.id, Some(version.saturating_add(1)), 1).await?;
     let old = before.into_iter().find(|pad| pad.version == version).ok_or_else(|| {
@@ -367,13 +367,13 @@ async fn restore(
     rewrite(&app, &caller, agent.id, old.content).await
 }
 
-async fn clear(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> Answer<Json<Value>> {
+async fn clear(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
     rewrite(&app, &caller, agent.id, String::new()).await
 }
 
 /// A new version on top of whatever is the newest now.
-async fn rewrite(app: &AppState, caller: &Caller, agent: ActorId, content: String) -> Answer<Json<Value>> {
+async fn rewrite(app: &AppState, caller: &Caller, agent: ActorId, content: String) -> ApiResult<Json<Value>> {
     let newest = app.store.scratchpad(agent).await?;
     let based_on = newest.as_ref().map_or(0, |pad| pad.version);
     if newest.as_ref().map_or("", |pad| pad.content.as_str()) != content {

@@ -1,5 +1,6 @@
-//! The doors a request comes in by, and who it comes from. The socket belongs to the owner of the data, so its
-//! requests say who acts and are believed; over the network nobody is believed without credentials.
+//! Authentication: who a request comes from. The Unix socket belongs to the owner of the data, so its requests name their
+//! actor and are believed; over the network a token or a session cookie is required. What the caller may do is checked in
+//! `access` and by the route's own level.
 
 use super::caller::Caller;
 use super::origin::{from_own_page, is_of_this_machine};
@@ -155,22 +156,22 @@ pub async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Resu
 
 /// A credential that cannot be read.
 #[derive(Clone, Copy)]
-struct Unreadable;
+struct MalformedCredential;
 
 /// What a request shows: a token, or else a session; `None` when it shows nothing at all.
-fn shown<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, Unreadable> {
+fn shown<'a>(headers: &'a HeaderMap, cookie: &str) -> Result<Option<(&'a str, KeyKind)>, MalformedCredential> {
     let token = bearer(headers)?.map(|token| (token, KeyKind::Token));
     Ok(token.or_else(|| session(headers, cookie).map(|session| (session, KeyKind::Session))))
 }
 
 /// A token in the `Authorization` header; one that is there but unreadable is no token at all.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Unreadable> {
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, MalformedCredential> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let Some(first) = given.next() else { return Ok(None) };
-    let (scheme, token) = first.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(Unreadable)?;
+    let (scheme, token) = first.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(MalformedCredential)?;
     match given.next().is_none() && scheme.eq_ignore_ascii_case("bearer") {
         true => Ok(Some(token.trim())),
-        false => Err(Unreadable),
+        false => Err(MalformedCredential),
     }
 }
 

@@ -1,11 +1,11 @@
-//! A new run's brief: everything it may do, checked before the first event. What is wrong is said with
-//! the value and the limit; nothing is recorded then.
+//! Turns the body of `POST /api/runs` into a run's brief: everything the run may do, checked before its first event. A refusal
+//! names the value and the limit, and then nothing is recorded.
 
 use super::caller::Caller;
 use super::problems::Problem;
-use super::shape::{Shape, form, id, list, text, up_to, whole, words};
+use super::schema::{Schema, form, id, list, text, up_to, whole, words};
 use super::{AppState, agents, auth, records};
-use crate::catalogue::Granted;
+use crate::catalogue::ToolGrant;
 use crate::config::models::ModelNames;
 use engine::answer::nullable;
 use engine::budget::{BudgetPatch, Budgets};
@@ -59,7 +59,7 @@ pub struct NewRun {
     pub agents: Vec<String>,
 }
 
-pub fn shape() -> Shape {
+pub fn schema() -> Schema {
     let names = form([], [("fast", text()), ("balanced", text()), ("powerful", text())]);
     form! { "NewRun":
         kind: records::kind(), objective: words(MAX_OBJECTIVE);
@@ -91,7 +91,7 @@ pub async fn draw_up(app: &AppState, caller: &Caller, id: RunId, new: NewRun) ->
     let agents = helpers(app, caller, kind, &new.agents).await?;
     let granted = match kind {
         // What a subagent may do is looked up when it does it.
-        Kind::Task => Granted::default(),
+        Kind::Task => ToolGrant::default(),
         Kind::Homework | Kind::Tree => {
             let granted = app.catalogue.tools(&new.tools, &project_ids).await;
             granted.map_err(|why| Problem::invalid("unknown_tool", why))?

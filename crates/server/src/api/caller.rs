@@ -1,9 +1,9 @@
-//! Who asks, what they sent, and whether it can be read: the extractors, each failing as a problem.
+//! Extractors: the caller, path ids and JSON bodies. Each one fails as a problem. They know nothing of what a handler does.
 
 use super::problems::Problem;
 use super::revocation::{RevocationWatch, Revocations};
 use super::route::Access;
-use super::shape::{Shape, not_an_object};
+use super::schema::{Schema, not_an_object};
 use super::{AppState, MAX_BODY, access, auth};
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -25,7 +25,7 @@ use store::keys::{Credential, Key};
 /// Longer than any line that is alive takes for a mebibyte.
 const BODY_WITHIN: Duration = Duration::from_secs(20);
 
-/// The actor behind a request, as the door found them.
+/// The actor behind a request, as `auth` found them.
 #[derive(Clone)]
 pub struct Caller {
     pub record: ActorRecord,
@@ -136,9 +136,9 @@ impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
 
 /// The shape of the body that a route takes.
 #[derive(Clone)]
-pub struct Takes(pub Arc<Shape>);
+pub struct BodySchema(pub Arc<Schema>);
 
-impl Takes {
+impl BodySchema {
     /// Where an object is due and something else stands. It is looked for by shape since serde reads an array as the
     /// fields of a struct in their order, and an empty one as a struct of defaults.
     fn misfit(&self, body: &[u8]) -> Option<String> {
@@ -148,14 +148,14 @@ impl Takes {
 }
 
 /// A JSON body of at most a mebibyte. An empty body is an empty object.
-pub struct Sent<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Sent<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _app: &Arc<AppState>) -> Result<Self, Problem> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(names_json);
-        let takes = request.extensions().get::<Takes>().cloned();
+        let takes = request.extensions().get::<BodySchema>().cloned();
         let bytes = whole(request.into_body()).await?;
         if !bytes.is_empty() && !is_json {
             return Err(Problem::new(
@@ -174,7 +174,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Sent<T> {
             return Err(unreadable(format_args!("the body cannot be used: {misfit}; nothing was changed")));
         }
         serde_json::from_slice(body)
-            .map(Sent)
+            .map(JsonBody)
             .map_err(|error| unreadable(format_args!("the body cannot be used: {error}")))
     }
 }

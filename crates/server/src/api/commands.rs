@@ -1,12 +1,12 @@
-//! What people tell a run: answers, messages, limits, pause, cancel. Each is one engine command; the answer
-//! is the run as it stands afterwards.
+//! Routes that command a run: answers, messages, limits, pause, cancel. Each is one engine command, and each response is the
+//! run as it stands afterwards.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::Run;
 use super::route::Route;
-use super::shape::{Shape, form, id, list, one_of, text, words};
-use super::{Answer, AppState, access, records};
+use super::schema::{Schema, form, id, list, one_of, text, words};
+use super::{ApiResult, AppState, access, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub type RunAnswer = Answer<Json<RunRow>>;
+pub type RunResult = ApiResult<Json<RunRow>>;
 
 pub fn routes() -> Vec<Route> {
     vec![
@@ -48,14 +48,14 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-fn answer() -> Shape {
+fn answer() -> Schema {
     form([("text", text())], [("question_id", id())])
 }
 
 /// Said here for clients; the engine is who refuses.
 const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
-pub async fn tell(app: &AppState, caller: &Caller, run: RunId, command: Command) -> Answer<RunRow> {
+pub async fn tell(app: &AppState, caller: &Caller, run: RunId, command: Command) -> ApiResult<RunRow> {
     access::steer_run(app, caller, run).await?;
     Ok(app.commands()?.command(run, command, caller.actor()).await?)
 }
@@ -99,29 +99,29 @@ fn in_cli_words(remedy: Remedy) -> String {
     }
 }
 
-async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
     tell(&app, &caller, id, Command::Cancel).await.map(Json)
 }
 
-async fn pause(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+async fn pause(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
     tell(&app, &caller, id, Command::Pause).await.map(Json)
 }
 
-async fn resume(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+async fn resume(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
     tell(&app, &caller, id, Command::Resume).await.map(Json)
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Response {
-    pub answers: Vec<GivenAnswer>,
+    pub answers: Vec<QuestionAnswer>,
     #[serde(default, deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GivenAnswer {
+pub struct QuestionAnswer {
     #[serde(default)]
     pub question_id: Option<QuestionId>,
     pub text: String,
@@ -131,8 +131,8 @@ async fn respond(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Sent(response): Sent<Response>,
-) -> RunAnswer {
+    JsonBody(response): JsonBody<Response>,
+) -> RunResult {
     if response.answers.is_empty() {
         return Err(Problem::invalid("no_answer", "answers is empty; give at least one {question_id?, text}"));
     }
@@ -168,8 +168,8 @@ async fn go_on(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Sent(sent): Sent<Continuation>,
-) -> RunAnswer {
+    JsonBody(sent): JsonBody<Continuation>,
+) -> RunResult {
     tell(&app, &caller, id, Command::Continue { budgets: sent.budgets, message: sent.message }).await.map(Json)
 }
 
@@ -191,8 +191,8 @@ async fn say(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Sent(message): Sent<Message>,
-) -> RunAnswer {
+    JsonBody(message): JsonBody<Message>,
+) -> RunResult {
     tell(&app, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane })
         .await
         .map(Json)
@@ -202,8 +202,8 @@ async fn set_budgets(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Sent(patch): Sent<BudgetPatch>,
-) -> RunAnswer {
+    JsonBody(patch): JsonBody<BudgetPatch>,
+) -> RunResult {
     tell(&app, &caller, id, Command::SetBudgets(patch)).await.map(Json)
 }
 
@@ -219,15 +219,15 @@ async fn resolve(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((id, effect)): Path<(String, String)>,
-    Sent(sent): Sent<Resolution>,
-) -> RunAnswer {
+    JsonBody(sent): JsonBody<Resolution>,
+) -> RunResult {
     let id: RunId = id.parse().map_err(|_| Problem::not_found("run"))?;
     let command = Command::Resolve { effect: EffectId(effect), decision: sent.decision, note: sent.note };
     tell(&app, &caller, id, command).await.map(Json)
 }
 
 /// Ask this process to drive the run too.
-async fn drive(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunAnswer {
+async fn drive(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
     let row = caller.run(&app, id).await?;
     app.commands()?.drive(id);
     Ok(Json(row))

@@ -1,14 +1,14 @@
 //! Documents: people's own, which they edit, and the platform's, which they read.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, form, id, nullable, open, page, text, time, whole, words};
-use super::version::{Expected, Versioned, write};
-use super::{Answer, AppState, Page, access, records, runs, version};
+use super::schema::{Schema, count, form, id, nullable, open, page, text, time, whole, words};
+use super::version::{IfMatch, Versioned, write};
+use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -50,7 +50,7 @@ pub fn routes() -> Vec<Route> {
             .refuses([404]),
         Route::get(ONE, Read, "A document", show).gives(200, records::document()),
         Route::patch(ONE, Run, "Change a document; props are merged key by key", edit)
-            .header("If-Match", version::shape())
+            .header("If-Match", version::schema())
             .takes(form([], [("title", words(MAX_TITLE)), ("content", text()), ("props", open())]))
             .gives(200, records::document())
             .refuses([412, 428]),
@@ -62,47 +62,47 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/documents/{id}/versions", Read, "A document's versions, newest first", versions)
             .asks("before", count())
             .asks("limit", limit())
-            .gives(200, page(version_shape())),
+            .gives(200, page(version_schema())),
     ]
 }
 
-fn type_key() -> Shape {
+fn type_key() -> Schema {
     json!({"type": "string", "pattern": "^[a-z0-9_.]{1,100}$"})
 }
 
-fn entry() -> Shape {
+fn entry() -> Schema {
     record! { "Entry":
         document_id: id(), position: count(), key: text(), markdown: text(), run_id: nullable(id()),
         seq: nullable(count()), created_at: time(),
     }
 }
 
-fn version_shape() -> Shape {
+fn version_schema() -> Schema {
     record! { "Version":
         version: count(), title: text(), content: text(), run_id: nullable(id()), seq: nullable(count()),
         at: time(),
     }
 }
 
-async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<Document> {
+async fn visible(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<Document> {
     app.store.document(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("document"))
 }
 
 /// The same without reading its text.
-async fn seen(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<()> {
+async fn seen(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<()> {
     let seen = app.store.sees_document(&caller.scope(), id).await?;
     seen.then_some(()).ok_or_else(|| Problem::not_found("document"))
 }
 
 /// One that this caller may change.
-async fn changeable(app: &AppState, caller: &Caller, id: DocumentId) -> Answer<Document> {
+async fn changeable(app: &AppState, caller: &Caller, id: DocumentId) -> ApiResult<Document> {
     let document = visible(app, caller, id).await?;
     access::may_write(app, caller, document.project_id).await?;
     own(document)
 }
 
 /// Only its run writes it; it can be read, linked to and copied.
-fn own(document: Document) -> Answer<Document> {
+fn own(document: Document) -> ApiResult<Document> {
     match document.is_platform() {
         true => Err(Problem::new(
             StatusCode::CONFLICT,
@@ -128,8 +128,8 @@ struct ListQuery {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<Document>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<Document>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let filter = DocumentFilter {
         project_id: query.project_id,
@@ -167,8 +167,8 @@ struct NewDocument {
 async fn create(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Sent(new): Sent<NewDocument>,
-) -> Answer<Versioned<Document>> {
+    JsonBody(new): JsonBody<NewDocument>,
+) -> ApiResult<Versioned<Document>> {
     let project_id = projects::with_room(&app, &caller, new.project_id).await?.id;
     let id: DocumentId = runs::mint(&app);
     let mut mutations = vec![Mutation::CreateDocument {
@@ -189,7 +189,7 @@ async fn create(
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-fn typed(key: Option<String>) -> Answer<String> {
+fn typed(key: Option<String>) -> ApiResult<String> {
     let key = key.unwrap_or_else(|| DEFAULT_TYPE.into());
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
     match (1..=MAX_TYPE).contains(&key.len()) && key.chars().all(fits) {
@@ -199,14 +199,18 @@ fn typed(key: Option<String>) -> Answer<String> {
 }
 
 /// What callers may set; the rest is the platform's to say.
-pub fn own_props(props: Map<String, Value>) -> Answer<Map<String, Value>> {
+pub fn own_props(props: Map<String, Value>) -> ApiResult<Map<String, Value>> {
     match PLATFORM_PROPS.iter().find(|key| props.contains_key(**key)) {
         Some(key) => Err(Problem::invalid("bad_props", format!("props may not contain {key}: the platform sets it"))),
         None => Ok(props),
     }
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<Versioned<Document>> {
+async fn show(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+) -> ApiResult<Versioned<Document>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -222,9 +226,9 @@ async fn edit(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
-    expected: Expected,
-    Sent(patch): Sent<DocumentPatch>,
-) -> Answer<Versioned<Document>> {
+    expected: IfMatch,
+    JsonBody(patch): JsonBody<DocumentPatch>,
+) -> ApiResult<Versioned<Document>> {
     let document = changeable(&app, &caller, id).await?;
     expected.check(&document)?;
     let mutation = Mutation::UpdateDocument {
@@ -238,7 +242,7 @@ async fn edit(
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> Answer<StatusCode> {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {
     app.commands()?;
     changeable(&app, &caller, id).await?;
     match app.store.remove_document(id).await? {
@@ -257,8 +261,8 @@ async fn entries(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
-    Asked(query): Asked<PartQuery>,
-) -> Answer<Json<Page<Entry>>> {
+    QueryString(query): QueryString<PartQuery>,
+) -> ApiResult<Json<Page<Entry>>> {
     seen(&app, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let found = app.store.entries(&caller.scope(), id, query.before, limit + 1).await?;
@@ -269,8 +273,8 @@ async fn versions(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<DocumentId>,
-    Asked(query): Asked<PartQuery>,
-) -> Answer<Json<Page<Value>>> {
+    QueryString(query): QueryString<PartQuery>,
+) -> ApiResult<Json<Page<Value>>> {
     seen(&app, &caller, id).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let slice = Slice { after: query.before, limit: limit + 1 };

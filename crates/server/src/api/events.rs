@@ -1,11 +1,11 @@
-//! The log in pages.
+//! The route that pages through a run's log.
 
 use super::caller::{Caller, Id};
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{self, count, whole};
-use super::{Answer, AppState, records};
+use super::schema::{self, count, whole};
+use super::{ApiResult, AppState, records};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -22,7 +22,7 @@ pub fn routes() -> Vec<Route> {
         Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
             .asks("after", count())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, shape::page(records::event())),
+            .gives(200, schema::page(records::event())),
     ]
 }
 
@@ -37,8 +37,8 @@ async fn page(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<PageQuery>,
-) -> Answer<impl IntoResponse> {
+    QueryString(query): QueryString<PageQuery>,
+) -> ApiResult<impl IntoResponse> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let events = app.store.events(id, query.after, limit).await?;

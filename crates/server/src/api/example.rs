@@ -1,6 +1,6 @@
-//! What a body may look like, made from its shape: what must be there, in words that a person might use.
+//! Example bodies for the API document, made from their schemas: the required fields, with values a person might send.
 
-use super::shape::Shape;
+use super::schema::Schema;
 use serde_json::{Map, Value, json};
 
 /// Words for fields that everybody has an idea of; the rest follows from the shape.
@@ -21,30 +21,30 @@ const WORDS: [(&str, &str); 14] = [
     ("model", "rehearsal/default"),
 ];
 
-pub fn body(shape: &Shape) -> Value {
-    value("", shape)
+pub fn body(schema: &Schema) -> Value {
+    value("", schema)
 }
 
-fn value(field: &str, shape: &Shape) -> Value {
-    if let Some(first) = shape["enum"].get(0).or_else(|| shape["examples"].get(0)) {
+fn value(field: &str, schema: &Schema) -> Value {
+    if let Some(first) = schema["enum"].get(0).or_else(|| schema["examples"].get(0)) {
         return first.clone();
     }
-    if let Some(one) = shape["anyOf"].get(0) {
+    if let Some(one) = schema["anyOf"].get(0) {
         return value(field, one);
     }
-    match shape["type"].as_str() {
-        Some("object") => object(shape),
-        Some("array") => json!([value(field, &shape["items"])]),
+    match schema["type"].as_str() {
+        Some("object") => object(schema),
+        Some("array") => json!([value(field, &schema["items"])]),
         Some("boolean") => json!(true),
         Some("integer" | "number") => {
-            shape.get("minimum").cloned().filter(|least| *least != json!(0)).unwrap_or(json!(1))
+            schema.get("minimum").cloned().filter(|least| *least != json!(0)).unwrap_or(json!(1))
         }
-        _ => words(field, shape),
+        _ => words(field, schema),
     }
 }
 
-fn words(field: &str, shape: &Shape) -> Value {
-    match shape["format"].as_str() {
+fn words(field: &str, schema: &Schema) -> Value {
+    match schema["format"].as_str() {
         Some("uuid") => json!("01a1de11-0000-7000-8000-000000000009"),
         Some("date-time") => json!("2030-01-01T00:00:00.000Z"),
         _ => json!(WORDS.iter().find(|(known, _)| *known == field).map_or("walnut", |(_, words)| words)),
@@ -52,10 +52,10 @@ fn words(field: &str, shape: &Shape) -> Value {
 }
 
 /// What must be there; where nothing must, the first thing that may.
-fn object(shape: &Shape) -> Value {
+fn object(schema: &Schema) -> Value {
     let none = Map::new();
-    let fields = shape["properties"].as_object().unwrap_or(&none);
-    let required: Vec<&str> = shape["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let fields = schema["properties"].as_object().unwrap_or(&none);
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let named = |name: &str| Some((name.to_owned(), value(name, fields.get(name)?)));
     match required.is_empty() {
         true => fields.keys().next().and_then(|name| named(name)).into_iter().collect::<Map<_, _>>().into(),
@@ -65,15 +65,15 @@ fn object(shape: &Shape) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::{form, id, list, nullable, text, whole};
+    use super::super::schema::{form, id, list, nullable, text, whole};
     use super::*;
 
     #[test]
     fn an_example_has_what_must_be_there() {
         let answer = form([("question_id", id()), ("text", text())], [("other", text())]);
-        let shape = form([("answers", list(answer)), ("limit", whole(3, 9))], [("more", nullable(text()))]);
+        let schema = form([("answers", list(answer)), ("limit", whole(3, 9))], [("more", nullable(text()))]);
         let (id, words) = ("01a1de11-0000-7000-8000-000000000009", "Prefer the one that verifies what it wrote");
-        assert_eq!(body(&shape), json!({"answers": [{"question_id": id, "text": words}], "limit": 3}));
+        assert_eq!(body(&schema), json!({"answers": [{"question_id": id, "text": words}], "limit": 3}));
         assert_eq!(body(&form([], [("title", text())])), json!({"title": "Backup tools"}));
     }
 }

@@ -1,5 +1,5 @@
-//! The pulse of an open stream: looks around when something ended that streams rely on, and now and then lets the other
-//! end know that somebody is there.
+//! The heartbeat of an open stream: it sends a sign of life now and then, and asks whether the credential and the run that
+//! the stream depends on are still there.
 
 use super::caller::Caller;
 use super::revocation::{RevocationSignal, RevocationWatch};

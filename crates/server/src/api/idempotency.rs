@@ -4,7 +4,7 @@
 use super::AppState;
 use super::caller::whole;
 use super::problems::{MEDIA_TYPE, Problem};
-use super::shape::Shape;
+use super::schema::Schema;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -18,7 +18,7 @@ pub const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
 
 /// What such a name may be.
-pub fn shape() -> Shape {
+pub fn schema() -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$"})
 }
 

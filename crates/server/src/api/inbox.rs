@@ -1,11 +1,11 @@
-//! Questions of all runs in one list: what waits for a person.
+//! The route that lists the open questions of all of the caller's runs.
 
 use super::caller::Caller;
-use super::query::{Asked, Switch};
+use super::query::{BoolParameter, QueryString};
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{id, nullable, page, text, whole};
-use super::{Answer, AppState, Page, records};
+use super::schema::{id, nullable, page, text, whole};
+use super::{ApiResult, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::batch::RunRow;
@@ -24,7 +24,7 @@ pub fn routes() -> Vec<Route> {
     };
     let asking = serde_json::json!({"allOf": [records::question(), from]});
     let route = Route::get("/api/questions", Read, "Questions of all runs, newest run first", questions)
-        .asks("open", Switch::shape())
+        .asks("open", BoolParameter::schema())
         .asks("cursor", id())
         .asks("limit", whole(1, MAX_PAGE as i64))
         .gives(200, page(asking));
@@ -33,7 +33,7 @@ pub fn routes() -> Vec<Route> {
 
 /// A question with where it comes from.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Asking {
+pub struct InboxQuestion {
     pub run_id: RunId,
     pub kind: String,
     pub objective: String,
@@ -48,7 +48,7 @@ pub struct Asking {
 struct InboxQuery {
     /// Only those that can still be answered.
     #[serde(default)]
-    open: Switch,
+    open: BoolParameter,
     /// The last run of the page before.
     cursor: Option<RunId>,
     limit: Option<usize>,
@@ -58,8 +58,8 @@ struct InboxQuery {
 async fn questions(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<InboxQuery>,
-) -> Answer<Json<Page<Asking>>> {
+    QueryString(query): QueryString<InboxQuery>,
+) -> ApiResult<Json<Page<InboxQuestion>>> {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let open = query.open.is_on();
     let filter = RunFilter { asking: open, before: query.cursor, limit, ..RunFilter::default() };
@@ -76,13 +76,13 @@ async fn questions(
     Ok(Json(Page { items, next_cursor }))
 }
 
-async fn asking(app: &AppState, caller: &Caller, run: &RunRow, question: &Value) -> Answer<Asking> {
+async fn asking(app: &AppState, caller: &Caller, run: &RunRow, question: &Value) -> ApiResult<InboxQuestion> {
     let node: Option<NodeId> = question["node_id"].as_str().and_then(|id| id.parse().ok());
     let node = match node {
         Some(node) => app.store.node(&caller.scope(), run.id, node).await?,
         None => None,
     };
-    Ok(Asking {
+    Ok(InboxQuestion {
         run_id: run.id,
         kind: run.kind.name().into(),
         objective: run.objective.clone(),

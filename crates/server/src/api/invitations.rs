@@ -4,8 +4,8 @@ use super::caller::{Caller, Id};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, id, page, text, time};
-use super::{Answer, AppState, Page, records};
+use super::schema::{Schema, id, page, text, time};
+use super::{ApiResult, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::InvitationId;
@@ -15,26 +15,26 @@ use store::members::Invitation;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/invitations", Read, "The projects you are invited to", list)
-            .gives(200, page(shape()))
+            .gives(200, page(schema()))
             .personal(),
-        Route::post("/api/invitations/{id}/accept", Run, "Become a member", accept).gives(200, shape()).personal(),
-        Route::post("/api/invitations/{id}/decline", Run, "Do not become one", decline).gives(200, shape()).personal(),
+        Route::post("/api/invitations/{id}/accept", Run, "Become a member", accept).gives(200, schema()).personal(),
+        Route::post("/api/invitations/{id}/decline", Run, "Do not become one", decline).gives(200, schema()).personal(),
     ]
 }
 
-fn shape() -> Shape {
+fn schema() -> Schema {
     record! { "Invitation":
         id: id(), project_id: id(), project_title: text(), role: records::member_role(), invited_by: text(),
         created_at: time(), expires_at: time(),
     }
 }
 
-async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Page<Invitation>>> {
+async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Page<Invitation>>> {
     let items = app.store.invitations(caller.id(), app.clock.now()).await?;
     Ok(Json(Page { items, next_cursor: None }))
 }
 
-async fn open(app: &AppState, caller: &Caller, id: InvitationId) -> Answer<Invitation> {
+async fn open(app: &AppState, caller: &Caller, id: InvitationId) -> ApiResult<Invitation> {
     let mine = app.store.invitations(caller.id(), app.clock.now()).await?;
     mine.into_iter().find(|invitation| invitation.id == id).ok_or_else(gone)
 }
@@ -48,7 +48,7 @@ async fn accept(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<InvitationId>,
-) -> Answer<Json<Invitation>> {
+) -> ApiResult<Json<Invitation>> {
     app.commands()?;
     let invitation = open(&app, &caller, id).await?;
     match app.store.accept(caller.id(), id, app.clock.now()).await? {
@@ -61,7 +61,7 @@ async fn decline(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<InvitationId>,
-) -> Answer<Json<Invitation>> {
+) -> ApiResult<Json<Invitation>> {
     app.commands()?;
     let invitation = open(&app, &caller, id).await?;
     match app.store.decline(caller.id(), id, app.clock.now()).await? {

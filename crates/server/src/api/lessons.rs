@@ -1,15 +1,16 @@
-//! What subagents learned in runs, for their owner: pending until somebody promotes or dismisses it, or its run's success does.
+//! Routes for lessons: what subagents learned in runs, for their owner. A lesson is pending until a person promotes or
+//! dismisses it, or the success of its run promotes it.
 
 use super::agents::owned;
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::runs::known;
-use super::shape::{Shape, count, form, id, nullable, one_of, page, record, text, time, whole};
+use super::schema::{Schema, count, form, id, nullable, one_of, page, record, text, time, whole};
 use super::version::write;
-use super::{Answer, AppState, Page};
+use super::{ApiResult, AppState, Page};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -29,7 +30,7 @@ pub fn routes() -> Vec<Route> {
             .asks("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
             .asks("cursor", id())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(shape()))
+            .gives(200, page(schema()))
             .personal(),
         Route::post(
             "/api/agents/{handle}/lessons/{lesson}",
@@ -38,13 +39,13 @@ pub fn routes() -> Vec<Route> {
             settle,
         )
         .takes(form([("action", one_of(["promote", "dismiss"]))], []))
-        .gives(200, shape())
+        .gives(200, schema())
         .refuses([409])
         .personal(),
     ]
 }
 
-fn shape() -> Shape {
+fn schema() -> Schema {
     let settler = record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())]);
     record! { "Lesson":
         id: id(), agent_id: id(), text: text(), status: one_of(LessonStatus::ALL.map(LessonStatus::name)),
@@ -65,8 +66,8 @@ async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
-    Asked(query): Asked<LessonsQuery>,
-) -> Answer<Json<Page<Lesson>>> {
+    QueryString(query): QueryString<LessonsQuery>,
+) -> ApiResult<Json<Page<Lesson>>> {
     let agent = owned(&app, &caller, &name).await?;
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let status = query.status.map(|word| known("status", &word, &LessonStatus::ALL, LessonStatus::name)).transpose()?;
@@ -93,7 +94,7 @@ impl LessonAction {
 /// The body of `POST /api/agents/{handle}/lessons/{lesson}`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settlement {
+pub struct LessonDecision {
     pub action: LessonAction,
 }
 
@@ -102,8 +103,8 @@ async fn settle(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((name, lesson)): Path<(String, String)>,
-    Sent(Settlement { action }): Sent<Settlement>,
-) -> Answer<Json<Lesson>> {
+    JsonBody(LessonDecision { action }): JsonBody<LessonDecision>,
+) -> ApiResult<Json<Lesson>> {
     let agent = owned(&app, &caller, &name).await?;
     let lesson: LessonId = lesson.parse().map_err(|_| Problem::not_found("lesson"))?;
     let found = || async { app.store.lesson(agent.id, lesson).await?.ok_or_else(|| Problem::not_found("lesson")) };

@@ -1,18 +1,18 @@
-//! Browsers come in here: a token or a one-time code becomes a session, which is a cookie that no script can read.
+//! Login of browsers: a token or a one-time code becomes a session, which is a cookie that no script can read.
 
-mod ask;
+mod confirm_page;
 mod link;
 
 use super::auth::{self, recognize_as};
-use super::caller::{Caller, Sent};
+use super::caller::{Caller, JsonBody};
 use super::origin::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
 use super::route::Route;
+use super::schema::{form, list, nullable, one_of, record, secret, text, time};
 use super::secret::Secret;
-use super::shape::{form, list, nullable, one_of, record, secret, text, time};
-use super::tokens::{Terms, grant, keep, scope, scopes};
-use super::{Answer, AppState, records};
+use super::tokens::{NewCredential, grant, keep, scope, scopes};
+use super::{ApiResult, AppState, records};
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
@@ -89,14 +89,14 @@ struct SessionView {
 async fn make_code(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Sent(new): Sent<NewCode>,
-) -> Answer<(StatusCode, Json<CodeView>)> {
+    JsonBody(new): JsonBody<NewCode>,
+) -> ApiResult<(StatusCode, Json<CodeView>)> {
     app.commands()?;
     let grant = new.scope.as_deref().map_or(Ok(Grant::Run), grant)?;
     let expires_at = app.clock.now().plus_ms(CODE_MS);
     let name = "one-time login".to_owned();
     let end = Some(expires_at);
-    let terms = Terms { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
+    let terms = NewCredential { kind: KeyKind::Code, parent: None, name, grant, projects: Vec::new(), expires_at: end };
     let (secret, _) = keep(&app, caller.id(), terms).await?;
     let code = secret.reveal().to_owned();
     let url = app.origin.url().map(|url| format!("{url}/login?code={code}"));
@@ -115,7 +115,7 @@ struct Login {
 
 type Peer = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
 
-async fn log_in(State(app): State<Arc<AppState>>, peer: Peer, Sent(login): Sent<Login>) -> Answer<Response> {
+async fn log_in(State(app): State<Arc<AppState>>, peer: Peer, JsonBody(login): JsonBody<Login>) -> ApiResult<Response> {
     let (shown, kinds) = match (login.token, login.code) {
         (Some(token), None) => (token, &[KeyKind::Token, KeyKind::Code][..]),
         (None, Some(code)) => (code, &[KeyKind::Code][..]),
@@ -137,7 +137,7 @@ fn guessed(app: &AppState, peer: &Peer, problem: Problem) -> Problem {
 }
 
 /// A new session for whoever holds this token, or this code for the first time.
-async fn open(app: &AppState, caller: &Caller) -> Answer<(String, SessionView)> {
+async fn open(app: &AppState, caller: &Caller) -> ApiResult<(String, SessionView)> {
     let Some(key) = caller.key() else { return Err(auth::unauthorized()) };
     let now = app.clock.now();
     if key.kind == KeyKind::Code && !app.store.revoke_key(key.id, now).await? {
@@ -159,8 +159,8 @@ async fn session_of(
     parent: Option<engine::ids::KeyId>,
     key: &Key,
     end: Timestamp,
-) -> Answer<(Secret, Key)> {
-    let terms = Terms {
+) -> ApiResult<(Secret, Key)> {
+    let terms = NewCredential {
         kind: KeyKind::Session,
         parent,
         name: format!("browser session ({})", key.name),
@@ -190,13 +190,13 @@ fn cookie(app: &AppState, value: &str, seconds: i64) -> String {
 }
 
 /// A token outlives its use in a browser; only sessions end here.
-async fn log_out(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Response> {
+async fn log_out(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Response> {
     end(&app, &caller).await?;
     let cleared = cookie(&app, "", 0);
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
 }
 
-async fn end(app: &AppState, caller: &Caller) -> Answer<()> {
+async fn end(app: &AppState, caller: &Caller) -> ApiResult<()> {
     if let Some(key) = caller.key().filter(|key| key.kind == KeyKind::Session) {
         app.store.revoke_key(key.id, app.clock.now()).await?;
     }

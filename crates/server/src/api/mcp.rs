@@ -1,13 +1,13 @@
-//! `/mcp`: the same API for programs that speak MCP. Every action is a request of its own through the door the caller
-//! came in by, so that scopes, ownership and pace are judged once, where they always are.
+//! `/mcp`: the API for programs that speak MCP. Every action becomes a request to our own router with the caller's credentials,
+//! so that scopes, ownership and rate limits are checked in one place.
 
 use super::auth::RequestSource;
 use super::caller::whole;
 use super::problems::Problem;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::open;
-use super::{Answer, AppState, router};
+use super::schema::open;
+use super::{ApiResult, AppState, router};
 use crate::api_client::ApiClient;
 use crate::mcp_tools::RunTools;
 use axum::body::Body;
@@ -30,7 +30,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn speak(State(app): State<Arc<AppState>>, request: Request) -> Answer<Response> {
+async fn speak(State(app): State<Arc<AppState>>, request: Request) -> ApiResult<Response> {
     let source = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Open);
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().copied();
     let client = ApiClient::on_behalf(router(app, source), request.headers(), peer);
@@ -39,7 +39,7 @@ async fn speak(State(app): State<Arc<AppState>>, request: Request) -> Answer<Res
 }
 
 /// The library refuses what it cannot read in plain text. That becomes a problem like every other.
-async fn explained(response: Response) -> Answer<Response> {
+async fn explained(response: Response) -> ApiResult<Response> {
     let status = response.status();
     let said = response.headers().get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
     if status.is_success() || said.starts_with("application/json") || said.starts_with("text/event-stream") {

@@ -2,12 +2,12 @@
 //! the person it belongs to. What a role allows is decided elsewhere (`access`).
 
 use super::auth::{RequestSource, slow};
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{form, list as list_of, text};
-use super::{Answer, AppState, access, records, runs};
+use super::schema::{form, list as list_of, text};
+use super::{ApiResult, AppState, access, records, runs};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -40,7 +40,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<Json<Vec<Member>>> {
+async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
     access::read_project(&app, &caller, id).await?;
     Ok(Json(app.store.members(id, app.clock.now()).await?))
 }
@@ -59,8 +59,8 @@ async fn add(
     Extension(source): Extension<RequestSource>,
     caller: Caller,
     Id(id): Id<ProjectId>,
-    Sent(new): Sent<NewMember>,
-) -> Answer<Json<Member>> {
+    JsonBody(new): JsonBody<NewMember>,
+) -> ApiResult<Json<Member>> {
     app.commands()?;
     let project = access::read_project(&app, &caller, id).await?;
     let members = app.store.members(id, app.clock.now()).await?;
@@ -97,7 +97,7 @@ async fn add(
 }
 
 /// A member or somebody invited, by handle or id.
-async fn named(app: &AppState, project: ProjectId, name: &str) -> Answer<Option<Member>> {
+async fn named(app: &AppState, project: ProjectId, name: &str) -> ApiResult<Option<Member>> {
     let members = app.store.members(project, app.clock.now()).await?;
     Ok(members.into_iter().find(|member| is_named(member, name)))
 }
@@ -107,7 +107,7 @@ fn is_named(member: &Member, name: &str) -> bool {
 }
 
 /// The same once more, after a change.
-async fn standing(app: &AppState, project: ProjectId, actor: ActorId) -> Answer<Json<Member>> {
+async fn standing(app: &AppState, project: ProjectId, actor: ActorId) -> ApiResult<Json<Member>> {
     let member = named(app, project, &actor.to_string()).await?;
     member.map(Json).ok_or_else(|| Problem::not_found("member"))
 }
@@ -119,14 +119,20 @@ async fn bring(
     project: ProjectId,
     agent: AgentRecord,
     asked: Role,
-) -> Answer<Json<Member>> {
+) -> ApiResult<Json<Member>> {
     let own = access::role_in(app, caller, project).await?.ok_or_else(|| Problem::not_found("project"))?;
     app.store.grant(project, agent.id, asked.min(own)).await?;
     app.store.set_role(project, agent.id, asked.min(own)).await?;
     standing(app, project, agent.id).await
 }
 
-async fn invite(app: &AppState, caller: &Caller, project: Project, actor: ActorId, role: Role) -> Answer<Json<Member>> {
+async fn invite(
+    app: &AppState,
+    caller: &Caller,
+    project: Project,
+    actor: ActorId,
+    role: Role,
+) -> ApiResult<Json<Member>> {
     let new = NewInvitation {
         id: runs::mint(app),
         project: project.id,
@@ -147,7 +153,7 @@ async fn change_role(
     project: ProjectId,
     member: Member,
     role: Role,
-) -> Answer<Json<Member>> {
+) -> ApiResult<Json<Member>> {
     let actor = member.actor.id;
     if role < member.role {
         unless_creator(app, caller, project, &member).await?;
@@ -161,7 +167,7 @@ async fn change_role(
 }
 
 /// What the owner of a subagent is in the project.
-async fn owners_role(app: &AppState, project: ProjectId, agent: ActorId) -> Answer<Role> {
+async fn owners_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiResult<Role> {
     let agent = app.store.agent(&agent.to_string()).await?.ok_or_else(|| Problem::not_found("member"))?;
     Ok(app.store.roles(agent.owner, &[project]).await?.pop().map_or(Role::Viewer, |(_, role)| role))
 }
@@ -170,7 +176,7 @@ async fn remove(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((project, name)): Path<(String, String)>,
-) -> Answer<Json<Member>> {
+) -> ApiResult<Json<Member>> {
     app.commands()?;
     let project: ProjectId = project.parse().map_err(|_| Problem::not_found("project"))?;
     access::read_project(&app, &caller, project).await?;
@@ -194,13 +200,13 @@ async fn remove(
 }
 
 /// The caller, or a subagent of theirs: they may leave whatever their role is.
-async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> Answer<bool> {
+async fn is_own(app: &AppState, caller: &Caller, member: &Member) -> ApiResult<bool> {
     let agent = app.store.agent(&member.actor.id.to_string()).await?;
     Ok(member.actor.id == caller.id() || agent.is_some_and(|agent| agent.owner == caller.id()))
 }
 
 /// Nobody takes anything from whoever made the project but they themselves.
-async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> Answer<()> {
+async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, member: &Member) -> ApiResult<()> {
     let is_creator = app.store.creator(project).await? == Some(member.actor.id);
     match is_creator && member.actor.id != caller.id() {
         true => Err(Problem::new(
@@ -215,7 +221,7 @@ async fn unless_creator(app: &AppState, caller: &Caller, project: ProjectId, mem
     }
 }
 
-fn settled(change: MemberChange, member: &Member) -> Answer<()> {
+fn settled(change: MemberChange, member: &Member) -> ApiResult<()> {
     match change {
         MemberChange::Done => Ok(()),
         MemberChange::NotMember => Err(Problem::not_found("member")),

@@ -1,8 +1,8 @@
-//! What the process counts, in the text format of Prometheus. Totals only: no run, person or text can be told from it,
-//! and yet only this machine is told without a token.
+//! `/metrics` in the text format of Prometheus. Totals only: no run, person or text can be identified from it. Even so, only
+//! this machine may read it without a token.
 
 use super::route::{Access, Route};
-use super::{Answer, AppState};
+use super::{ApiResult, AppState};
 use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
@@ -38,7 +38,7 @@ pub async fn count(State(app): State<Arc<AppState>>, request: Request, next: Nex
     response
 }
 
-async fn metrics(State(app): State<Arc<AppState>>) -> Answer<impl IntoResponse> {
+async fn metrics(State(app): State<Arc<AppState>>) -> ApiResult<impl IntoResponse> {
     let text = exposition(&app).await?;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }

@@ -3,7 +3,7 @@
 
 // First: the modules below use its macros.
 #[macro_use]
-mod shape;
+mod schema;
 
 mod access;
 mod actors;
@@ -53,15 +53,15 @@ mod workspace;
 
 pub use agents::{AgentView, NewAgent};
 pub use brief::NewRun;
-pub use commands::{Continuation, GivenAnswer, Message, Resolution, Response};
-pub use lessons::{LessonAction, Settlement};
+pub use commands::{Continuation, Message, QuestionAnswer, Resolution, Response};
+pub use lessons::{LessonAction, LessonDecision};
 pub use login::{CodeView, NewCode};
 pub use metrics::Counters;
 pub use nodes::NodeView;
 pub use snapshot::Views;
-pub use tokens::{NewToken, TokenMade, TokenView};
+pub use tokens::{CreatedToken, NewToken, TokenView};
 pub use tools::{Tools, described};
-pub use webhooks::{NewWebhook, WebhookView, WithDeliveries};
+pub use webhooks::{NewWebhook, WebhookView, WebhookWithDeliveries};
 pub use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
@@ -147,15 +147,15 @@ impl<T> Page<T> {
     }
 }
 
-type Answer<T> = Result<T, Problem>;
+type ApiResult<T> = Result<T, Problem>;
 
 impl AppState {
-    /// The desk, or a refusal where this process only reads.
-    fn commands(&self) -> Answer<&runtime::RunCommands> {
+    /// The commands, or a refusal where this process only reads.
+    fn commands(&self) -> ApiResult<&runtime::RunCommands> {
         self.commands.as_ref().ok_or_else(read_only)
     }
 
-    fn webhook_sender(&self) -> Answer<&WebhookSender> {
+    fn webhook_sender(&self) -> ApiResult<&WebhookSender> {
         self.webhook_sender.as_ref().ok_or_else(read_only)
     }
 }

@@ -5,8 +5,8 @@ use super::caller::Caller;
 use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::problems::Problem;
 use super::stream::{RETRY_MS, aside, told_of};
-use super::tail::{Heard, Tail};
-use super::{Answer, AppState, auth};
+use super::tail::{Tail, TailItem};
+use super::{ApiResult, AppState, auth};
 use crate::connections::Frames;
 use axum::body::Bytes;
 use engine::ids::{ActorId, RunId};
@@ -146,7 +146,7 @@ impl Multiplex {
         caller: &Caller,
         topics: Vec<Topic>,
         last_seen: Option<&str>,
-    ) -> Answer<Multiplex> {
+    ) -> ApiResult<Multiplex> {
         let run = |topic: &Topic| if let Topic::Run(run, _) = topic { Some(*run) } else { None };
         let runs: Vec<RunId> = topics.iter().filter_map(run).collect();
         let resumed = last_seen.map(|text| {
@@ -199,7 +199,7 @@ impl Multiplex {
         let stirred = !self.stirred.is_empty();
         tokio::select! {
             beat = self.heartbeat.next() => StreamInput::HeartbeatEvent(beat),
-            (index, heard) = next_of(&mut self.tails) => StreamInput::Heard(index, heard),
+            (index, heard) = next_of(&mut self.tails) => StreamInput::TailItem(index, heard),
             run = next_change(&mut self.changed) => StreamInput::RunChanged(run),
             () = tokio::time::sleep_until(self.show_at), if stirred => StreamInput::Time,
         }
@@ -207,7 +207,7 @@ impl Multiplex {
 
     async fn take(&mut self, input: StreamInput) -> Result<(), StoreError> {
         match input {
-            StreamInput::Heard(index, heard) => self.hear(index, heard?),
+            StreamInput::TailItem(index, heard) => self.hear(index, heard?),
             StreamInput::RunChanged(Ok(run)) => drop(self.stirred.insert(run)),
             StreamInput::RunChanged(Err(_)) => self.stirred.extend(changed_since(&self.app, self.cursor.at).await?),
             StreamInput::Time => self.show().await?,
@@ -220,9 +220,9 @@ impl Multiplex {
         Ok(())
     }
 
-    fn hear(&mut self, index: usize, heard: Heard) {
+    fn hear(&mut self, index: usize, heard: TailItem) {
         match heard {
-            Heard::Events(commit, after) => {
+            TailItem::Events(commit, after) => {
                 let mut frames = String::new();
                 for told in commit.events_after(after) {
                     self.cursor.seqs[index] = told.seq;
@@ -230,15 +230,15 @@ impl Multiplex {
                 }
                 self.ready.push_back(frames.into());
             }
-            Heard::CaughtUp => {}
-            Heard::Gone => {
+            TailItem::CaughtUp => {}
+            TailItem::Gone => {
                 let run = self.tails[index].run;
                 // Said once, also to who is shown all runs.
                 self.shown.remove(&run);
                 self.ready.push_back(aside("run_gone", format_args!("{{\"id\":\"{run}\"}}")));
             }
-            Heard::Delta(json) => self.ready.push_back(aside("delta", json)),
-            Heard::Behind => {
+            TailItem::Delta(json) => self.ready.push_back(aside("delta", json)),
+            TailItem::Behind => {
                 let Tail { run, after, .. } = &self.tails[index];
                 self.ready.push_back(aside("behind", format_args!("{{\"run_id\":\"{run}\",\"after\":{after}}}")));
             }
@@ -299,13 +299,13 @@ impl Multiplex {
 }
 
 enum StreamInput {
-    Heard(usize, Result<Heard, StoreError>),
+    TailItem(usize, Result<TailItem, StoreError>),
     RunChanged(Result<RunId, RecvError>),
     Time,
     HeartbeatEvent(HeartbeatEvent),
 }
 
-async fn next_of(tails: &mut [Tail]) -> (usize, Result<Heard, StoreError>) {
+async fn next_of(tails: &mut [Tail]) -> (usize, Result<TailItem, StoreError>) {
     if tails.is_empty() {
         return std::future::pending().await;
     }

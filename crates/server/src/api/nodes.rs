@@ -1,13 +1,13 @@
-//! The nodes of a tree run: look at them, and control one with everything below it.
+//! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
 use super::caller::{Caller, Id};
-use super::commands::{RunAnswer, tell};
+use super::commands::{RunResult, tell};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, anything, count, id, list as list_of, nullable, page, text, time, whole};
-use super::{Answer, AppState, Page, records};
+use super::schema::{Schema, anything, count, id, list as list_of, nullable, page, text, time, whole};
+use super::{ApiResult, AppState, Page, records};
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
@@ -61,13 +61,13 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-fn plan() -> Shape {
+fn plan() -> Schema {
     record! { "PlanVersion":
         id: id(), run_id: id(), node_id: id(), version: count(), plan_json: anything(), created_at: time(),
     }
 }
 
-fn view() -> Shape {
+fn view() -> Schema {
     let own = record! {
         step: anything(), plans: list_of(plan()), artifacts: list_of(records::artifact()),
         reads: list_of(records::artifact()), questions: list_of(records::question()),
@@ -108,8 +108,8 @@ async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<NodeRow>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<NodeRow>>> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let filter = NodeFilter { after: query.cursor, since: query.since, limit };
@@ -137,7 +137,7 @@ pub struct NodeView {
     pub timeline_next_cursor: Option<String>,
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> Answer<Json<NodeView>> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> ApiResult<Json<NodeView>> {
     let NodePath { run, node } = path;
     let row = caller.run(&app, run).await?;
     let node = find(&app, &caller, run, node).await?;
@@ -172,12 +172,12 @@ fn reads(events: &[StoredEvent], artifacts: Vec<ArtifactRow>) -> Vec<ArtifactRow
     artifacts.into_iter().filter(|artifact| shown.contains(&artifact.id.to_string())).collect()
 }
 
-async fn find(app: &AppState, caller: &Caller, run: RunId, node: NodeId) -> Answer<NodeRow> {
+async fn find(app: &AppState, caller: &Caller, run: RunId, node: NodeId) -> ApiResult<NodeRow> {
     app.store.node(&caller.scope(), run, node).await?.ok_or_else(|| Problem::not_found("node"))
 }
 
 /// The newest plan of its parent that has the step.
-async fn step(app: &AppState, caller: &Caller, node: &NodeRow) -> Answer<Value> {
+async fn step(app: &AppState, caller: &Caller, node: &NodeRow) -> ApiResult<Value> {
     let (Some(parent), Some(step_id)) = (node.parent_node_id, &node.step_id) else { return Ok(Value::Null) };
     let plans = app.store.plans(&caller.scope(), node.run_id, Some(parent), Slice::first(MAX_PAGE)).await?;
     let newest_first = plans.iter().rev().flat_map(|plan| {
@@ -206,8 +206,8 @@ async fn timeline(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     path: NodePath,
-    Asked(query): Asked<TimelineQuery>,
-) -> Answer<Json<Page<Value>>> {
+    QueryString(query): QueryString<TimelineQuery>,
+) -> ApiResult<Json<Page<Value>>> {
     let node = find(&app, &caller, path.run, path.node).await?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let events = app.store.timeline(&caller.scope(), path.run, node.id, query.after, limit).await?;
@@ -241,8 +241,8 @@ async fn plans(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<PartsQuery<PlanId>>,
-) -> Answer<Json<Vec<PlanRow>>> {
+    QueryString(query): QueryString<PartsQuery<PlanId>>,
+) -> ApiResult<Json<Vec<PlanRow>>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.plans(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
@@ -251,28 +251,28 @@ async fn artifacts(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<PartsQuery<ArtifactId>>,
-) -> Answer<Json<Vec<ArtifactRow>>> {
+    QueryString(query): QueryString<PartsQuery<ArtifactId>>,
+) -> ApiResult<Json<Vec<ArtifactRow>>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
 
-async fn order(app: &AppState, caller: &Caller, path: NodePath, order: NodeOrder) -> RunAnswer {
+async fn order(app: &AppState, caller: &Caller, path: NodePath, order: NodeOrder) -> RunResult {
     tell(app, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
 }
 
-async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
     order(&app, &caller, path, NodeOrder::Cancel).await
 }
 
-async fn retry(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+async fn retry(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
     order(&app, &caller, path, NodeOrder::Retry).await
 }
 
-async fn pause(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+async fn pause(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
     order(&app, &caller, path, NodeOrder::Pause).await
 }
 
-async fn resume(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunAnswer {
+async fn resume(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
     order(&app, &caller, path, NodeOrder::Resume).await
 }

@@ -1,12 +1,12 @@
-//! The inbox: what runs had to say to their owner, and what of it was read.
+//! Routes for notifications: what runs reported to their owner, and which of them were read.
 
-use super::caller::{Caller, Sent};
+use super::caller::{Caller, JsonBody};
 use super::problems::Problem;
-use super::query::{Asked, Switch};
+use super::query::{BoolParameter, QueryString};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{self, count, form, id, nullable, one_of, record, text, time, up_to, whole};
-use super::{Answer, AppState, Page};
+use super::schema::{self, count, form, id, nullable, one_of, record, text, time, up_to, whole};
+use super::{ApiResult, AppState, Page};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::RunId;
@@ -22,10 +22,10 @@ const MAX_MARKED: usize = 500;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/notifications", Read, "What runs had to say to you", list)
-            .asks("unread", Switch::shape())
+            .asks("unread", BoolParameter::schema())
             .asks("cursor", text())
             .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, shape::page(notice()))
+            .gives(200, schema::page(notice()))
             .personal(),
         Route::post("/api/notifications/read", Run, "Mark notifications as read", read)
             .takes(form([], [("ids", up_to(MAX_MARKED, text()))]))
@@ -34,7 +34,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-pub fn notice() -> shape::Shape {
+pub fn notice() -> schema::Schema {
     record! { "Notification":
         id: text(), run_id: nullable(id()), seq: count(), owner: id(),
         kind: one_of(KINDS.into_iter().chain([INVITATION_KIND])), title: text(), body: text(),
@@ -45,7 +45,7 @@ pub fn notice() -> shape::Shape {
 #[derive(Deserialize)]
 struct ListQuery {
     #[serde(default)]
-    unread: Switch,
+    unread: BoolParameter,
     cursor: Option<String>,
     limit: Option<usize>,
 }
@@ -53,8 +53,8 @@ struct ListQuery {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<Notice>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<Notice>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let after = query.cursor.map(|text| {
         parse_cursor(&text).ok_or_else(|| Problem::invalid("bad_cursor", format!("{text} is no cursor of this list")))
@@ -87,11 +87,15 @@ struct ReadMarks {
 }
 
 #[derive(Serialize)]
-struct Unread {
+struct UnreadCount {
     unread: u64,
 }
 
-async fn read(State(app): State<Arc<AppState>>, caller: Caller, Sent(marks): Sent<ReadMarks>) -> Answer<Json<Unread>> {
+async fn read(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    JsonBody(marks): JsonBody<ReadMarks>,
+) -> ApiResult<Json<UnreadCount>> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
         return Err(Problem::invalid("too_many", format!("{} ids were given; at most {MAX_MARKED}", ids.len())));
@@ -99,5 +103,5 @@ async fn read(State(app): State<Arc<AppState>>, caller: Caller, Sent(marks): Sen
     // What is not theirs, or does not exist, cannot be marked and is not missed.
     let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
     app.notifications.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
-    Ok(Json(Unread { unread: app.notifications.unread(caller.id()).await? }))
+    Ok(Json(UnreadCount { unread: app.notifications.unread(caller.id()).await? }))
 }

@@ -1,8 +1,8 @@
-//! The API document (OpenAPI 3.1), made from the route table. Shapes with a name are written once among the
-//! components and referred to from everywhere else.
+//! The OpenAPI 3.1 document, generated from the route table. A schema with a name is written once among the components and
+//! referenced everywhere else.
 
 use super::route::{Access, Body, Route};
-use super::shape::{Shape, id, text};
+use super::schema::{Schema, id, text};
 use super::{example, idempotency, records};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -48,8 +48,8 @@ fn operation(route: &Route, all: &[Route]) -> Value {
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
-    if let Some(shape) = &route.takes {
-        let content = json!({"application/json": {"schema": shape, "example": example::body(shape)}});
+    if let Some(schema) = &route.takes {
+        let content = json!({"application/json": {"schema": schema, "example": example::body(schema)}});
         operation["requestBody"] = json!({"required": true, "content": content});
     }
     operation
@@ -83,18 +83,18 @@ fn tag(path: &str) -> &str {
 
 fn parameters(route: &Route) -> Vec<Value> {
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let path = in_path.map(|name| json!({"name": name, "in": "path", "required": true, "schema": path_shape(name)}));
-    let query = route.query.iter().map(|(name, shape)| json!({"name": name, "in": "query", "schema": shape}));
+    let path = in_path.map(|name| json!({"name": name, "in": "path", "required": true, "schema": path_schema(name)}));
+    let query = route.query.iter().map(|(name, schema)| json!({"name": name, "in": "query", "schema": schema}));
     let mut headers = route.headers.clone();
     if route.method == Method::POST && route.access != Access::Public {
-        headers.push(("Idempotency-Key", idempotency::shape()));
+        headers.push(("Idempotency-Key", idempotency::schema()));
     }
-    let headers = headers.into_iter().map(|(name, shape)| json!({"name": name, "in": "header", "schema": shape}));
+    let headers = headers.into_iter().map(|(name, schema)| json!({"name": name, "in": "header", "schema": schema}));
     path.chain(query).chain(headers).collect()
 }
 
 /// What names a thing is its id, but for these.
-fn path_shape(name: &str) -> Shape {
+fn path_schema(name: &str) -> Schema {
     match name {
         "effect" | "actor" | "handle" | "name" | "step" => text(),
         _ => id(),
@@ -114,7 +114,7 @@ fn responses(route: &Route, all: &[Route]) -> Value {
     for (status, body) in &route.gives {
         let mut response = json!({"description": reason(*status)});
         match body {
-            Body::Json(shape) => response["content"] = json!({"application/json": {"schema": shape}}),
+            Body::Json(schema) => response["content"] = json!({"application/json": {"schema": schema}}),
             Body::Text(media_type) => response["content"] = json!({*media_type: {"schema": text()}}),
             Body::Nothing => {}
         }

@@ -1,5 +1,5 @@
-//! What a network request must pass whatever it asks for: it names this server, it comes from this server's own pages or
-//! from no page at all, and its answer tells browsers to be careful.
+//! Checks that every network request must pass before routing: its Host names this server, its Origin is this server's own page
+//! or absent. Adds the security headers to every response.
 
 use super::AppState;
 use super::auth::slow;
@@ -23,7 +23,7 @@ use std::time::Instant;
 /// The session of a browser, before the letters that tell one database from another.
 const COOKIE: &str = "pleach_session";
 
-/// The network side of a house.
+/// What this server is called on the network, and which origins it accepts.
 pub struct OriginPolicy {
     /// What people call this server, where that is not its address.
     pub public: Option<PublicUrl>,
@@ -216,7 +216,7 @@ const CAREFUL: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Around the whole router of the open door, what it does not know included.
+/// Middleware around the whole network router, unknown paths included.
 pub async fn receive(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let number = format!("{:016x}", rand::random::<u64>());

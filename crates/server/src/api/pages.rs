@@ -1,13 +1,13 @@
 //! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
 //! page shows and who may do what on it is decided in the crate `pages`, the same for subagents in a task run.
 
-use super::caller::{Caller, Sent};
+use super::caller::{Caller, JsonBody};
 use super::commands;
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::open;
-use super::{Answer, AppState, process, runs};
+use super::schema::open;
+use super::{ApiResult, AppState, process, runs};
 use ::pages::{ActionResult, Cause, Page, PagePath, PageSubject, Pages, Reader};
 use axum::Json;
 use axum::extract::{Request, State};
@@ -89,7 +89,7 @@ fn reader(caller: &Caller) -> Reader {
     Reader { scope: caller.scope(), ..reader }
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, uri: Uri, headers: HeaderMap) -> Answer<Response> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, uri: Uri, headers: HeaderMap) -> ApiResult<Response> {
     let (reader, registry) = (reader(&caller), Registry::builtin());
     let path = uri.path_and_query().map_or(uri.path(), |path| path.as_str());
     let page = Pages { store: &*app.store, registry: &registry, reader: &reader }.open(path).await?;
@@ -101,8 +101,8 @@ async fn execute(
     caller: Caller,
     uri: Uri,
     headers: HeaderMap,
-    Sent(params): Sent<Value>,
-) -> Answer<Response> {
+    JsonBody(params): JsonBody<Value>,
+) -> ApiResult<Response> {
     let Some(PagePath::Action(subject, name)) = PagePath::parse(uri.path()) else {
         return Err(Problem::not_found("page"));
     };
@@ -116,7 +116,7 @@ pub async fn carried_out(
     subject: PageSubject,
     name: &str,
     params: &Value,
-) -> Answer<Page> {
+) -> ApiResult<Page> {
     let (reader, registry) = (reader(caller), Registry::builtin());
     let pages = Pages { store: &*app.store, registry: &registry, reader: &reader };
     let run_id = runs::mint(app);

@@ -1,9 +1,9 @@
-//! What the process says about itself: alive, ready, who holds the database, and what the API is.
+//! Routes about the process: health, readiness, who holds the database, the API document; and the 404 and 405 of the router.
 
 use super::problems::Problem;
 use super::route::{Access, Route};
-use super::shape::{count, nullable, one_of, open, text};
-use super::{Answer, AppState, HolderView, openapi, table};
+use super::schema::{count, nullable, one_of, open, text};
+use super::{ApiResult, AppState, HolderView, openapi, table};
 use crate::ui;
 use axum::Json;
 use axum::extract::State;
@@ -37,7 +37,7 @@ async fn healthy() -> &'static str {
 }
 
 /// A store is only ever open with the schema it needs, so that it answers is all there is to ask.
-async fn ready(State(app): State<Arc<AppState>>) -> Answer<&'static str> {
+async fn ready(State(app): State<Arc<AppState>>) -> ApiResult<&'static str> {
     let found = tokio::time::timeout(READY, app.store.actor(LOCAL_HANDLE)).await;
     let found = found.map_err(|_| unready("the database does not answer"))?;
     match found? {

@@ -1,14 +1,14 @@
 //! Projects. Who belongs to one, and in which role, is said in `members`.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::documents::own_props;
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{form, id, open, page, text, whole, words};
-use super::version::{Edited, Expected, Versioned, write};
-use super::{Answer, AppState, Page, access, records, runs, version};
+use super::schema::{form, id, open, page, text, whole, words};
+use super::version::{HasVersion, IfMatch, Versioned, write};
+use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -38,7 +38,7 @@ pub fn routes() -> Vec<Route> {
             .personal(),
         Route::get(ONE, Read, "A project", show).gives(200, records::project()),
         Route::patch(ONE, Run, "Change a project; props are merged key by key", edit)
-            .header("If-Match", version::shape())
+            .header("If-Match", version::schema())
             .takes(form([], [("title", words(MAX_TITLE)), description, props]))
             .gives(200, records::project())
             .refuses([412, 428]),
@@ -50,7 +50,7 @@ pub fn routes() -> Vec<Route> {
 pub const MAX_TITLE: usize = 500;
 pub const MAX_PAGE: usize = 200;
 
-pub fn titled(text: &str) -> Answer<String> {
+pub fn titled(text: &str) -> ApiResult<String> {
     let title = text.trim();
     match title.chars().count() {
         1..=MAX_TITLE => Ok(title.to_owned()),
@@ -58,7 +58,7 @@ pub fn titled(text: &str) -> Answer<String> {
     }
 }
 
-fn described(text: String) -> Answer<String> {
+fn described(text: String) -> ApiResult<String> {
     match text.chars().count() {
         0..=MAX_DESCRIPTION => Ok(text),
         n => Err(Problem::invalid(
@@ -77,27 +77,27 @@ struct ProjectView {
     role: Option<Role>,
 }
 
-impl Edited for ProjectView {
+impl HasVersion for ProjectView {
     fn version(&self) -> i64 {
         self.project.version
     }
 }
 
-async fn viewed(app: &AppState, caller: &Caller, projects: Vec<Project>) -> Answer<Vec<ProjectView>> {
+async fn viewed(app: &AppState, caller: &Caller, projects: Vec<Project>) -> ApiResult<Vec<ProjectView>> {
     let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
     let roles = access::roles_in(app, caller, &ids).await?;
     let role = |project: &Project| roles.iter().find(|(of, _)| *of == project.id).map(|(_, role)| *role);
     Ok(projects.into_iter().map(|project| ProjectView { role: role(&project), project }).collect())
 }
 
-async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<ProjectView> {
+async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<ProjectView> {
     let project = access::read_project(app, caller, id).await?;
     let role = access::role_in(app, caller, id).await?;
     Ok(ProjectView { project, role })
 }
 
 /// A project for something new to go into.
-pub async fn with_room(app: &AppState, caller: &Caller, id: ProjectId) -> Answer<Project> {
+pub async fn with_room(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = access::write_project(app, caller, id).await?;
     match app.store.has_room(id).await? {
         true => Ok(project),
@@ -122,8 +122,8 @@ struct ListQuery {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<ProjectView>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<ProjectView>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let found = app.store.projects(&caller.scope(), query.cursor, limit + 1).await?;
     let page = Page::cut(found, limit, |project| project.id.to_string());
@@ -143,8 +143,8 @@ struct NewProject {
 async fn create(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Sent(new): Sent<NewProject>,
-) -> Answer<Versioned<ProjectView>> {
+    JsonBody(new): JsonBody<NewProject>,
+) -> ApiResult<Versioned<ProjectView>> {
     let id: ProjectId = runs::mint(&app);
     let (title, description) = (titled(&new.title)?, described(new.description)?);
     let props = Value::Object(own_props(new.props)?);
@@ -157,7 +157,7 @@ async fn show(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<ProjectId>,
-) -> Answer<Versioned<ProjectView>> {
+) -> ApiResult<Versioned<ProjectView>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -173,9 +173,9 @@ async fn edit(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<ProjectId>,
-    expected: Expected,
-    Sent(patch): Sent<ProjectPatch>,
-) -> Answer<Versioned<ProjectView>> {
+    expected: IfMatch,
+    JsonBody(patch): JsonBody<ProjectPatch>,
+) -> ApiResult<Versioned<ProjectView>> {
     let project = access::write_project(&app, &caller, id).await?;
     expected.check(&project)?;
     let mutation = Mutation::UpdateProject {
@@ -189,7 +189,7 @@ async fn edit(
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> Answer<StatusCode> {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {
     app.commands()?;
     access::own_project(&app, &caller, id).await?;
     match app.store.remove_project(id).await? {

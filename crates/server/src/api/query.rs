@@ -1,9 +1,9 @@
-//! The query string of a request. What cannot be used is said by parameter, value and what would do, from the shapes
-//! that the route publishes.
+//! The extractor of query strings. An error names the parameter, its value and what is allowed, from the schemas that the
+//! route publishes.
 
 use super::AppState;
 use super::problems::Problem;
-use super::shape::{Shape, one_of};
+use super::schema::{Schema, one_of};
 use axum::extract::{FromRequestParts, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -17,12 +17,12 @@ const REPEATED: usize = 60;
 
 /// What may be asked at a route.
 #[derive(Clone)]
-pub struct QueryParameters(pub Arc<[(&'static str, Shape)]>);
+pub struct QueryParameters(pub Arc<[(&'static str, Schema)]>);
 
 /// The query string, or a problem that says what is wrong with it.
-pub struct Asked<T>(pub T);
+pub struct QueryString<T>(pub T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Arc<AppState>> for Asked<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<AppState>> for QueryString<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _app: &Arc<AppState>) -> Result<Self, Problem> {
@@ -30,13 +30,13 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<AppState>> for Asked<T> {
             let askable = parts.extensions.get::<QueryParameters>().map_or(&[][..], |askable| &askable.0);
             return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_request", wrong(&parts.uri, askable)));
         };
-        Ok(Asked(asked))
+        Ok(QueryString(asked))
     }
 }
 
 /// Yes or no, in any of the ways people write it into an address.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-pub enum Switch {
+pub enum BoolParameter {
     #[serde(rename = "1", alias = "true")]
     On,
     #[default]
@@ -44,41 +44,41 @@ pub enum Switch {
     Off,
 }
 
-impl Switch {
+impl BoolParameter {
     pub fn is_on(self) -> bool {
-        self == Switch::On
+        self == BoolParameter::On
     }
 
-    pub fn shape() -> Shape {
+    pub fn schema() -> Schema {
         one_of(["1", "0", "true", "false"])
     }
 }
 
-fn wrong(uri: &axum::http::Uri, askable: &[(&str, Shape)]) -> String {
+fn wrong(uri: &axum::http::Uri, askable: &[(&str, Schema)]) -> String {
     let Ok(Query(pairs)) = Query::<Vec<(String, String)>>::try_from_uri(uri) else {
         return "the query string cannot be read: expected name=value pairs joined by &".into();
     };
     for (at, (name, value)) in pairs.iter().enumerate() {
-        let Some((name, shape)) = askable.iter().find(|(known, _)| known == name) else { continue };
+        let Some((name, schema)) = askable.iter().find(|(known, _)| known == name) else { continue };
         if pairs[..at].iter().any(|(before, _)| before == name) {
             return format!("`{name}` is given more than once; give it once");
         }
-        if !fits(shape, value) {
+        if !fits(schema, value) {
             let value: String = value.chars().take(REPEATED).collect();
-            return format!("`{name}` is {value:?}; expected {}", expected(shape));
+            return format!("`{name}` is {value:?}; expected {}", expected(schema));
         }
     }
     let known: Vec<&str> = askable.iter().map(|(name, _)| *name).collect();
     format!("the query string cannot be used; parameters: {}", known.join(", "))
 }
 
-fn fits(shape: &Shape, value: &str) -> bool {
-    if let Some(words) = shape["enum"].as_array() {
+fn fits(schema: &Schema, value: &str) -> bool {
+    if let Some(words) = schema["enum"].as_array() {
         return words.iter().any(|word| word == value);
     }
-    match (shape["type"].as_str(), shape["format"].as_str()) {
+    match (schema["type"].as_str(), schema["format"].as_str()) {
         (Some("integer"), _) => {
-            let least = shape["minimum"].as_i64().unwrap_or(i64::MIN);
+            let least = schema["minimum"].as_i64().unwrap_or(i64::MIN);
             value.parse::<i64>().is_ok_and(|number| number >= least)
         }
         (Some("string"), Some("uuid")) => value.parse::<uuid::Uuid>().is_ok(),
@@ -87,12 +87,12 @@ fn fits(shape: &Shape, value: &str) -> bool {
     }
 }
 
-fn expected(shape: &Shape) -> String {
-    if let Some(words) = shape["enum"].as_array() {
+fn expected(schema: &Schema) -> String {
+    if let Some(words) = schema["enum"].as_array() {
         let words: Vec<&str> = words.iter().filter_map(|word| word.as_str()).collect();
         return format!("one of: {}", words.join(", "));
     }
-    match (shape["format"].as_str(), shape["minimum"].as_i64(), shape["maximum"].as_i64()) {
+    match (schema["format"].as_str(), schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
         (Some("uuid"), ..) => "a full id, exactly as an answer gave it".into(),
         (Some("date-time"), ..) => "a time, such as 2026-05-01T12:00:00Z".into(),
         (_, Some(least), Some(most)) => format!("a whole number from {least} to {most}"),
@@ -104,7 +104,7 @@ fn expected(shape: &Shape) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::shape::{count, id, time, whole};
+    use crate::api::schema::{count, id, time, whole};
 
     #[test]
     fn what_is_wrong_is_said_by_parameter_value_and_what_would_do() {
@@ -112,7 +112,7 @@ mod tests {
             ("limit", whole(1, 200)),
             ("cursor", id()),
             ("since", time()),
-            ("open", Switch::shape()),
+            ("open", BoolParameter::schema()),
             ("after", count()),
         ];
         for (query, said) in [

@@ -1,4 +1,4 @@
-//! How fast somebody may do something: a bucket that refills. Knows nothing of what is being done.
+//! A rate limiter: token buckets by key. It knows nothing of what is being limited.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

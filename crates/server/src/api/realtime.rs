@@ -7,12 +7,12 @@ mod wire;
 use super::auth;
 use super::caller::Caller;
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::{Access, Route};
+use super::schema::{one_of, text};
 use super::secret::Secret;
-use super::shape::{one_of, text};
-use super::{Answer, AppState};
-use crate::connections::Connection as Place;
+use super::{ApiResult, AppState};
+use crate::connections::Connection;
 use axum::Extension;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -28,7 +28,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use wire::{Incoming, Version};
+use wire::{ClientMessage, ProtocolVersion};
 
 const MOST_CHANNELS: usize = 100;
 /// Of a message and of each of its frames: what the protocol needs is small.
@@ -63,13 +63,13 @@ struct ConnectQuery {
 
 async fn connect(
     State(app): State<Arc<AppState>>,
-    Asked(query): Asked<ConnectQuery>,
+    QueryString(query): QueryString<ConnectQuery>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
-    place: Option<Extension<Place>>,
+    place: Option<Extension<Connection>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Answer<Response> {
-    let version =
-        Version::parse(query.vsn.as_deref()).ok_or_else(|| Problem::invalid("unknown_vsn", "vsn is 1.0.0 or 2.0.0"))?;
+) -> ApiResult<Response> {
+    let version = ProtocolVersion::parse(query.vsn.as_deref())
+        .ok_or_else(|| Problem::invalid("unknown_vsn", "vsn is 1.0.0 or 2.0.0"))?;
     let upgrade = upgrade.map_err(|refused| {
         Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", format!("this is a WebSocket: {refused}"))
     })?;
@@ -80,29 +80,30 @@ async fn connect(
         if let Some(place) = &place {
             place.upgrade();
         }
-        let connection = Connection { app, version, token, peer, place, known: false, channels: Vec::new(), socket };
+        let connection =
+            RealtimeConnection { app, version, token, peer, place, known: false, channels: Vec::new(), socket };
         connection.serve().await;
     }))
 }
 
 /// The client went away, or is to go.
-struct Gone;
+struct Disconnected;
 
-struct Connection {
+struct RealtimeConnection {
     app: Arc<AppState>,
-    version: Version,
+    version: ProtocolVersion,
     /// The token of the URL, good for every topic that is joined without one of its own.
     token: Option<String>,
     peer: Option<IpAddr>,
     /// Its place among all connections.
-    place: Option<Place>,
+    place: Option<Connection>,
     /// A valid token was shown.
     known: bool,
     channels: Vec<Channel>,
     socket: WebSocket,
 }
 
-impl Connection {
+impl RealtimeConnection {
     async fn serve(mut self) {
         // What may be the key of somebody else's service is looked at when a topic is joined with it.
         if let Some(token) = self.token.clone().filter(|token| Secret::parse(token).is_some()) {
@@ -121,8 +122,8 @@ impl Connection {
                     }
                 }
                 (index, input) = next_of(&mut self.channels) => self.tell(index, input).await,
-                () = tokio::time::sleep_until(login), if !self.known => Err(Gone),
-                () = tokio::time::sleep_until(silent) => Err(Gone),
+                () = tokio::time::sleep_until(login), if !self.known => Err(Disconnected),
+                () = tokio::time::sleep_until(silent) => Err(Disconnected),
             };
             if turn.is_err() {
                 return;
@@ -130,8 +131,8 @@ impl Connection {
         }
     }
 
-    async fn hear(&mut self, text: &str) -> Result<(), Gone> {
-        let Some(message) = Incoming::parse(self.version, text) else { return Ok(()) };
+    async fn hear(&mut self, text: &str) -> Result<(), Disconnected> {
+        let Some(message) = ClientMessage::parse(self.version, text) else { return Ok(()) };
         match message.event.as_str() {
             "phx_join" => self.join(message).await,
             "phx_leave" => {
@@ -146,7 +147,7 @@ impl Connection {
         }
     }
 
-    async fn join(&mut self, message: Incoming) -> Result<(), Gone> {
+    async fn join(&mut self, message: ClientMessage) -> Result<(), Disconnected> {
         self.channels.retain(|channel| channel.topic != message.topic);
         if self.channels.len() >= MOST_CHANNELS {
             return self.reply(&message, false, json!({"reason": "too many topics on this connection"})).await;
@@ -158,14 +159,14 @@ impl Connection {
             }
             Err(problem) if problem.status == StatusCode::TOO_MANY_REQUESTS => {
                 self.reply(&message, false, json!({"reason": problem.detail})).await?;
-                Err(Gone)
+                Err(Disconnected)
             }
             // Unknown and forbidden are the same here too.
             Err(_) => self.reply(&message, false, json!({"reason": "Unauthorized: you may not join this topic"})).await,
         }
     }
 
-    async fn recognize(&mut self, token: &str) -> Answer<Caller> {
+    async fn recognize(&mut self, token: &str) -> ApiResult<Caller> {
         if token.is_empty() {
             return Err(auth::unauthorized());
         }
@@ -179,7 +180,7 @@ impl Connection {
         Ok(caller)
     }
 
-    async fn admit(&mut self, message: &Incoming) -> Answer<Channel> {
+    async fn admit(&mut self, message: &ClientMessage) -> ApiResult<Channel> {
         let own = message.payload["access_token"].as_str().filter(|token| !token.is_empty());
         let token = own.or(self.token.as_deref()).unwrap_or_default().to_owned();
         let caller = self.recognize(&token).await?;
@@ -187,7 +188,7 @@ impl Connection {
     }
 
     /// A new token for a topic that is joined already. One that may not see it ends the topic.
-    async fn renew(&mut self, message: Incoming) -> Result<(), Gone> {
+    async fn renew(&mut self, message: ClientMessage) -> Result<(), Disconnected> {
         let Some(index) = self.channels.iter().position(|channel| channel.topic == message.topic) else {
             // Sent before the join: good for the joins that follow.
             self.token = message.payload["access_token"].as_str().map(str::to_owned).or(self.token.take());
@@ -200,12 +201,12 @@ impl Connection {
         };
         match renewed {
             Ok(()) => Ok(()),
-            Err(problem) if problem.status == StatusCode::TOO_MANY_REQUESTS => Err(Gone),
+            Err(problem) if problem.status == StatusCode::TOO_MANY_REQUESTS => Err(Disconnected),
             Err(_) => self.end(index, "the token is not valid for this topic").await,
         }
     }
 
-    async fn tell(&mut self, index: usize, input: ChannelInput) -> Result<(), Gone> {
+    async fn tell(&mut self, index: usize, input: ChannelInput) -> Result<(), Disconnected> {
         match input {
             ChannelInput::Broadcasts(payloads) => {
                 let (topic, join_ref) = (self.channels[index].topic.clone(), self.channels[index].join_ref.clone());
@@ -218,14 +219,14 @@ impl Connection {
         }
     }
 
-    async fn end(&mut self, index: usize, reason: &str) -> Result<(), Gone> {
+    async fn end(&mut self, index: usize, reason: &str) -> Result<(), Disconnected> {
         let channel = self.channels.remove(index);
         let system = json!({"status": "error", "message": reason, "extension": "system", "channel": channel.name()});
         self.send(&channel.join_ref, &Value::Null, &channel.topic, "system", &system.to_string()).await?;
         self.send(&channel.join_ref, &Value::Null, &channel.topic, "phx_close", "{}").await
     }
 
-    async fn reply(&mut self, to: &Incoming, ok: bool, response: Value) -> Result<(), Gone> {
+    async fn reply(&mut self, to: &ClientMessage, ok: bool, response: Value) -> Result<(), Disconnected> {
         let payload = json!({"status": if ok { "ok" } else { "error" }, "response": response}).to_string();
         self.send(&to.join_ref, &to.reference, &to.topic, "phx_reply", &payload).await
     }
@@ -237,11 +238,11 @@ impl Connection {
         topic: &str,
         event: &str,
         payload: &str,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), Disconnected> {
         let text = wire::frame(self.version, join_ref, reference, topic, event, payload);
         // Who does not read is not waited for.
         let sent = tokio::time::timeout(SILENCE, self.socket.send(Message::Text(text.into()))).await;
-        sent.ok().and_then(Result::ok).ok_or(Gone)
+        sent.ok().and_then(Result::ok).ok_or(Disconnected)
     }
 }
 

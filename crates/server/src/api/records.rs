@@ -1,15 +1,15 @@
-//! The shapes of the records that several routes give or take: runs, limits, documents, people.
+//! Schemas of the records that several routes use: runs, limits, nodes, documents, people.
 
 pub mod run_schemas;
 
-use super::shape::*;
+use super::schema::*;
 use engine::role::Role as MemberRole;
 use engine::run::{Kind, ScopeKind, Status, StopReason};
 use engine::tree::status::NodeStatus;
 use engine::workspace::TaskState;
 use serde_json::json;
 
-pub fn run() -> Shape {
+pub fn run() -> Schema {
     let criterion = record([("id", text()), ("text", text())], []);
     record! { "Run":
         id: id(), kind: kind(), objective: text(), scope: scope(), project_ids: list(id()), status: status(),
@@ -24,35 +24,35 @@ pub fn run() -> Shape {
     }
 }
 
-pub fn kind() -> Shape {
+pub fn kind() -> Schema {
     named("Kind", one_of(Kind::ALL.iter().map(|kind| kind.name())))
 }
 
-pub fn status() -> Shape {
+pub fn status() -> Schema {
     named("Status", one_of(Status::ALL.iter().map(|status| status.name())))
 }
 
-pub fn scope() -> Shape {
+pub fn scope() -> Schema {
     named("Scope", one_of(ScopeKind::ALL.iter().map(|scope| scope.name())))
 }
 
-fn stop_reason() -> Shape {
+fn stop_reason() -> Schema {
     named("StopReason", one_of(StopReason::ALL.iter().map(|reason| reason.name())))
 }
 
-fn node_status() -> Shape {
+fn node_status() -> Schema {
     named("NodeStatus", one_of(NodeStatus::ALL.iter().map(|status| status.name())))
 }
 
-fn role() -> Shape {
+fn role() -> Schema {
     named("Role", one_of(["planner", "executor"]))
 }
 
-fn outcome() -> Shape {
+fn outcome() -> Schema {
     named("Outcome", one_of(["success", "partial", "no_op"]))
 }
 
-pub fn metrics() -> Shape {
+pub fn metrics() -> Schema {
     record! { "Metrics":
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), tokens_presumed: count(),
         cost_usd: amount(), cost_presumed_usd: amount(), cost_known: flag(), running_ms: count(),
@@ -61,7 +61,7 @@ pub fn metrics() -> Shape {
     }
 }
 
-pub fn question() -> Shape {
+pub fn question() -> Schema {
     record! { "Question":
         id: id(), text: text(), options: list(text()), deadline_at: nullable(time()), default: nullable(text()),
         answer: nullable(text()), asked_at: time(), answered_at: nullable(time());
@@ -70,7 +70,7 @@ pub fn question() -> Shape {
 }
 
 /// Limits to set; what is absent stays as it is.
-pub fn budgets() -> Shape {
+pub fn budgets() -> Schema {
     let limit = || whole(0, u32::MAX.into());
     form! { "Budgets":
         ;
@@ -82,7 +82,7 @@ pub fn budgets() -> Shape {
 }
 
 /// One node of a tree; `metrics` are of its whole subtree, `own_metrics` its own.
-pub fn node() -> Shape {
+pub fn node() -> Schema {
     record! { "Node":
         id: id(), run_id: id(), ordinal: count(), parent_node_id: nullable(id()), title: text(), reason: text(),
         success_criteria: list(text()), band_index: count(), step_index: count(), step_id: nullable(text()),
@@ -95,7 +95,7 @@ pub fn node() -> Shape {
     }
 }
 
-pub fn artifact() -> Shape {
+pub fn artifact() -> Schema {
     record! { "Artifact":
         id: id(), run_id: id(), node_id: id(), artifact_type: one_of(["document", "json", "summary", "other"]),
         document_id: nullable(id()), json_payload: anything(), content: anything(), is_primary: flag(),
@@ -104,36 +104,36 @@ pub fn artifact() -> Shape {
 }
 
 /// An event of the log, as it is stored and streamed.
-pub fn event() -> Shape {
+pub fn event() -> Schema {
     record! { "Event":
         runId: id(), seq: whole(1, i64::MAX), type: text(), timestamp: time(), hash: text(), payload: open();
         nodeId: id(), parentNodeId: id(), actor: record([("kind", text())], [("id", text())]),
     }
 }
 
-pub fn actor() -> Shape {
+pub fn actor() -> Schema {
     record! { "Actor":
         id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
     }
 }
 
-fn actor_kind() -> Shape {
+fn actor_kind() -> Schema {
     one_of(["person", "subagent"])
 }
 
 /// Somebody in a project, or invited to it.
-pub fn member() -> Shape {
+pub fn member() -> Schema {
     record! { "Member":
         id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
         role: member_role(), invited: flag(),
     }
 }
 
-pub fn member_role() -> Shape {
+pub fn member_role() -> Schema {
     named("MemberRole", one_of(MemberRole::ALL.map(MemberRole::name)))
 }
 
-pub fn project() -> Shape {
+pub fn project() -> Schema {
     record! { "Project":
         id: id(), title: text(), description: text(), props: open(), version: count(), created_at: time(),
         updated_at: time();
@@ -141,30 +141,30 @@ pub fn project() -> Shape {
     }
 }
 
-pub fn document() -> Shape {
+pub fn document() -> Schema {
     record! { "Document":
         id: id(), project_id: id(), title: text(), type_key: text(), content: text(), props: open(),
         version: count(), created_at: time(), updated_at: time(),
     }
 }
 
-pub fn task() -> Shape {
+pub fn task() -> Schema {
     record! { "Task":
         id: id(), project_id: id(), title: text(), description: text(), state: task_state(), props: open(),
         version: count(), created_at: time(), updated_at: time(),
     }
 }
 
-pub fn task_state() -> Shape {
+pub fn task_state() -> Schema {
     named("TaskState", one_of(TaskState::ALL.iter().map(|state| state.name())))
 }
 
-pub fn edge() -> Shape {
+pub fn edge() -> Schema {
     record! { "Edge":
         id: id(), project_id: id(), src: id(), dst: id(), rel: text(), props: open(), created_at: time(),
     }
 }
 
-pub fn problem() -> Shape {
+pub fn problem() -> Schema {
     named("Problem", record([("type", text()), ("title", text()), ("status", whole(400, 599)), ("detail", text())], []))
 }

@@ -1,5 +1,5 @@
-//! What open streams rely on: a credential that is valid, a run that may be seen. Looked at again and again, one
-//! question for all who rely on the same, and only while anybody does.
+//! Ends open streams whose credential was revoked or whose run can no longer be seen. All streams that depend on the same
+//! credential or run share one check, and nothing is checked while no stream is open.
 
 use async_trait::async_trait;
 use engine::ids::{KeyId, RunId};
@@ -19,7 +19,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// Answers which of these have ended.
 #[async_trait]
-pub trait Look<T>: Send + Sync + 'static {
+pub trait RevocationCheck<T>: Send + Sync + 'static {
     async fn ended(&self, of: &[T]) -> Result<Vec<T>, StoreError>;
 }
 
@@ -50,7 +50,7 @@ impl RevocationSignal {
 }
 
 pub struct Revocations<T> {
-    look: Box<dyn Look<T>>,
+    look: Box<dyn RevocationCheck<T>>,
     revoked: RevocationSignal,
     relied_on: Mutex<HashMap<T, watch::Sender<()>>>,
 }
@@ -65,7 +65,7 @@ impl RevocationWatch {
 }
 
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
-    pub fn new(look: impl Look<T>, revoked: &RevocationSignal) -> Arc<Revocations<T>> {
+    pub fn new(look: impl RevocationCheck<T>, revoked: &RevocationSignal) -> Arc<Revocations<T>> {
         Arc::new(Revocations { look: Box::new(look), revoked: revoked.clone(), relied_on: Mutex::default() })
     }
 
@@ -116,13 +116,13 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
 }
 
 /// Which credentials are not valid any more.
-pub struct OfKeys {
+pub struct KeyCheck {
     pub keys: Arc<SqlStore>,
     pub clock: Arc<dyn Clock>,
 }
 
 #[async_trait]
-impl Look<KeyId> for OfKeys {
+impl RevocationCheck<KeyId> for KeyCheck {
     async fn ended(&self, of: &[KeyId]) -> Result<Vec<KeyId>, StoreError> {
         self.keys.ended_keys(of, self.clock.now()).await
     }
@@ -132,10 +132,10 @@ impl Look<KeyId> for OfKeys {
 pub type RunSight = (Scope, RunId);
 
 /// Which runs may not be seen any more by whom: a membership ended, or the run is gone.
-pub struct OfRuns(pub Arc<SqlStore>);
+pub struct RunSightCheck(pub Arc<SqlStore>);
 
 #[async_trait]
-impl Look<RunSight> for OfRuns {
+impl RevocationCheck<RunSight> for RunSightCheck {
     async fn ended(&self, of: &[RunSight]) -> Result<Vec<RunSight>, StoreError> {
         let mut ended = Vec::new();
         for (scope, run) in of {

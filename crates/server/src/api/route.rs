@@ -3,10 +3,10 @@
 
 use super::AppState;
 use super::auth::{self, RequestSource};
-use super::caller::Takes;
+use super::caller::BodySchema;
 use super::query::QueryParameters;
 use super::records;
-use super::shape::{Shape, has_secret};
+use super::schema::{Schema, has_secret};
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -44,7 +44,7 @@ impl Access {
 /// How an answer's body looks.
 #[derive(Clone, Debug)]
 pub enum Body {
-    Json(Shape),
+    Json(Schema),
     /// Another media type.
     Text(&'static str),
     Nothing,
@@ -55,15 +55,15 @@ pub struct Route {
     pub path: &'static str,
     pub access: Access,
     pub summary: &'static str,
-    pub query: Vec<(&'static str, Shape)>,
-    pub headers: Vec<(&'static str, Shape)>,
-    pub takes: Option<Shape>,
+    pub query: Vec<(&'static str, Schema)>,
+    pub headers: Vec<(&'static str, Schema)>,
+    pub takes: Option<Schema>,
     pub gives: Vec<(u16, Body)>,
-    /// Costs more than an answer: see `door::RouteAuth`.
+    /// Costs more than an answer: see `auth::RouteAuth`.
     paced: bool,
     /// About the person who asks, not about any project of theirs.
     pub personal: bool,
-    /// See `door::RouteAuth`.
+    /// See `auth::RouteAuth`.
     pub for_agents: bool,
     /// Says no in a page of its own, too.
     pub refuses_in_pages: bool,
@@ -135,23 +135,23 @@ impl Route {
     }
 
     /// A parameter of the query string; all are optional but those whose shape says otherwise to the handler.
-    pub fn asks(mut self, name: &'static str, shape: Shape) -> Route {
-        self.query.push((name, shape));
+    pub fn asks(mut self, name: &'static str, schema: Schema) -> Route {
+        self.query.push((name, schema));
         self
     }
 
-    pub fn header(mut self, name: &'static str, shape: Shape) -> Route {
-        self.headers.push((name, shape));
+    pub fn header(mut self, name: &'static str, schema: Schema) -> Route {
+        self.headers.push((name, schema));
         self
     }
 
-    pub fn takes(mut self, shape: Shape) -> Route {
-        self.takes = Some(shape);
+    pub fn takes(mut self, schema: Schema) -> Route {
+        self.takes = Some(schema);
         self
     }
 
-    pub fn gives(mut self, status: u16, shape: Shape) -> Route {
-        self.gives.push((status, Body::Json(shape)));
+    pub fn gives(mut self, status: u16, schema: Schema) -> Route {
+        self.gives.push((status, Body::Json(schema)));
         self
     }
 
@@ -192,7 +192,7 @@ impl Route {
 
     /// Its answer shows a secret, as its shape says.
     fn gives_secret(&self) -> bool {
-        self.gives.iter().any(|(_, body)| matches!(body, Body::Json(shape) if has_secret(shape)))
+        self.gives.iter().any(|(_, body)| matches!(body, Body::Json(schema) if has_secret(schema)))
     }
 
     /// Problems beyond those that follow from the route itself.
@@ -229,7 +229,7 @@ impl Route {
     }
 }
 
-/// The routes, behind a door: who a request comes from is settled before its handler sees it.
+/// The router of these routes. Each is authenticated before its handler runs.
 pub fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
     routes.into_iter().fold(Router::new(), |router, route| {
         let guard = auth::RouteAuth {
@@ -243,8 +243,8 @@ pub fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> 
         };
         let mut handler = route.handler.route_layer(Extension(QueryParameters(route.query.into())));
         // Pages judge what they take by themselves, and say what is wrong as a page.
-        if let Some(shape) = route.takes.filter(|_| !route.refuses_in_pages) {
-            handler = handler.route_layer(Extension(Takes(Arc::new(shape))));
+        if let Some(schema) = route.takes.filter(|_| !route.refuses_in_pages) {
+            handler = handler.route_layer(Extension(BodySchema(Arc::new(schema))));
         }
         router.route(route.path, handler.route_layer(from_fn_with_state(guard, auth::admit)))
     })

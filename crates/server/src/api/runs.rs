@@ -1,13 +1,13 @@
-//! Runs: start, list, look at.
+//! Routes for runs: start, list, read, delete.
 
 use super::brief::{self, NewRun};
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{count, id, list as list_of, page, text, whole};
-use super::{Answer, AppState, Page, agents, auth, records};
+use super::schema::{count, id, list as list_of, page, text, whole};
+use super::{ApiResult, AppState, Page, agents, auth, records};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -37,7 +37,7 @@ pub fn routes() -> Vec<Route> {
             .refuses([404]),
         Route::post("/api/runs", Run, "Start a run", create)
             .paced()
-            .takes(brief::shape())
+            .takes(brief::schema())
             .gives(201, records::run())
             .gives(200, records::run())
             .refuses([404]),
@@ -66,7 +66,11 @@ pub fn routes() -> Vec<Route> {
 }
 
 /// A fresh id, or the one the client chose; asking again for that one shows the run that exists.
-async fn create(State(app): State<Arc<AppState>>, caller: Caller, Sent(new): Sent<NewRun>) -> Answer<Response> {
+async fn create(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    JsonBody(new): JsonBody<NewRun>,
+) -> ApiResult<Response> {
     let id = new.id.unwrap_or_else(|| mint(&app));
     if id.0.get_version_num() != 7 {
         return Err(Problem::invalid("invalid_id", format!("id {id} is not a UUIDv7; leave it out and one is chosen")));
@@ -101,8 +105,8 @@ struct ListQuery {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<RunRow>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<RunRow>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let agent = match &query.agent {
         Some(_) if !caller.bounds().is_empty() => return Err(auth::bound()),
@@ -131,19 +135,19 @@ fn given(word: Option<String>) -> Option<String> {
     word.filter(|word| !word.trim().is_empty())
 }
 
-pub fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Answer<T> {
+pub fn known<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> ApiResult<T> {
     all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
         let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
         Problem::invalid("unknown_word", format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))
     })
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<RunRow>> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<RunRow>> {
     caller.run(&app, id).await.map(Json)
 }
 
 /// Whoever may see a run may not therefore remove it.
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<StatusCode> {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<StatusCode> {
     app.commands()?;
     if caller.run(&app, id).await?.owner != caller.id() {
         return Err(Problem::new(
@@ -177,14 +181,14 @@ async fn iterations(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<IterationsQuery>,
-) -> Answer<Json<Vec<IterationRow>>> {
+    QueryString(query): QueryString<IterationsQuery>,
+) -> ApiResult<Json<Vec<IterationRow>>> {
     caller.run(&app, id).await?;
     let limit = query.limit.unwrap_or(MOST_ITERATIONS).clamp(1, MOST_ITERATIONS);
     Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 
-async fn steps(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Vec<StepRow>>> {
+async fn steps(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Vec<StepRow>>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.steps(&caller.scope(), id).await?))
 }
@@ -194,7 +198,7 @@ async fn step_page(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((run, step)): Path<(String, String)>,
-) -> Answer<impl IntoResponse> {
+) -> ApiResult<impl IntoResponse> {
     let run: RunId = run.parse().map_err(|_| Problem::not_found("run"))?;
     caller.run(&app, run).await?;
     let steps = app.store.steps(&caller.scope(), run).await?;
@@ -205,7 +209,7 @@ async fn step_page(
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text))
 }
 
-async fn report(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Value>> {
+async fn report(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Value>> {
     Ok(Json(reported(&app, &caller, id).await?.report))
 }
 
@@ -213,12 +217,12 @@ async fn report_markdown(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-) -> Answer<impl IntoResponse> {
+) -> ApiResult<impl IntoResponse> {
     let run = reported(&app, &caller, id).await?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::projection::report_markdown(&run.report)))
 }
 
-async fn reported(app: &AppState, caller: &Caller, id: RunId) -> Answer<RunRow> {
+async fn reported(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
     let run = caller.run(app, id).await?;
     match run.report.is_null() {
         true => Err(Problem::new(

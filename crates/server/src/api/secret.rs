@@ -1,5 +1,5 @@
-//! Secrets of credentials: made here, shown once, kept only as digests. The fixed beginning lets scanners find a leaked
-//! one; the checksum lets a mistyped one be refused without asking the database.
+//! Secrets of credentials: generated here, shown once, stored only as digests. The fixed prefix lets scanners find a leaked one;
+//! the checksum lets a mistyped one be refused without asking the database.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;

@@ -1,13 +1,13 @@
-//! A run as it stood after any event of its log. The last views that were looked at are kept folded, so that going
-//! on from one costs only what came since.
+//! A run as it was after any event of its log. The views used last stay folded in memory, so that the next one folds only the
+//! events in between.
 
 use super::caller::{Caller, Id};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{count, text};
-use super::{Answer, AppState, records};
+use super::schema::{count, text};
+use super::{ApiResult, AppState, records};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -40,9 +40,9 @@ async fn of_run(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<SnapshotQuery>,
+    QueryString(query): QueryString<SnapshotQuery>,
     headers: HeaderMap,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let last_seq = caller.run(&app, id).await?.last_seq;
     let seq = query.at.unwrap_or(last_seq);
     if seq == 0 || seq > last_seq {
@@ -65,7 +65,7 @@ pub struct Views {
 }
 
 impl Views {
-    async fn look(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> Answer<String> {
+    async fn look(&self, app: &AppState, run: RunId, seq: u64, last_seq: u64) -> ApiResult<String> {
         let view = match self.take(run, seq) {
             Some(view) => views::onward(app.store.as_ref(), run, Some(view), seq).await?,
             None => views::at(app.store.as_ref(), run, seq).await?,

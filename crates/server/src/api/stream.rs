@@ -1,16 +1,16 @@
-//! Server-sent events: the log of one run, or several topics in one. Frames are made of what the reader hands
-//! out; most of them are a piece of the text that every listener shares.
+//! Server-sent events: the log of one run, or several topics in one stream. Most frames are slices of the text that all
+//! listeners of a commit share.
 
 use super::caller::{Caller, Id};
 use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{count, one_of, text};
-use super::tail::{Heard, Tail};
-use super::{Answer, AppState};
+use super::schema::{count, one_of, text};
+use super::tail::{Tail, TailItem};
+use super::{ApiResult, AppState};
 use crate::connections::{Frames, RawStream};
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -79,10 +79,10 @@ async fn of_run(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Asked(query): Asked<StreamQuery>,
+    QueryString(query): QueryString<StreamQuery>,
     headers: HeaderMap,
     line: Option<Extension<RawStream>>,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     caller.run(&app, id).await?;
     // What a reconnecting client has seen beats what it asked for when it first came.
     let last_seen = last_event_id(&headers).map(|text| text.parse().map_err(|_| bad_place(text))).transpose()?;
@@ -100,10 +100,10 @@ struct TopicsQuery {
 async fn of_topics(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<TopicsQuery>,
+    QueryString(query): QueryString<TopicsQuery>,
     headers: HeaderMap,
     line: Option<Extension<RawStream>>,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let topics = multiplex::parse(query.topics.as_deref().unwrap_or_default())
         .map_err(|why| Problem::invalid("bad_topics", why))?;
     let many = Multiplex::open(app, &caller, topics, last_event_id(&headers)).await?;
@@ -202,9 +202,9 @@ impl Frames for Log {
 }
 
 impl Log {
-    async fn take(&mut self, heard: Result<Heard, StoreError>) -> Result<Option<Bytes>, StoreError> {
+    async fn take(&mut self, heard: Result<TailItem, StoreError>) -> Result<Option<Bytes>, StoreError> {
         Ok(match heard? {
-            Heard::Events(commit, after) => {
+            TailItem::Events(commit, after) => {
                 if commit.lifecycle {
                     self.look_for_end().await?;
                 }
@@ -213,16 +213,16 @@ impl Log {
                 self.send_before_end(pieces);
                 first
             }
-            Heard::CaughtUp => {
+            TailItem::CaughtUp => {
                 self.look_for_end().await?;
                 None
             }
-            Heard::Gone => {
+            TailItem::Gone => {
                 self.ended = true;
                 Some(aside("gone", "{}"))
             }
-            Heard::Delta(json) => Some(aside("delta", json)),
-            Heard::Behind => Some(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
+            TailItem::Delta(json) => Some(aside("delta", json)),
+            TailItem::Behind => Some(aside("behind", format_args!("{{\"after\":{}}}", self.tail.after))),
         })
     }
 

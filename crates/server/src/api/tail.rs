@@ -1,6 +1,5 @@
-//! A run's log from some seq on, without a gap: what is stored is read, what is committed from then on is heard, and
-//! whoever falls behind reads again. The one reader under every stream, whatever it is sent as; it ends with the sight
-//! of the run.
+//! A run's log from some seq on, without a gap: first what is stored, then what is committed live, and the log again for a
+//! reader that fell behind. Every stream reads through this, whatever its format; it ends when the run can no longer be seen.
 
 use super::AppState;
 use super::caller::Caller;
@@ -28,7 +27,7 @@ pub struct Tail {
     over: bool,
 }
 
-pub enum Heard {
+pub enum TailItem {
     /// Events of this commit after this seq.
     Events(Arc<Commit>, u64),
     /// Nothing more is stored; what follows is live.
@@ -63,7 +62,7 @@ impl Tail {
 
     /// Dropping the future loses nothing. That the sight of the run has ended is noticed when it is asked anew, which is
     /// what a pulse is for. After `Gone` it never comes to an end.
-    pub async fn next(&mut self) -> Result<Heard, StoreError> {
+    pub async fn next(&mut self) -> Result<TailItem, StoreError> {
         if self.over {
             return std::future::pending().await;
         }
@@ -82,30 +81,30 @@ impl Tail {
             }
             match self.listener.messages.recv().await {
                 Ok(Message::Commit(commit)) => self.held = Some(commit),
-                Ok(Message::Delta(json)) => return Ok(Heard::Delta(json)),
+                Ok(Message::Delta(json)) => return Ok(TailItem::Delta(json)),
                 Err(RecvError::Lagged(_)) => {
                     self.reading = true;
-                    return Ok(Heard::Behind);
+                    return Ok(TailItem::Behind);
                 }
                 Err(RecvError::Closed) => return self.end(),
             }
         }
     }
 
-    fn end(&mut self) -> Result<Heard, StoreError> {
+    fn end(&mut self) -> Result<TailItem, StoreError> {
         self.over = true;
-        Ok(Heard::Gone)
+        Ok(TailItem::Gone)
     }
 
-    async fn read(&mut self) -> Result<Heard, StoreError> {
+    async fn read(&mut self) -> Result<TailItem, StoreError> {
         let page = self.store.events(self.run, self.after, PAGE).await?;
         self.reading = page.len() == PAGE;
-        let Some(last) = page.last().map(|event| event.seq) else { return Ok(Heard::CaughtUp) };
+        let Some(last) = page.last().map(|event| event.seq) else { return Ok(TailItem::CaughtUp) };
         let after = std::mem::replace(&mut self.after, last);
-        Ok(Heard::Events(Arc::new(Commit::of_stored(self.run, &page)), after))
+        Ok(TailItem::Events(Arc::new(Commit::of_stored(self.run, &page)), after))
     }
 
-    fn hand_out(&mut self) -> Option<Heard> {
+    fn hand_out(&mut self) -> Option<TailItem> {
         let commit = self.held.take()?;
         if commit.first > self.after + 1 {
             // Told out of order, or by somebody else: the log has what is missing.
@@ -116,6 +115,6 @@ impl Tail {
             return None;
         }
         let after = std::mem::replace(&mut self.after, commit.last);
-        Some(Heard::Events(commit, after))
+        Some(TailItem::Events(commit, after))
     }
 }

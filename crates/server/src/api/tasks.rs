@@ -1,15 +1,15 @@
-//! Tasks.
+//! Routes for tasks.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::documents::own_props;
 use super::problems::Problem;
 use super::projects::{self, MAX_PAGE, MAX_TITLE, titled};
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{form, id, open, page, text, whole, words};
-use super::version::{Expected, Versioned, write};
-use super::{Answer, AppState, Page, access, records, runs, version};
+use super::schema::{form, id, open, page, text, whole, words};
+use super::version::{IfMatch, Versioned, write};
+use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -39,7 +39,7 @@ pub fn routes() -> Vec<Route> {
             .refuses([404]),
         Route::get(ONE, Read, "A task", show).gives(200, records::task()),
         Route::patch(ONE, Run, "Change a task; props are merged key by key", edit)
-            .header("If-Match", version::shape())
+            .header("If-Match", version::schema())
             .takes(form([], [("title", words(MAX_TITLE)), description, state, props]))
             .gives(200, records::task())
             .refuses([412, 428]),
@@ -47,12 +47,12 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn visible(app: &AppState, caller: &Caller, id: TaskId) -> Answer<Task> {
+async fn visible(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task> {
     app.store.task(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("task"))
 }
 
 /// One that this caller may change.
-async fn changeable(app: &AppState, caller: &Caller, id: TaskId) -> Answer<Task> {
+async fn changeable(app: &AppState, caller: &Caller, id: TaskId) -> ApiResult<Task> {
     let task = visible(app, caller, id).await?;
     access::may_write(app, caller, task.project_id).await?;
     Ok(task)
@@ -70,8 +70,8 @@ struct ListQuery {
 async fn list(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<Task>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<Task>>> {
     let limit = query.limit.unwrap_or(50).clamp(1, MAX_PAGE);
     let filter = TaskFilter {
         project_id: query.project_id,
@@ -101,7 +101,11 @@ fn todo() -> TaskState {
     TaskState::Todo
 }
 
-async fn create(State(app): State<Arc<AppState>>, caller: Caller, Sent(new): Sent<NewTask>) -> Answer<Versioned<Task>> {
+async fn create(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    JsonBody(new): JsonBody<NewTask>,
+) -> ApiResult<Versioned<Task>> {
     let project_id = projects::with_room(&app, &caller, new.project_id).await?.id;
     let id: TaskId = runs::mint(&app);
     let mutation = Mutation::CreateTask {
@@ -116,7 +120,7 @@ async fn create(State(app): State<Arc<AppState>>, caller: Caller, Sent(new): Sen
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<Versioned<Task>> {
+async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -133,9 +137,9 @@ async fn edit(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(id): Id<TaskId>,
-    expected: Expected,
-    Sent(patch): Sent<TaskPatch>,
-) -> Answer<Versioned<Task>> {
+    expected: IfMatch,
+    JsonBody(patch): JsonBody<TaskPatch>,
+) -> ApiResult<Versioned<Task>> {
     let task = changeable(&app, &caller, id).await?;
     expected.check(&task)?;
     let mutation = Mutation::UpdateTask {
@@ -150,7 +154,7 @@ async fn edit(
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> Answer<StatusCode> {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {
     app.commands()?;
     changeable(&app, &caller, id).await?;
     match app.store.remove_task(id).await? {

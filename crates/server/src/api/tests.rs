@@ -7,7 +7,7 @@ use super::*;
 use crate::api_client::{ApiClient, ApiError};
 use crate::args::Global;
 use crate::config::{Config, Environment};
-use crate::drive::{Drive, Load, SystemClock};
+use crate::drive::{Drive, SystemClock, WorkerScope};
 use engine::actor::ActorKind;
 use engine::batch::RunRow;
 use engine::workspace::ActorRecord;
@@ -42,7 +42,7 @@ async fn world() -> World {
     let live = Live::default();
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
-    let drive = Drive::start(&config, Load::Everything, store.clone(), performer, clock.clone(), live.clone());
+    let drive = Drive::start(&config, WorkerScope::Everything, store.clone(), performer, clock.clone(), live.clone());
     let revoked = RevocationSignal::default();
     let app = AppState {
         notifications: store.clone(),
@@ -51,10 +51,10 @@ async fn world() -> World {
         drives: Drives::All,
         origin: OriginPolicy::new(
             None,
-            Revocations::new(revocation::OfKeys { keys: store.clone(), clock: clock.clone() }, &revoked),
+            Revocations::new(revocation::KeyCheck { keys: store.clone(), clock: clock.clone() }, &revoked),
         ),
         clock,
-        sights: Revocations::new(revocation::OfRuns(store.clone()), &revoked),
+        sights: Revocations::new(revocation::RunSightCheck(store.clone()), &revoked),
         revoked,
         store,
         live,

@@ -1,13 +1,13 @@
 //! Tokens: made once, shown once, listed without their secret, ended at once.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
+use super::schema::{Schema, id, list, nullable, one_of, page, record, secret, text, time, up_to, whole, words};
 use super::secret::Secret;
-use super::shape::{Shape, id, list, nullable, one_of, page, record, secret, text, time, up_to, whole, words};
-use super::{Answer, AppState, Page, brief, runs};
+use super::{ApiResult, AppState, Page, brief, runs};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -49,11 +49,11 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-pub fn scope() -> Shape {
+pub fn scope() -> Schema {
     one_of(Grant::ALL.iter().map(|grant| grant.name()))
 }
 
-fn token() -> Shape {
+fn token() -> Schema {
     record! { "Token":
         id: id(), actor_id: id(), kind: one_of(KeyKind::ALL.iter().map(|kind| kind.name())), name: text(),
         scopes: list(scope()), project_ids: list(id()), prefix: text(), created_at: time(),
@@ -99,7 +99,7 @@ impl From<Key> for TokenView {
 
 /// A new token with its secret.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct TokenMade {
+pub struct CreatedToken {
     pub token: String,
     pub record: TokenView,
 }
@@ -129,7 +129,7 @@ pub fn scopes(grant: Grant) -> Vec<&'static str> {
 }
 
 /// What a new credential is to be.
-pub struct Terms {
+pub struct NewCredential {
     pub kind: KeyKind,
     pub parent: Option<KeyId>,
     pub name: String,
@@ -139,7 +139,7 @@ pub struct Terms {
 }
 
 /// Makes a credential and keeps its digest.
-pub async fn keep(app: &AppState, actor: ActorId, terms: Terms) -> Answer<(Secret, Key)> {
+pub async fn keep(app: &AppState, actor: ActorId, terms: NewCredential) -> ApiResult<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
         id: runs::mint(app),
@@ -162,8 +162,8 @@ pub async fn keep(app: &AppState, actor: ActorId, terms: Terms) -> Answer<(Secre
 async fn create(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Sent(new): Sent<NewToken>,
-) -> Answer<(StatusCode, Json<TokenMade>)> {
+    JsonBody(new): JsonBody<NewToken>,
+) -> ApiResult<(StatusCode, Json<CreatedToken>)> {
     app.commands()?;
     persons_only(&caller)?;
     let actor = match &new.actor {
@@ -183,13 +183,13 @@ async fn create(
         return Err(Problem::invalid("bad_scope", detail));
     }
     let projects = bounds(&app, actor.id, &new.project_ids, grant).await?;
-    let terms = Terms { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
+    let terms = NewCredential { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
     let (secret, key) = keep(&app, actor.id, terms).await?;
-    Ok((StatusCode::CREATED, Json(TokenMade { token: secret.reveal().to_owned(), record: key.into() })))
+    Ok((StatusCode::CREATED, Json(CreatedToken { token: secret.reveal().to_owned(), record: key.into() })))
 }
 
 /// The projects a token is narrowed to, each of which its actor may see now.
-async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) -> Answer<Vec<ProjectId>> {
+async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) -> ApiResult<Vec<ProjectId>> {
     if names.len() > MAX_PROJECTS {
         let detail = format!("{} projects were named; a token is bound to at most {MAX_PROJECTS}", names.len());
         return Err(Problem::invalid("too_many", detail));
@@ -202,7 +202,7 @@ async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) 
 }
 
 /// What a subagent may do is its owner's to say.
-fn persons_only(caller: &Caller) -> Answer<()> {
+fn persons_only(caller: &Caller) -> ApiResult<()> {
     match caller.record.kind {
         ActorKind::Person => Ok(()),
         ActorKind::Subagent => Err(Problem::new(
@@ -214,13 +214,13 @@ fn persons_only(caller: &Caller) -> Answer<()> {
 }
 
 /// The scope of this name.
-pub fn grant(word: &str) -> Answer<Grant> {
+pub fn grant(word: &str) -> ApiResult<Grant> {
     Grant::parse(word).ok_or_else(|| {
         Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
     })
 }
 
-fn granted(scopes: Option<Vec<String>>) -> Answer<Grant> {
+fn granted(scopes: Option<Vec<String>>) -> ApiResult<Grant> {
     let Some(words) = scopes else { return Ok(Grant::Run) };
     let mut highest = None;
     for word in &words {
@@ -240,8 +240,8 @@ struct ListQuery {
 async fn list_them(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<ListQuery>,
-) -> Answer<Json<Page<TokenView>>> {
+    QueryString(query): QueryString<ListQuery>,
+) -> ApiResult<Json<Page<TokenView>>> {
     let of = match query.actor.as_deref() {
         None => Some(caller.id()),
         Some("*") if caller.is_admin() => None,
@@ -256,7 +256,7 @@ async fn list_them(
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<KeyId>) -> Answer<Json<TokenView>> {
+async fn revoke(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
     app.commands()?;
     persons_only(&caller)?;
     let found = app.store.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());

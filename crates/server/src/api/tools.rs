@@ -1,11 +1,10 @@
-//! What runs can be given to do: the built-in tools, and those of the servers that are configured. The built-in ones are
-//! carried out for people, too, as on pages.
+//! Routes for tools: the built-in ones and those of the configured servers. People can call the built-in ones here too.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{flag, list as list_of, named, nullable, one_of, open, record, text};
-use super::{Answer, AppState, auth, pages};
+use super::schema::{flag, list as list_of, named, nullable, one_of, open, record, text};
+use super::{ApiResult, AppState, auth, pages};
 use crate::catalogue::Catalogue;
 use crate::toolboxes::{State as Condition, offers};
 use ::pages::PageSubject;
@@ -47,7 +46,7 @@ pub struct Tools {
     pub servers: Vec<Condition>,
 }
 
-async fn tools(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Tools>> {
+async fn tools(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Tools>> {
     let mut seen = Vec::new();
     for toolbox in &app.catalogue.outside().0 {
         if is_for(&app, &caller, toolbox.projects()).await? {
@@ -61,8 +60,8 @@ async fn call(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Id(name): Id<String>,
-    Sent(arguments): Sent<Value>,
-) -> Answer<Json<Value>> {
+    JsonBody(arguments): JsonBody<Value>,
+) -> ApiResult<Json<Value>> {
     if caller.access < Run && Registry::builtin().find(&name).is_some_and(|action| !action.is_read()) {
         return Err(auth::insufficient(Run));
     }
@@ -75,7 +74,7 @@ async fn call(
 }
 
 /// What is for some projects only is shown to those who may use one of them.
-async fn is_for(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> Answer<bool> {
+async fn is_for(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> ApiResult<bool> {
     for project in projects {
         if app.store.project(&caller.scope(), *project).await?.is_some() {
             return Ok(true);

@@ -1,9 +1,9 @@
-//! Versions over HTTP: an answer says which version it shows (`ETag`), a change says which one it was made on
-//! (`If-Match`), so that nobody's edit is lost.
+//! Versions over HTTP: `ETag` says which version a response shows, `If-Match` which one a change is based on, so that no edit
+//! is lost.
 
 use super::problems::Problem;
-use super::shape::Shape;
-use super::{Answer, AppState};
+use super::schema::Schema;
+use super::{ApiResult, AppState};
 use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -16,23 +16,23 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// What has versions.
-pub trait Edited: Serialize {
+pub trait HasVersion: Serialize {
     fn version(&self) -> i64;
 }
 
-impl Edited for Project {
+impl HasVersion for Project {
     fn version(&self) -> i64 {
         self.version
     }
 }
 
-impl Edited for Document {
+impl HasVersion for Document {
     fn version(&self) -> i64 {
         self.version
     }
 }
 
-impl Edited for Task {
+impl HasVersion for Task {
     fn version(&self) -> i64 {
         self.version
     }
@@ -41,7 +41,7 @@ impl Edited for Task {
 /// An entity with its version as a header.
 pub struct Versioned<T>(pub StatusCode, pub T);
 
-impl<T: Edited> IntoResponse for Versioned<T> {
+impl<T: HasVersion> IntoResponse for Versioned<T> {
     fn into_response(self) -> Response {
         let tag = HeaderValue::from_str(&format!("\"{}\"", self.1.version()));
         let mut response = (self.0, Json(self.1)).into_response();
@@ -53,11 +53,11 @@ impl<T: Edited> IntoResponse for Versioned<T> {
 }
 
 /// The version a change was made on; `None` is `*`, whichever is there.
-pub struct Expected(pub Option<i64>);
+pub struct IfMatch(pub Option<i64>);
 
-impl Expected {
+impl IfMatch {
     /// Against what is there.
-    pub fn check(&self, entity: &impl Edited) -> Answer<()> {
+    pub fn check(&self, entity: &impl HasVersion) -> ApiResult<()> {
         match self.0.is_none_or(|expected| expected == entity.version()) {
             true => Ok(()),
             false => Err(stale()),
@@ -66,11 +66,11 @@ impl Expected {
 }
 
 /// What `If-Match` may say.
-pub fn shape() -> Shape {
+pub fn schema() -> Schema {
     json!({"type": "string", "pattern": "^([*]|\"[0-9]{1,9}\")$"})
 }
 
-impl FromRequestParts<Arc<AppState>> for Expected {
+impl FromRequestParts<Arc<AppState>> for IfMatch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _app: &Arc<AppState>) -> Result<Self, Problem> {
@@ -83,11 +83,11 @@ impl FromRequestParts<Arc<AppState>> for Expected {
         })?;
         let text = given.to_str().unwrap_or_default().trim();
         if text == "*" {
-            return Ok(Expected(None));
+            return Ok(IfMatch(None));
         }
         let number = text.trim_start_matches("W/").trim_matches('"').parse();
         // What was never a version of ours matches none.
-        number.map(|version| Expected(Some(version))).map_err(|_| stale())
+        number.map(|version| IfMatch(Some(version))).map_err(|_| stale())
     }
 }
 
@@ -100,7 +100,7 @@ pub fn stale() -> Problem {
 }
 
 /// Writes changes that a person makes. That something moved meanwhile is the same as an old `If-Match`.
-pub async fn write(app: &AppState, changes: Vec<Change>) -> Answer<()> {
+pub async fn write(app: &AppState, changes: Vec<Change>) -> ApiResult<()> {
     app.commands()?;
     app.store.change(changes).await.map_err(|error| match error {
         AppendError::Conflict(_) => stale(),

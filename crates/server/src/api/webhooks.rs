@@ -1,11 +1,11 @@
 //! Webhooks: where else notifications go, and what came of each delivery. A secret is shown once.
 
-use super::caller::{Caller, Id, Sent};
+use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
-use super::shape::{Shape, count, id, list, nullable, one_of, record, secret, text, time, up_to, words};
-use super::{Answer, AppState};
+use super::schema::{Schema, count, id, list, nullable, one_of, record, secret, text, time, up_to, words};
+use super::{ApiResult, AppState};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -41,14 +41,14 @@ pub fn routes() -> Vec<Route> {
     routes.map(Route::personal).into()
 }
 
-fn webhook() -> Shape {
+fn webhook() -> Schema {
     record! { "Webhook":
         id: id(), url: text(), template: one_of(Template::ALL.map(Template::name)), kinds: list(one_of(KINDS)),
         disabled_reason: nullable(text()), created_at: time(),
     }
 }
 
-fn delivery() -> Shape {
+fn delivery() -> Schema {
     record! { "Delivery":
         id: text(), webhook_id: id(), run_id: nullable(id()), seq: nullable(count()), kind: text(),
         state: one_of(DeliveryState::ALL.map(DeliveryState::name)), attempts: count(), due: time(),
@@ -78,7 +78,7 @@ impl From<Webhook> for WebhookView {
     }
 }
 
-async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> Answer<Json<Vec<WebhookView>>> {
+async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Vec<WebhookView>>> {
     let webhooks = app.notifications.webhooks(caller.id()).await?;
     Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
@@ -102,8 +102,8 @@ fn standard() -> String {
 async fn create(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Sent(new): Sent<NewWebhook>,
-) -> Answer<(StatusCode, Json<WebhookView>)> {
+    JsonBody(new): JsonBody<NewWebhook>,
+) -> ApiResult<(StatusCode, Json<WebhookView>)> {
     if let Some(unknown) = new.kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
         let detail = format!("there is no notification of kind {unknown}; kinds: {}", KINDS.join(", "));
         return Err(Problem::invalid("unknown_kind", detail));
@@ -131,23 +131,27 @@ async fn create(
     Ok((StatusCode::CREATED, Json(WebhookView { secret: Some(secret), ..webhook.into() })))
 }
 
-async fn own(app: &AppState, caller: &Caller, id: Uuid) -> Answer<Webhook> {
+async fn own(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> {
     let webhooks = app.notifications.webhooks(caller.id()).await?;
     webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct WithDeliveries {
+pub struct WebhookWithDeliveries {
     pub webhook: WebhookView,
     pub deliveries: Vec<Delivery>,
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<WithDeliveries>> {
+async fn show(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+    Id(id): Id<Uuid>,
+) -> ApiResult<Json<WebhookWithDeliveries>> {
     let webhook = own(&app, &caller, id).await?.into();
-    Ok(Json(WithDeliveries { webhook, deliveries: app.notifications.deliveries(id, SHOWN).await? }))
+    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.notifications.deliveries(id, SHOWN).await? }))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<StatusCode> {
+async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
     match app.notifications.remove_webhook(caller.id(), id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("webhook")),
@@ -155,7 +159,7 @@ async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uui
 }
 
 /// Sent at once, so that the answer says what came of it; if it failed it is tried again like any other.
-async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> Answer<Json<Delivery>> {
+async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
     let webhook = own(&app, &caller, id).await?;
     let now = app.clock.now();
     let test: Uuid = super::runs::mint(&app);

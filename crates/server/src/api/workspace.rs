@@ -2,11 +2,11 @@
 
 use super::caller::{Caller, Id};
 use super::problems::Problem;
-use super::query::Asked;
+use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
-use super::shape::{Shape, id, list, nullable, one_of, page, text, whole};
-use super::{Answer, AppState, Page, records};
+use super::schema::{Schema, id, list, nullable, one_of, page, text, whole};
+use super::{ApiResult, AppState, Page, records};
 use axum::Json;
 use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
@@ -55,7 +55,7 @@ pub struct Workspace {
     pub edges: Vec<Edge>,
 }
 
-async fn of_run(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> Answer<Json<Workspace>> {
+async fn of_run(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Workspace>> {
     let run = caller.run(&app, id).await?;
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
@@ -102,8 +102,8 @@ impl From<Kind> for HitKind {
 async fn search(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<SearchQuery>,
-) -> Answer<Json<Page<Value>>> {
+    QueryString(query): QueryString<SearchQuery>,
+) -> ApiResult<Json<Page<Value>>> {
     if let Some(why) = runtime::search_terms::too_many(&query.q) {
         return Err(Problem::invalid("too_many_words", why));
     }
@@ -120,7 +120,7 @@ async fn search(
     Ok(Json(Page { items: page.items.into_iter().map(hit).collect(), next_cursor: page.next_cursor }))
 }
 
-fn hit_shape() -> Shape {
+fn hit_shape() -> Schema {
     record! { "Hit":
         kind: one_of(["document", "task", "project"]), id: id(), project_id: id(), title: text(), excerpt: text(),
     }
@@ -147,8 +147,8 @@ struct EdgesQuery {
 async fn edges(
     State(app): State<Arc<AppState>>,
     caller: Caller,
-    Asked(query): Asked<EdgesQuery>,
-) -> Answer<Json<Page<Edge>>> {
+    QueryString(query): QueryString<EdgesQuery>,
+) -> ApiResult<Json<Page<Edge>>> {
     if query.src.is_none() && query.dst.is_none() && query.run_id.is_none() {
         return Err(Problem::invalid("edges_of_what", "say whose edges: src, dst or run_id"));
     }

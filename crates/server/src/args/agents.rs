@@ -29,7 +29,7 @@ pub enum AgentsCommand {
     Scratchpad {
         handle: String,
         #[arg(value_enum, default_value = "show")]
-        what: PadOrder,
+        what: ScratchpadCommand,
         /// The version to show or to restore
         #[arg(value_name = "VERSION")]
         number: Option<i64>,
@@ -77,7 +77,7 @@ pub struct AgentRunArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PadOrder {
+pub enum ScratchpadCommand {
     Show,
     History,
     Restore,

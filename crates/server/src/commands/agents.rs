@@ -2,9 +2,9 @@
 
 use super::{Session, closing, encoded, every, lessons, print, start};
 use crate::api::{AgentView, LessonAction, NewAgent, Page};
-use crate::args::{AgentRunArgs, AgentTraits, AgentsCommand, PadOrder, RunArgs};
+use crate::args::{AgentRunArgs, AgentTraits, AgentsCommand, RunArgs, ScratchpadCommand};
 use crate::failure::Failure;
-use crate::render::style::{Ink, fit, line, plain};
+use crate::render::style::{Color, fit, line, plain};
 use crate::render::{section, status_ink};
 use axum::http::Method;
 use engine::batch::RunRow;
@@ -116,7 +116,7 @@ async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
     let granted =
         if record.actions.is_empty() { "none: it reads, and keeps notes".into() } else { record.actions.join(", ") };
     let mut lines = vec![
-        style.paint(Ink::Bold, &line(&record.name)),
+        style.paint(Color::Bold, &line(&record.name)),
         format!("handle      {}", record.handle),
         format!("id          {}", record.id),
         format!("actions     {granted}"),
@@ -143,19 +143,24 @@ async fn show(session: &Session, handle: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn scratchpad(session: &Session, handle: &str, what: PadOrder, version: Option<i64>) -> Result<(), Failure> {
+async fn scratchpad(
+    session: &Session,
+    handle: &str,
+    what: ScratchpadCommand,
+    version: Option<i64>,
+) -> Result<(), Failure> {
     let pad = format!("/api/agents/{}/scratchpad", encoded(handle));
     match (what, version) {
-        (PadOrder::Show, None) => shown(session, &pad).await,
-        (PadOrder::Show, Some(version)) => {
+        (ScratchpadCommand::Show, None) => shown(session, &pad).await,
+        (ScratchpadCommand::Show, Some(version)) => {
             shown(session, &format!("{pad}/versions?limit=1&cursor={}", version.saturating_add(1))).await
         }
-        (PadOrder::History, _) => history(session, &format!("{pad}/versions?limit=200")).await,
-        (PadOrder::Clear, _) => changed(session, &format!("{pad}/clear"), json!({}), "cleared").await,
-        (PadOrder::Restore, Some(version)) => {
+        (ScratchpadCommand::History, _) => history(session, &format!("{pad}/versions?limit=200")).await,
+        (ScratchpadCommand::Clear, _) => changed(session, &format!("{pad}/clear"), json!({}), "cleared").await,
+        (ScratchpadCommand::Restore, Some(version)) => {
             changed(session, &format!("{pad}/restore"), json!({ "version": version }), "restored").await
         }
-        (PadOrder::Restore, None) => Err(Failure::usage(format!(
+        (ScratchpadCommand::Restore, None) => Err(Failure::usage(format!(
             "say which version: pleach agents scratchpad {handle} restore N\n`pleach agents scratchpad {handle} history` lists them."
         ))),
     }

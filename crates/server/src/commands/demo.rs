@@ -32,7 +32,7 @@ pub struct DemoArgs {
 }
 
 pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
-    let stage = Stage::build(args.speed)?;
+    let stage = DemoDir::build(args.speed)?;
     let mut worker = stage.start(&["run", OBJECTIVE, "--kind", "tree"])?;
     let (mut crash, mut retried) = (args.crash, false);
     let ended = loop {
@@ -69,21 +69,21 @@ pub fn play(args: &DemoArgs) -> Result<u8, Failure> {
 }
 
 /// A directory that is gone afterwards, and commands that see nothing of the real one.
-struct Stage {
+struct DemoDir {
     directory: PathBuf,
     program: PathBuf,
     pace_ms: u32,
 }
 
-impl Stage {
-    fn build(speed: u32) -> Result<Stage, Failure> {
+impl DemoDir {
+    fn build(speed: u32) -> Result<DemoDir, Failure> {
         let program = std::env::current_exe().map_err(|error| broken(&error))?;
         let directory =
             std::env::temp_dir().join(format!("pleach-demo-{}-{:08x}", std::process::id(), rand::random::<u32>()));
         std::fs::create_dir(&directory).map_err(|error| {
             Failure::failed(format!("{} cannot be made: {error}\nTMPDIR chooses another place.", directory.display()))
         })?;
-        Ok(Stage { directory, program, pace_ms: PACE_MS / speed })
+        Ok(DemoDir { directory, program, pace_ms: PACE_MS / speed })
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -132,7 +132,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoDir {
     fn drop(&mut self) {
         // Nothing in it is anybody's.
         let _ = std::fs::remove_dir_all(&self.directory);

@@ -1,8 +1,8 @@
-//! What people tell a run: those that go on with it stay until it settles, the others record and return.
+//! Commands that tell a run something. Those that make it go on wait until it settles; the others record and return.
 
-use super::follow::{self, Last, Showing};
+use super::follow::{self, FollowOutput, LastLine};
 use super::{Session, closing, nodes};
-use crate::api::{Continuation, Drives, GivenAnswer, HolderView, Message, Resolution, Response};
+use crate::api::{Continuation, Drives, HolderView, Message, QuestionAnswer, Resolution, Response};
 use crate::args::{AnswerArgs, ControlArgs, DriveArgs, ExtendArgs, Follow, ResolveArgs, RetryArgs, SayArgs};
 use crate::attach::Attached;
 use crate::failure::Failure;
@@ -16,12 +16,12 @@ use serde_json::json;
 pub async fn watch(session: &Session, run: &str) -> Result<u8, Failure> {
     let id = session.find(run).await?;
     let attached = session.driver(id).await?;
-    follow::stay(session, attached, id, 0, Showing::for_watching(session), Last::Event).await
+    follow::stay(session, attached, id, 0, FollowOutput::for_watching(session), LastLine::Event).await
 }
 
 pub async fn answer(session: &Session, args: AnswerArgs) -> Result<u8, Failure> {
     let id = session.find(&args.run).await?;
-    let answers = vec![GivenAnswer { question_id: args.question, text: args.text }];
+    let answers = vec![QuestionAnswer { question_id: args.question, text: args.text }];
     tell_and_stay(session, id, "respond", &Response { answers, budgets: BudgetPatch::default() }, args.follow).await
 }
 
@@ -78,7 +78,7 @@ async fn tell_and_stay(
         session.print_run(&row, &format!("recorded; run {id} is {}. {worked}", row.status.name()));
         return Ok(0);
     }
-    follow::stay(session, attached, id, row.last_seq, Showing::for_command(session, follow), Last::Run).await
+    follow::stay(session, attached, id, row.last_seq, FollowOutput::for_command(session, follow), LastLine::Run).await
 }
 
 /// Who will work a run that this command only recorded something for.

@@ -1,5 +1,5 @@
-//! Staying with a run until it settles, whoever drives it: this process, or a holder. When the holder goes
-//! away, this process takes the database over and goes on where it was.
+//! Follows a run until it settles, whoever drives it: this process or the holder of the database. When the holder goes away,
+//! this process takes the database over and goes on from there.
 
 use super::{Session, nodes, note, print};
 use crate::api::Workspace;
@@ -8,7 +8,7 @@ use crate::args::Follow;
 use crate::attach::Attached;
 use crate::failure::Failure;
 use crate::render::live::{Screen, Size, frame};
-use crate::render::scene::Scene;
+use crate::render::live_state::LiveState;
 use crate::render::style::json_line;
 use crate::render::summary;
 use crate::render::tree_view::TreeView;
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 /// How a run is shown while it is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Showing {
+pub enum FollowOutput {
     Nothing,
     /// A picture in place.
     Live,
@@ -34,35 +34,35 @@ pub enum Showing {
     Events,
 }
 
-impl Showing {
+impl FollowOutput {
     /// What a driving command shows unless it is told otherwise.
-    pub fn for_command(session: &Session, follow: Follow) -> Showing {
+    pub fn for_command(session: &Session, follow: Follow) -> FollowOutput {
         match (session.json, follow.watch, follow.wait) {
-            (true, ..) => Showing::Nothing,
-            (_, true, _) => Showing::for_watching(session),
-            (_, _, true) => Showing::Nothing,
-            _ if session.on_terminal() => Showing::Live,
-            _ => Showing::Nothing,
+            (true, ..) => FollowOutput::Nothing,
+            (_, true, _) => FollowOutput::for_watching(session),
+            (_, _, true) => FollowOutput::Nothing,
+            _ if session.on_terminal() => FollowOutput::Live,
+            _ => FollowOutput::Nothing,
         }
     }
 
-    pub fn for_watching(session: &Session) -> Showing {
+    pub fn for_watching(session: &Session) -> FollowOutput {
         match (session.json, session.on_terminal()) {
-            (true, _) => Showing::Events,
-            (false, true) => Showing::Live,
-            (false, false) => Showing::Lines,
+            (true, _) => FollowOutput::Events,
+            (false, true) => FollowOutput::Live,
+            (false, false) => FollowOutput::Lines,
         }
     }
 }
 
 /// What the last line of `--json` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Last {
+pub enum LastLine {
     Event,
     Run,
 }
 
-enum Ended {
+enum FollowEnd {
     Settled(Box<RunRow>),
     HolderGone,
     Interrupted(u8),
@@ -74,8 +74,8 @@ pub async fn stay(
     attached: Attached,
     run: RunId,
     after: u64,
-    showing: Showing,
-    last: Last,
+    showing: FollowOutput,
+    last: LastLine,
 ) -> Result<u8, Failure> {
     let mut attached = attached;
     let mut signals = Signals::new()?;
@@ -85,25 +85,25 @@ pub async fn stay(
         let seen = viewer.after;
         let ended = tokio::select! {
             ended = viewer.follow(&attached.client) => ended,
-            code = signals.next() => Ok(Ended::Interrupted(code)),
+            code = signals.next() => Ok(FollowEnd::Interrupted(code)),
             why = attached.unable() => Err(cannot_go_on(run, &why)),
         };
         viewer.screen.clear();
         in_vain = if viewer.after > seen { 0 } else { in_vain + 1 };
         match ended {
-            Ok(Ended::Settled(row)) => {
+            Ok(FollowEnd::Settled(row)) => {
                 viewer.leave(&attached.client, &row).await;
                 return settled(session, attached, *row, last).await;
             }
-            Ok(Ended::HolderGone) if attached.holds() && in_vain >= IN_VAIN => {
+            Ok(FollowEnd::HolderGone) if attached.holds() && in_vain >= IN_VAIN => {
                 attached.close().await;
                 return Err(cannot_go_on(run, "its log cannot be read"));
             }
-            Ok(Ended::HolderGone) => {
+            Ok(FollowEnd::HolderGone) => {
                 attached.close().await;
                 attached = session.driver_again(run).await?;
             }
-            Ok(Ended::Interrupted(code)) => return detach(session, attached, run, code, &mut signals).await,
+            Ok(FollowEnd::Interrupted(code)) => return detach(session, attached, run, code, &mut signals).await,
             Err(failure) => {
                 attached.close().await;
                 return Err(failure);
@@ -121,7 +121,7 @@ fn cannot_go_on(run: RunId, why: &str) -> Failure {
     ))
 }
 
-async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last) -> Result<u8, Failure> {
+async fn settled(session: &Session, attached: Attached, row: RunRow, last: LastLine) -> Result<u8, Failure> {
     let path = format!("/api/runs/{}/workspace", row.id);
     let documents = match session.json {
         true => Vec::new(),
@@ -129,7 +129,7 @@ async fn settled(session: &Session, attached: Attached, row: RunRow, last: Last)
     };
     attached.close().await;
     match (session.json, last) {
-        (true, Last::Event) => {}
+        (true, LastLine::Event) => {}
         (true, _) => session.print_json(&row),
         (false, _) => {
             let lines = summary::lines(&row, &documents, session.style);
@@ -196,8 +196,8 @@ struct Viewer<'a> {
     session: &'a Session,
     run: RunId,
     after: u64,
-    showing: Showing,
-    scene: Scene,
+    showing: FollowOutput,
+    live_state: LiveState,
     tree_view: TreeView,
     screen: Screen,
     size: Size,
@@ -208,14 +208,14 @@ struct Viewer<'a> {
 const FRAME: Duration = Duration::from_millis(100);
 
 impl<'a> Viewer<'a> {
-    fn new(session: &'a Session, run: RunId, after: u64, showing: Showing) -> Viewer<'a> {
-        let size = if showing == Showing::Live { Size::of_terminal() } else { Size { rows: 24, columns: 80 } };
+    fn new(session: &'a Session, run: RunId, after: u64, showing: FollowOutput) -> Viewer<'a> {
+        let size = if showing == FollowOutput::Live { Size::of_terminal() } else { Size { rows: 24, columns: 80 } };
         Viewer {
             session,
             run,
             after,
             showing,
-            scene: Scene::default(),
+            live_state: LiveState::default(),
             tree_view: TreeView::default(),
             screen: Screen::default(),
             size,
@@ -223,19 +223,19 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    async fn follow(&mut self, client: &ApiClient) -> Result<Ended, Failure> {
+    async fn follow(&mut self, client: &ApiClient) -> Result<FollowEnd, Failure> {
         match self.events(client).await {
             Ok(ended) => Ok(ended),
-            Err(ApiError::Gone(_)) => Ok(Ended::HolderGone),
+            Err(ApiError::Gone(_)) => Ok(FollowEnd::HolderGone),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn events(&mut self, client: &ApiClient) -> Result<Ended, ApiError> {
+    async fn events(&mut self, client: &ApiClient) -> Result<FollowEnd, ApiError> {
         client.post::<Value>(&format!("/api/runs/{}/drive", self.run), &Value::Object(Default::default())).await?;
-        if self.after > 0 && matches!(self.showing, Showing::Live | Showing::Lines) {
+        if self.after > 0 && matches!(self.showing, FollowOutput::Live | FollowOutput::Lines) {
             nodes::refresh(client, &mut self.tree_view, self.run).await?;
-            self.scene.event_lines.learn(self.tree_view.names());
+            self.live_state.event_lines.learn(self.tree_view.names());
         }
         let mut events =
             client.events(&format!("/api/runs/{}/stream?after={}&until=settled", self.run, self.after)).await?;
@@ -246,15 +246,15 @@ impl<'a> Viewer<'a> {
                     Some(event) => {
                         let event = event?;
                         match event.name.as_str() {
-                            "settled" => return row(&event.data).map(|row| Ended::Settled(Box::new(row))),
+                            "settled" => return row(&event.data).map(|row| FollowEnd::Settled(Box::new(row))),
                             STORED => self.see(client, &event.data).await?,
                             // Answers as they grow, and other news that is not of the log.
                             _ => {}
                         }
                     }
-                    None => return Ok(Ended::HolderGone),
+                    None => return Ok(FollowEnd::HolderGone),
                 },
-                _ = ticks.tick(), if self.showing == Showing::Live => self.draw(client).await?,
+                _ = ticks.tick(), if self.showing == FollowOutput::Live => self.draw(client).await?,
             }
         }
     }
@@ -263,16 +263,16 @@ impl<'a> Viewer<'a> {
         let event: Value = serde_json::from_str(json).unwrap_or_default();
         self.after = event["seq"].as_u64().unwrap_or(self.after).max(self.after);
         match self.showing {
-            Showing::Nothing => {}
-            Showing::Events => print(&json_line(json)),
-            Showing::Lines => {
-                if let Some(text) = self.scene.event_lines.tell(&event) {
+            FollowOutput::Nothing => {}
+            FollowOutput::Events => print(&json_line(json)),
+            FollowOutput::Lines => {
+                if let Some(text) = self.live_state.event_lines.tell(&event) {
                     print(&text);
                 }
             }
-            Showing::Live => {
+            FollowOutput::Live => {
                 let due = self.drawn_at.is_none_or(|at| at.elapsed() >= FRAME);
-                if self.scene.see(&event) && due {
+                if self.live_state.see(&event) && due {
                     self.draw(client).await?;
                 }
             }
@@ -282,7 +282,7 @@ impl<'a> Viewer<'a> {
 
     /// What stays on the screen when the picture is taken away: the tree as it ended up.
     async fn leave(&mut self, client: &ApiClient, run: &RunRow) {
-        if self.showing != Showing::Live || run.kind != Kind::Tree {
+        if self.showing != FollowOutput::Live || run.kind != Kind::Tree {
             return;
         }
         let mut tree_view = TreeView::default();
@@ -299,7 +299,7 @@ impl<'a> Viewer<'a> {
         if run.kind == Kind::Tree {
             nodes::refresh(client, &mut self.tree_view, self.run).await?;
         }
-        self.screen.draw(&frame(&run, &self.scene, &mut self.tree_view, self.size, self.session.style));
+        self.screen.draw(&frame(&run, &self.live_state, &mut self.tree_view, self.size, self.session.style));
         self.drawn_at = Some(Instant::now());
         Ok(())
     }

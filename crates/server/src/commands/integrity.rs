@@ -1,7 +1,7 @@
-//! The doctor on stored data: what is damaged, what is whole, and what to do next.
+//! `pleach doctor` on stored data: what is damaged, what is intact, and what to do next.
 
 use super::Session;
-use super::upkeep::Check;
+use super::maintenance::Check;
 use crate::attach;
 use crate::config::Database;
 use crate::data_dir::{DataDir, log_of};

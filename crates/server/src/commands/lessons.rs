@@ -1,7 +1,7 @@
 //! `pleach agents lessons`: what a subagent learned in runs, and what becomes of it.
 
 use super::{Session, closing, encoded, print};
-use crate::api::{LessonAction, Page, Settlement};
+use crate::api::{LessonAction, LessonDecision, Page};
 use crate::failure::Failure;
 use crate::render::style::line;
 use engine::ids::LessonId;
@@ -37,7 +37,7 @@ pub async fn list(session: &Session, handle: &str) -> Result<(), Failure> {
 pub async fn settle(session: &Session, handle: &str, lesson: LessonId, action: LessonAction) -> Result<(), Failure> {
     let attached = session.writer().await?;
     let path = format!("/api/agents/{}/lessons/{lesson}", encoded(handle));
-    let settled = attached.client.post::<Lesson>(&path, &Settlement { action }).await;
+    let settled = attached.client.post::<Lesson>(&path, &LessonDecision { action }).await;
     let lesson = closing(attached, settled).await?;
     match (session.json, lesson.version) {
         (true, _) => session.print_json(&lesson),

@@ -1,24 +1,25 @@
-//! What each command does: requests over a `ApiClient`, and what people see of the answers.
+//! The commands of the command line: each sends requests through an `ApiClient` and prints the responses. No command touches the
+//! store except those that repair or copy it.
 
 mod agents;
 mod anchors;
 mod database;
 mod demo;
 mod drive;
-mod entities;
 mod follow;
 mod inbox;
 mod integrity;
 mod lessons;
-mod look;
+mod maintenance;
 mod members;
 mod nodes;
+mod projects;
+mod read;
 mod serve;
 mod start;
 mod tokens;
 mod tools;
 mod trust;
-mod upkeep;
 mod webhooks;
 
 pub use demo::DemoArgs;
@@ -29,7 +30,7 @@ use crate::args::{Cli, Command};
 use crate::attach::{self, Attached};
 use crate::config::origins::Origin;
 use crate::config::{Config, Environment};
-use crate::drive::Load;
+use crate::drive::WorkerScope;
 use crate::failure::Failure;
 use crate::render::style::{Style, json_line, line};
 use engine::batch::RunRow;
@@ -52,7 +53,7 @@ pub struct Session {
 
 pub async fn execute(cli: Cli) -> Result<u8, Failure> {
     if let Command::Completions { shell } = cli.command {
-        return Ok(upkeep::completions(shell));
+        return Ok(maintenance::completions(shell));
     }
     if let Command::Demo(args) = &cli.command {
         return demo::play(args);
@@ -90,32 +91,32 @@ impl Session {
             Command::Pause(args) => drive::control(self, args, "pause").await,
             Command::Cancel(args) => drive::control(self, args, "cancel").await,
             Command::Resolve(args) => drive::resolve(self, args).await,
-            Command::Ls(args) => look::list(self, args).await,
-            Command::Show(args) => look::show(self, args).await,
-            Command::Log(args) => look::log(self, args).await,
-            Command::Report(args) => look::report(self, &args.run).await,
-            Command::Doc(args) => look::document(self, args).await,
-            Command::Search(args) => look::search(self, &args.query, None, args.project, args.limit).await,
-            Command::Project(command) => entities::project(self, command).await,
+            Command::Ls(args) => read::list(self, args).await,
+            Command::Show(args) => read::show(self, args).await,
+            Command::Log(args) => read::log(self, args).await,
+            Command::Report(args) => read::report(self, &args.run).await,
+            Command::Doc(args) => read::document(self, args).await,
+            Command::Search(args) => read::search(self, &args.query, None, args.project, args.limit).await,
+            Command::Project(command) => projects::project(self, command).await,
             Command::Invitations { command } => members::invitations(self, command).await,
-            Command::Actor(command) => entities::actor(self, command).await,
+            Command::Actor(command) => projects::actor(self, command).await,
             Command::Agents(command) => agents::agents(self, command).await,
             Command::Token(command) => tokens::token(self, command).await,
             Command::Inbox(args) => inbox::show(self, &args).await,
             Command::Webhooks(command) => webhooks::webhooks(self, command).await,
-            Command::Rebuild => upkeep::rebuild(self).await,
-            Command::Prune(args) => upkeep::prune(self, args.older_than).await,
+            Command::Rebuild => maintenance::rebuild(self).await,
+            Command::Prune(args) => maintenance::prune(self, args.older_than).await,
             Command::Tools => tools::list(self).await,
             Command::Mcp => tools::converse(self).await,
             Command::Doctor(args) => match (args.anchor, &args.against) {
                 (true, _) => anchors::print_all(self).await,
                 (false, Some(file)) => anchors::compare(self, file).await,
-                (false, None) => upkeep::doctor(self, args.quick).await,
+                (false, None) => maintenance::doctor(self, args.quick).await,
             },
             Command::Database(command) => database::database(self, command).await,
             Command::Trust(args) => trust::trust(&Environment::of_process(), args, self.json),
-            Command::Config(_) => Ok(upkeep::show_config(self)),
-            Command::Completions { shell } => Ok(upkeep::completions(shell)),
+            Command::Config(_) => Ok(maintenance::show_config(self)),
+            Command::Completions { shell } => Ok(maintenance::completions(shell)),
             Command::Demo(args) => demo::play(&args),
             Command::Up => serve::serve(self, serve::Role::Up).await,
             Command::Worker => serve::serve(self, serve::Role::Worker).await,
@@ -154,7 +155,7 @@ impl Session {
         if let Some(server) = &self.config.server {
             return attach::to_server(&self.config, server, Duration::ZERO).await;
         }
-        attach::to_work(&self.config, &self.actor, Load::Nothing).await
+        attach::to_work(&self.config, &self.actor, WorkerScope::Nothing).await
     }
 
     /// Record and drive one run.
@@ -162,7 +163,7 @@ impl Session {
         if let Some(server) = &self.config.server {
             return attach::to_server(&self.config, server, Duration::ZERO).await;
         }
-        attach::to_work(&self.config, &self.actor, Load::Only(run)).await
+        attach::to_work(&self.config, &self.actor, WorkerScope::Only(run)).await
     }
 
     /// The same after the other side went away: a server may come back, a database may be free to take over.

@@ -1,6 +1,6 @@
 //! `pleach run`.
 
-use super::follow::{self, Showing};
+use super::follow::{self, FollowOutput};
 use super::{Session, closing, note};
 use crate::api::NewRun;
 use crate::args::RunArgs;
@@ -53,14 +53,14 @@ async fn begin(
     row: &RunRow,
     follow: crate::args::Follow,
 ) -> Result<u8, Failure> {
-    let showing = if session.json { Showing::Events } else { Showing::for_command(session, follow) };
-    if showing == Showing::Nothing {
+    let showing = if session.json { FollowOutput::Events } else { FollowOutput::for_command(session, follow) };
+    if showing == FollowOutput::Nothing {
         note(&format!(
             "run {} started with {}; `pleach watch {}` in another terminal shows it",
             row.id, row.model, row.id
         ));
     }
-    let code = follow::stay(session, attached, row.id, 0, showing, follow::Last::Run).await?;
+    let code = follow::stay(session, attached, row.id, 0, showing, follow::LastLine::Run).await?;
     Ok(code)
 }
 

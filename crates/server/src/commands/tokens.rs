@@ -1,7 +1,7 @@
 //! `pleach token`.
 
 use super::{Session, closing, every, note, print};
-use crate::api::{CodeView, NewCode, NewToken, TokenMade, TokenView};
+use crate::api::{CodeView, CreatedToken, NewCode, NewToken, TokenView};
 use crate::api_client::{ApiClient, ApiError};
 use crate::args::TokenCommand;
 use crate::drive::SystemClock;
@@ -34,7 +34,7 @@ pub async fn token(session: &Session, command: TokenCommand) -> Result<u8, Failu
 /// The secret alone goes to standard output, for `TOKEN=$(pleach token create)`.
 async fn create(session: &Session, new: NewToken) -> Result<u8, Failure> {
     let attached = session.writer().await?;
-    let made = attached.client.post::<TokenMade>("/api/tokens", &new).await;
+    let made = attached.client.post::<CreatedToken>("/api/tokens", &new).await;
     let made = closing(attached, made).await?;
     if session.json {
         session.print_json(&made);

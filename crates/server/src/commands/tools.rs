@@ -1,10 +1,10 @@
-//! `tools` and `mcp`: what runs can be given to do, and runs given to other programs.
+//! `pleach tools` lists the tools that runs can use; `pleach mcp` serves runs to another program over standard input and output.
 
 use super::{Session, closing, note, print};
 use crate::api::{Tools, described};
 use crate::attach;
 use crate::catalogue::Catalogue;
-use crate::drive::Load;
+use crate::drive::WorkerScope;
 use crate::failure::Failure;
 use crate::mcp_tools::RunTools;
 use crate::render::style::line;
@@ -45,7 +45,7 @@ pub async fn list(session: &Session) -> Result<u8, Failure> {
 pub async fn converse(session: &Session) -> Result<u8, Failure> {
     let attached = match &session.config.server {
         Some(server) => attach::to_server(&session.config, server, Duration::ZERO).await?,
-        None => attach::to_work(&session.config, &session.actor, Load::Everything).await?,
+        None => attach::to_work(&session.config, &session.actor, WorkerScope::Everything).await?,
     };
     let face = RunTools::new(attached.client.clone(), true);
     let spoken = mcp::server::converse(Arc::new(face), tokio::io::stdin(), tokio::io::stdout()).await;

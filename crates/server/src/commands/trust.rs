@@ -4,9 +4,9 @@
 use super::{note, print};
 use crate::args::{TrustArgs, TrustCommand};
 use crate::config::Environment;
-use crate::config::disclosure::Disclosure;
 use crate::config::local::{self, LocalFile};
-use crate::config::trust::{Decision, Distrust, Record, Records};
+use crate::config::trust::{Decision, Distrust, TrustRecord, TrustRecords};
+use crate::config::trust_preview::TrustPreview;
 use crate::drive::SystemClock;
 use crate::failure::Failure;
 use crate::render::style::{json_line, line};
@@ -16,7 +16,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 pub fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u8, Failure> {
-    let records = Records::read(environment)?;
+    let records = TrustRecords::read(environment)?;
     match args.command {
         Some(TrustCommand::Ls) => Ok(list(&records, json)),
         Some(TrustCommand::Revoke { path }) => revoke(environment, records, &path),
@@ -24,8 +24,8 @@ pub fn trust(environment: &Environment, args: TrustArgs, json: bool) -> Result<u
     }
 }
 
-fn list(records: &Records, json: bool) -> u8 {
-    for Record { path, hash, at, decision, variables } in &records.all {
+fn list(records: &TrustRecords, json: bool) -> u8 {
+    for TrustRecord { path, hash, at, decision, variables } in &records.all {
         let path = path.display().to_string();
         match json {
             true => say(&json!({"path": path, "hash": hash, "at": at, "decision": decision, "variables": variables})),
@@ -38,7 +38,7 @@ fn list(records: &Records, json: bool) -> u8 {
     0
 }
 
-fn revoke(environment: &Environment, mut records: Records, path: &Path) -> Result<u8, Failure> {
+fn revoke(environment: &Environment, mut records: TrustRecords, path: &Path) -> Result<u8, Failure> {
     let path = settled(&environment.directory.join(path));
     let forgotten = records.revoke(&path);
     if forgotten == 0 {
@@ -64,13 +64,13 @@ fn settled(path: &Path) -> PathBuf {
 }
 
 /// The files that need trust and do not have it.
-fn untrusted(environment: &Environment, records: &Records) -> Result<Vec<(LocalFile, Distrust)>, Failure> {
+fn untrusted(environment: &Environment, records: &TrustRecords) -> Result<Vec<(LocalFile, Distrust)>, Failure> {
     let files = local::files(&environment.directory).map_err(|error| Failure::usage(error.to_string()))?;
     let needing = files.into_iter().filter(LocalFile::needs_trust);
     Ok(needing.filter_map(|file| records.judge(&file).err().map(|why| (file, why))).collect())
 }
 
-fn decide(environment: &Environment, mut records: Records, yes: bool, json: bool) -> Result<u8, Failure> {
+fn decide(environment: &Environment, mut records: TrustRecords, yes: bool, json: bool) -> Result<u8, Failure> {
     let files = untrusted(environment, &records)?;
     if files.is_empty() {
         note("nothing in this directory waits for your trust");
@@ -100,7 +100,7 @@ pub fn offer(environment: &Environment) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(());
     }
-    let mut records = Records::read(environment)?;
+    let mut records = TrustRecords::read(environment)?;
     let mut files = untrusted(environment, &records)?;
     files.retain(|(_, why)| *why != Distrust::Declined);
     if files.is_empty() {
@@ -113,7 +113,7 @@ pub fn offer(environment: &Environment) -> Result<(), Failure> {
     record(&mut records, &files, decision)
 }
 
-fn record(records: &mut Records, files: &[(LocalFile, Distrust)], decision: Decision) -> Result<(), Failure> {
+fn record(records: &mut TrustRecords, files: &[(LocalFile, Distrust)], decision: Decision) -> Result<(), Failure> {
     let now = SystemClock.now();
     files.iter().for_each(|(file, _)| records.decide(file, decision, now));
     records.save()
@@ -122,7 +122,7 @@ fn record(records: &mut Records, files: &[(LocalFile, Distrust)], decision: Deci
 fn shown(file: &LocalFile, why: &Distrust) -> Vec<String> {
     let changed = if *why == Distrust::Changed { " has changed since you trusted it, and" } else { "" };
     let mut lines = vec![format!("{}{changed} would:", line(&file.path.display().to_string()))];
-    let Disclosure { acts, variables } = Disclosure::of(file);
+    let TrustPreview { acts, variables } = TrustPreview::of(file);
     for act in &acts {
         let mut first = Some(act.key.as_str());
         for does in &act.does {
@@ -140,7 +140,7 @@ fn shown(file: &LocalFile, why: &Distrust) -> Vec<String> {
 }
 
 fn described(file: &LocalFile, why: &Distrust) -> serde_json::Value {
-    let Disclosure { acts, variables } = Disclosure::of(file);
+    let TrustPreview { acts, variables } = TrustPreview::of(file);
     let acts: Vec<_> = acts.iter().map(|act| json!({"key": act.key, "does": act.does})).collect();
     let changed = *why == Distrust::Changed;
     json!({"path": file.path.display().to_string(), "hash": file.hash, "changed": changed, "would": acts, "variables": variables})

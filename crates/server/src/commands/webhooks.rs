@@ -1,7 +1,7 @@
 //! `pleach webhooks`.
 
 use super::{Session, closing, note, print};
-use crate::api::{NewWebhook, WebhookView, WithDeliveries};
+use crate::api::{NewWebhook, WebhookView, WebhookWithDeliveries};
 use crate::args::WebhookCommand;
 use crate::failure::Failure;
 use crate::render::style::line;
@@ -89,7 +89,7 @@ async fn test(session: &Session, id: Uuid) -> Result<u8, Failure> {
 
 async fn deliveries(session: &Session, id: Uuid) -> Result<u8, Failure> {
     let Some(reader) = session.reader().await? else { return Ok(0) };
-    let found = reader.client.get::<WithDeliveries>(&format!("/api/webhooks/{id}")).await;
+    let found = reader.client.get::<WebhookWithDeliveries>(&format!("/api/webhooks/{id}")).await;
     for delivery in closing(reader, found).await?.deliveries {
         if session.json { session.print_json(&delivery) } else { print(&sentence(&delivery)) }
     }

@@ -2,7 +2,6 @@
 //! is resolved once, before any work; a bad value is an error that names its place and what would do. Of a file in the
 //! working directory that nobody trusted, only what is harmless applies.
 
-pub mod disclosure;
 mod file;
 pub mod local;
 pub mod models;
@@ -10,6 +9,7 @@ pub mod origins;
 mod providers;
 mod show;
 pub mod trust;
+pub mod trust_preview;
 
 pub use models::ModelChoice;
 pub use providers::VENDORS;
@@ -24,7 +24,7 @@ use runtime::ports::PROJECT_ITEMS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use trust::{Distrust, Records};
+use trust::{Distrust, TrustRecords};
 
 /// The scalar settings, by their name in a file. The variable is `PLEACH_` and the name in capitals,
 /// but for the two databases, which are URLs.
@@ -231,7 +231,7 @@ impl Config {
         let (mut near, mut ignored, mut consents) = (file::ConfigFile::default(), Vec::new(), BTreeMap::new());
         for local in local::files(&environment.directory).map_err(|error| usage(&error))? {
             if local.needs_trust() {
-                match Records::read(environment)?.judge(&local) {
+                match TrustRecords::read(environment)?.judge(&local) {
                     Ok(variables) => {
                         near.fill(local.risky);
                         consents.insert(local.path, variables);

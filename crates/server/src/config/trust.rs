@@ -2,8 +2,8 @@
 //! directory: nothing that is not trusted yet can name another place for them.
 
 use super::Environment;
-use super::disclosure::Disclosure;
 use super::local::LocalFile;
+use super::trust_preview::TrustPreview;
 use crate::failure::Failure;
 use engine::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum Decision {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct TrustRecord {
     pub path: PathBuf,
     pub hash: String,
     pub at: Timestamp,
@@ -46,13 +46,13 @@ pub enum Distrust {
 }
 
 #[derive(Debug)]
-pub struct Records {
+pub struct TrustRecords {
     place: PathBuf,
-    pub all: Vec<Record>,
+    pub all: Vec<TrustRecord>,
 }
 
-impl Records {
-    pub fn read(environment: &Environment) -> Result<Records, Failure> {
+impl TrustRecords {
+    pub fn read(environment: &Environment) -> Result<TrustRecords, Failure> {
         let place = environment.state_dir().join("trust.json");
         let unusable = |error: &dyn std::fmt::Display| {
             Failure::usage(format!(
@@ -65,17 +65,17 @@ impl Records {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(unusable(&error)),
         };
-        Ok(Records { place, all })
+        Ok(TrustRecords { place, all })
     }
 
     /// The variables that the file may read, where it is trusted as it is now.
     pub fn judge(&self, file: &LocalFile) -> Result<BTreeSet<String>, Distrust> {
         let known = || self.all.iter().filter(|record| record.path == file.path);
-        let trusted = |record: &&Record| record.decision == Decision::Trusted;
+        let trusted = |record: &&TrustRecord| record.decision == Decision::Trusted;
         match known().find(|record| record.hash == file.hash) {
             Some(record) if record.decision == Decision::Declined => Err(Distrust::Declined),
             Some(record) => {
-                let more: BTreeSet<String> = &Disclosure::of(file).variables - &record.variables;
+                let more: BTreeSet<String> = &TrustPreview::of(file).variables - &record.variables;
                 if more.is_empty() { Ok(record.variables.clone()) } else { Err(Distrust::ReadsMore(more)) }
             }
             None if known().any(|record| trusted(&record)) => Err(Distrust::Changed),
@@ -92,7 +92,7 @@ impl Records {
             self.all.remove(older.remove(0));
             older.iter_mut().for_each(|at| *at -= 1);
         }
-        self.all.push(Record { path, hash, at, decision, variables: Disclosure::of(file).variables });
+        self.all.push(TrustRecord { path, hash, at, decision, variables: TrustPreview::of(file).variables });
     }
 
     /// Forget a file, or every file of a directory. How many records that were.

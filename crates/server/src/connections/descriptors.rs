@@ -1,4 +1,4 @@
-//! How many files this process may have open. Sockets are files, so this bounds connections.
+//! Raises the limit of open files of this process. Sockets are files, so this bounds connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

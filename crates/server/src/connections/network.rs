@@ -1,4 +1,4 @@
-//! Who an address belongs to, as far as limits are concerned: an IPv4 address, or the /64 that one IPv6 subscriber has.
+//! The network that an address belongs to, for limits: one IPv4 address, or the /64 that one IPv6 subscriber has.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

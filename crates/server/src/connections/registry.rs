@@ -157,7 +157,7 @@ impl Registry {
         open.next += 1;
         open.entries.insert(id, entry.clone());
         *open.by_network.entry(network).or_default() += 1;
-        Some(Connection(Arc::new(Place { id, entry, registry: self.0.clone() })))
+        Some(Connection(Arc::new(Registration { id, entry, registry: self.0.clone() })))
     }
 
     /// Frees a descriptor when there are none left. False when nobody can be asked to go.
@@ -178,15 +178,15 @@ impl Inner {
 
 /// A connection's place among the others, kept until the last clone is dropped.
 #[derive(Clone)]
-pub struct Connection(Arc<Place>);
+pub struct Connection(Arc<Registration>);
 
-struct Place {
+struct Registration {
     id: u64,
     entry: Arc<Entry>,
     registry: Arc<Inner>,
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.registry.open().remove(self.id);
     }
@@ -214,9 +214,9 @@ impl Connection {
     }
 
     /// A request is being answered until this is dropped.
-    pub fn answering(&self) -> Answering {
+    pub fn answering(&self) -> BusyGuard {
         self.turn(Activity::Busy);
-        Answering(self.clone())
+        BusyGuard(self.clone())
     }
 
     pub fn is_idle(&self) -> bool {
@@ -229,9 +229,9 @@ impl Connection {
     }
 }
 
-pub struct Answering(Connection);
+pub struct BusyGuard(Connection);
 
-impl Drop for Answering {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         if self.0.0.entry.is(Activity::Busy) {
             self.0.turn(Activity::Idle);

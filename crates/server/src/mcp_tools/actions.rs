@@ -1,4 +1,4 @@
-//! The actions themselves: what each takes, which request it is, and what of the answer is shown.
+//! The MCP tools: their schemas, the API request that each one becomes, and which part of the response is returned.
 
 use super::brief;
 use crate::commands::encoded;

@@ -1,6 +1,5 @@
-//! What other programs see over MCP: a table of actions on runs and those of the registry on the workspace, each one
-//! request of the HTTP API made for the caller with the caller's own credentials, so that whatever the API allows, refuses
-//! or paces holds here too.
+//! The tools and resources that other programs see over MCP. Each is a request to the HTTP API with the caller's own credentials,
+//! so that whatever the API allows, refuses or limits holds here too. It must not know the protocol's library.
 
 mod actions;
 

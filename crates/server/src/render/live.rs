@@ -1,8 +1,8 @@
 //! The live view: one picture of the run, redrawn in place. Plain escape codes, never more lines than
 //! the terminal has.
 
-use super::scene::{Branch, Scene};
-use super::style::{Ink, Style, fit, line};
+use super::live_state::{ActiveBranch, LiveState};
+use super::style::{Color, Style, fit, line};
 use super::tree_view::TreeView;
 use super::{Question, limits, status_ink, steps};
 use engine::batch::RunRow;
@@ -41,48 +41,48 @@ impl Size {
 }
 
 /// The lines of one picture, at most as many as fit.
-pub fn frame(run: &RunRow, scene: &Scene, tree_view: &mut TreeView, size: Size, style: Style) -> Vec<String> {
+pub fn frame(run: &RunRow, live_state: &LiveState, tree_view: &mut TreeView, size: Size, style: Style) -> Vec<String> {
     let room = size.columns.saturating_sub(1);
     let mut lines = head(run, room, style);
     let questions = questions(run, room, style);
     let free = size.rows.saturating_sub(2 + lines.len() + questions.len());
     lines.extend(match run.kind {
-        Kind::Homework => iterating(run, scene, free, room, style),
-        Kind::Tree => growing(scene, tree_view, free, room, style),
-        Kind::Task => last(scene, free, room, style),
+        Kind::Homework => iterating(run, live_state, free, room, style),
+        Kind::Tree => growing(live_state, tree_view, free, room, style),
+        Kind::Task => last(live_state, free, room, style),
     });
     lines.extend(questions);
     lines.truncate(size.rows.saturating_sub(1));
     lines
 }
 
-fn iterating(run: &RunRow, scene: &Scene, free: usize, room: usize, style: Style) -> Vec<String> {
-    let branches: Vec<String> = scene.branches.iter().map(|branch| branch_line(branch, room, style)).collect();
+fn iterating(run: &RunRow, live_state: &LiveState, free: usize, room: usize, style: Style) -> Vec<String> {
+    let branches: Vec<String> = live_state.branches.iter().map(|branch| branch_line(branch, room, style)).collect();
     let free = free.saturating_sub(branches.len());
     let mut lines = windowed(steps(run).iter().map(|step| step.painted(room, style)).collect(), (free * 2 / 3).max(2));
     let left = free.saturating_sub(lines.len());
     lines.extend(branches);
-    lines.extend(last(scene, left, room, style));
+    lines.extend(last(live_state, left, room, style));
     lines
 }
 
 /// The tree comes first; what happened last has what is left, at most a few lines.
-fn growing(scene: &Scene, tree_view: &mut TreeView, free: usize, room: usize, style: Style) -> Vec<String> {
+fn growing(live_state: &LiveState, tree_view: &mut TreeView, free: usize, room: usize, style: Style) -> Vec<String> {
     const LAST: usize = 4;
     let kept_for_last = if free > 3 * LAST { LAST + 1 } else { 0 };
     let mut lines = tree_view.lines(free - kept_for_last, room, style);
     let left = free.saturating_sub(lines.len()).min(LAST + 1);
-    lines.extend(last(scene, left, room, style));
+    lines.extend(last(live_state, left, room, style));
     lines
 }
 
 /// At most `rows` lines, the title included.
-fn last(scene: &Scene, rows: usize, room: usize, style: Style) -> Vec<String> {
-    if rows < 2 || scene.recent.is_empty() {
+fn last(live_state: &LiveState, rows: usize, room: usize, style: Style) -> Vec<String> {
+    if rows < 2 || live_state.recent.is_empty() {
         return Vec::new();
     }
-    let recent = scene.recent.iter().rev().take(rows - 1).rev();
-    let title = style.paint(Ink::Dim, &fit("── last ──", room));
+    let recent = live_state.recent.iter().rev().take(rows - 1).rev();
+    let title = style.paint(Color::Dim, &fit("── last ──", room));
     [title].into_iter().chain(recent.map(|text| format!("  {}", fit(text, room.saturating_sub(2))))).collect()
 }
 
@@ -97,17 +97,17 @@ fn head(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let doing = format!(" · {}{extent}{rehearsal}", line(&run.activity));
     let spent = limits(run).iter().map(ToString::to_string).collect::<Vec<_>>().join("  ");
     vec![
-        style.paint(Ink::Bold, &fit(&line(&run.objective), room)),
+        style.paint(Color::Bold, &fit(&line(&run.objective), room)),
         format!("{}{}", style.paint(status_ink(run.status), status), fit(&doing, room.saturating_sub(status.len()))),
         fit(&spent, room),
     ]
 }
 
-fn branch_line(branch: &Branch, room: usize, style: Style) -> String {
+fn branch_line(branch: &ActiveBranch, room: usize, style: Style) -> String {
     let (ink, mark) = match branch.ok {
-        None => (Ink::Cyan, "▶"),
-        Some(true) => (Ink::Green, "✓"),
-        Some(false) => (Ink::Red, "✗"),
+        None => (Color::Cyan, "▶"),
+        Some(true) => (Color::Green, "✓"),
+        Some(false) => (Color::Red, "✗"),
     };
     let text = format!("{} · {} · round {} · {}", branch.id, branch.title, branch.round, branch.last);
     format!("  {} {}", style.paint(ink, mark), fit(&text, room.saturating_sub(4)))
@@ -116,7 +116,7 @@ fn branch_line(branch: &Branch, room: usize, style: Style) -> String {
 fn questions(run: &RunRow, room: usize, style: Style) -> Vec<String> {
     let open = Question::open(run);
     let shown = open.iter().flat_map(|question| {
-        let ask = style.paint(Ink::Yellow, &fit(&format!("? {}", question.text), room));
+        let ask = style.paint(Color::Yellow, &fit(&format!("? {}", question.text), room));
         let all = (question.lines.len() > 1).then(|| fit(&format!("  all of it: pleach show {}", run.id), room));
         [Some(ask), all, Some(fit(&format!("  {}", question.command(run, open.len())), room))].into_iter().flatten()
     });
@@ -194,19 +194,24 @@ mod tests {
         .unwrap()
     }
 
-    fn scene() -> Scene {
-        let mut scene = Scene::default();
+    fn live_state() -> LiveState {
+        let mut live_state = LiveState::default();
         for n in 0..30 {
-            scene.see(&json!({"type": "homework.tool_call_result", "payload": {"tool": "search", "ok": true, "summary": format!("hit {n}")}}));
+            live_state.see(&json!({"type": "homework.tool_call_result", "payload": {"tool": "search", "ok": true, "summary": format!("hit {n}")}}));
         }
-        scene.see(&json!({"type": "homework.executor_started", "payload": {"branchId": "b1", "title": "Look"}}));
-        scene
+        live_state.see(&json!({"type": "homework.executor_started", "payload": {"branchId": "b1", "title": "Look"}}));
+        live_state
     }
 
     #[test]
     fn the_picture_says_what_matters_and_how_to_answer() {
-        let lines =
-            frame(&run(3), &scene(), &mut TreeView::default(), Size { rows: 30, columns: 120 }, Style { color: false });
+        let lines = frame(
+            &run(3),
+            &live_state(),
+            &mut TreeView::default(),
+            Size { rows: 30, columns: 120 },
+            Style { color: false },
+        );
         let text = lines.join("\n");
         for expected in [
             "Count \\u{1b}[31m bees",
@@ -226,8 +231,13 @@ mod tests {
     #[test]
     fn the_picture_fits_the_terminal() {
         for (rows, columns) in [(8, 40), (24, 80), (50, 200)] {
-            let lines =
-                frame(&run(60), &scene(), &mut TreeView::default(), Size { rows, columns }, Style { color: false });
+            let lines = frame(
+                &run(60),
+                &live_state(),
+                &mut TreeView::default(),
+                Size { rows, columns },
+                Style { color: false },
+            );
             assert!(lines.len() < rows, "{} lines in {rows} rows", lines.len());
             for line in &lines {
                 assert!(super::super::style::width(line) <= columns, "too wide: {line}");

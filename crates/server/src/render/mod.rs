@@ -1,10 +1,10 @@
-//! Runs for people's eyes. Reads the run object and events; never the store.
+//! Text for terminals, made from the run object and events. It must not know the store.
 
 pub mod event_lines;
 pub mod headline;
 pub mod live;
+pub mod live_state;
 pub mod node;
-pub mod scene;
 pub mod show;
 pub mod style;
 pub mod summary;
@@ -15,15 +15,15 @@ use engine::batch::RunRow;
 use engine::money::Usd;
 use engine::run::Status;
 use serde_json::Value;
-use style::{Ink, Style, bar, duration, fit, line, thousands};
+use style::{Color, Style, bar, duration, fit, line, thousands};
 
-pub fn status_ink(status: Status) -> Ink {
+pub fn status_ink(status: Status) -> Color {
     match status {
-        Status::Completed => Ink::Green,
-        Status::Failed => Ink::Red,
-        Status::Stopped | Status::WaitingOnUser | Status::Paused => Ink::Yellow,
-        Status::Canceled => Ink::Dim,
-        Status::Queued | Status::Running => Ink::Cyan,
+        Status::Completed => Color::Green,
+        Status::Failed => Color::Red,
+        Status::Stopped | Status::WaitingOnUser | Status::Paused => Color::Yellow,
+        Status::Canceled => Color::Dim,
+        Status::Queued | Status::Running => Color::Cyan,
     }
 }
 
@@ -32,7 +32,7 @@ pub fn section(lines: &mut Vec<String>, title: &str, content: impl IntoIterator<
     let content: Vec<String> = content.into_iter().collect();
     if !content.is_empty() {
         lines.push(String::new());
-        lines.push(style.paint(Ink::Bold, title));
+        lines.push(style.paint(Color::Bold, title));
         lines.extend(content);
     }
 }
@@ -59,10 +59,10 @@ pub fn steps(run: &RunRow) -> Vec<StepLine> {
 impl StepLine {
     pub fn painted(&self, room: usize, style: Style) -> String {
         let (ink, mark) = match self.status.as_str() {
-            "done" => (Ink::Green, "✓"),
-            "doing" => (Ink::Cyan, "▶"),
-            "blocked" => (Ink::Red, "✗"),
-            _ => (Ink::Dim, "·"),
+            "done" => (Color::Green, "✓"),
+            "doing" => (Color::Cyan, "▶"),
+            "blocked" => (Color::Red, "✗"),
+            _ => (Color::Dim, "·"),
         };
         format!("  {} {}", style.paint(ink, mark), fit(&self.text, room.saturating_sub(4)))
     }

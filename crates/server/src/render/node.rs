@@ -2,7 +2,7 @@
 
 use super::event_lines::EventLines;
 use super::section;
-use super::style::{Ink, Style, duration, line, plain};
+use super::style::{Color, Style, duration, line, plain};
 use super::{Question, tree_view};
 use crate::api::NodeView;
 use engine::batch::ArtifactRow;
@@ -27,7 +27,7 @@ fn head(view: &NodeView, style: Style) -> Vec<String> {
     let node = &view.node;
     let (ink, mark) = tree_view::look(node);
     let mut lines = vec![
-        style.paint(Ink::Bold, &format!("n{} {}", node.ordinal, line(&node.title))),
+        style.paint(Color::Bold, &format!("n{} {}", node.ordinal, line(&node.title))),
         format!("node       {}", node.id),
         format!("run        {}", node.run_id),
         format!("status     {} {}", style.paint(ink, mark), status(view)),

@@ -1,6 +1,6 @@
 //! `pleach show`: where a run stands, on one screen.
 
-use super::style::{Ink, Style, line, plain};
+use super::style::{Color, Style, line, plain};
 use super::tree_view::TreeView;
 use super::{Question, limits, section, status_ink, steps, tree};
 use crate::api::Workspace;
@@ -22,21 +22,21 @@ pub struct Parts {
     pub workspace: Workspace,
     /// Newest first.
     pub entries: Vec<Entry>,
-    pub ledger: Ledger,
+    pub ledger: EventFacts,
     /// Empty but for a task.
     pub steps: Vec<StepRow>,
 }
 
 /// What the events say and the run object does not.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct EventFacts {
     /// Criterion, if one was named, and the references that verified it.
     evidence: Vec<(Option<String>, String)>,
     /// Effects whose outcome nobody knows.
     unknown: Vec<String>,
 }
 
-impl Ledger {
+impl EventFacts {
     pub fn see(&mut self, event: &Value) {
         let payload = &event["payload"];
         let effect = payload["effect"].as_str().unwrap_or_default();
@@ -94,9 +94,9 @@ fn made(workspace: &Workspace) -> Vec<String> {
 
 fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
     let (ink, mark) = match step.ok {
-        Some(true) => (Ink::Green, "✓"),
-        Some(false) => (Ink::Red, "✗"),
-        None => (Ink::Dim, "·"),
+        Some(true) => (Color::Green, "✓"),
+        Some(false) => (Color::Red, "✗"),
+        None => (Color::Dim, "·"),
     };
     let what = match (&step.action_name, &step.path) {
         (Some(action), path) => format!("{} at {}", line(action), line(path.as_deref().unwrap_or_default())),
@@ -104,7 +104,7 @@ fn step_lines(step: &StepRow, style: Style) -> Vec<String> {
         (None, None) => line(step.message.as_deref().unwrap_or_default()),
     };
     let mut lines = vec![format!("  {} {:>2} {} {what}", style.paint(ink, mark), step.step, step.action.name())];
-    lines.extend(step.thought.iter().map(|thought| style.paint(Ink::Dim, &format!("       {}", line(thought)))));
+    lines.extend(step.thought.iter().map(|thought| style.paint(Color::Dim, &format!("       {}", line(thought)))));
     if let (Some(false), Some(summary)) = (step.ok, &step.summary) {
         lines.push(format!("       {}", line(summary)));
     }
@@ -129,7 +129,7 @@ fn waits(run: &RunRow, wait: &ProviderWaiting) -> Vec<String> {
 
 fn head(run: &RunRow, style: Style) -> Vec<String> {
     let mut lines = vec![
-        style.paint(Ink::Bold, &line(&run.objective)),
+        style.paint(Color::Bold, &line(&run.objective)),
         format!("run        {}", run.id),
         format!("status     {}{}", style.paint(status_ink(run.status), run.status.name()), activity(run)),
     ];
@@ -156,7 +156,9 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
             run.project_ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         ));
     }
-    lines.extend(run.warnings.iter().map(|warning| style.paint(Ink::Yellow, &format!("note       {}", line(warning)))));
+    lines.extend(
+        run.warnings.iter().map(|warning| style.paint(Color::Yellow, &format!("note       {}", line(warning)))),
+    );
     if let Some(title) = run.report["title"].as_str() {
         lines.push(format!("report     {}  (pleach report {})", line(title), run.id));
     }
@@ -164,7 +166,7 @@ fn head(run: &RunRow, style: Style) -> Vec<String> {
 }
 
 /// Each criterion with what verified it; then what was shown without naming one.
-fn criteria(run: &RunRow, ledger: &Ledger) -> Vec<String> {
+fn criteria(run: &RunRow, ledger: &EventFacts) -> Vec<String> {
     let mut shown = Vec::new();
     for criterion in &run.success_criteria {
         let names = |named: &str| named == criterion.id || named == criterion.text;

@@ -11,7 +11,7 @@ pub struct Style {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
+pub enum Color {
     Bold,
     Dim,
     Green,
@@ -26,14 +26,14 @@ impl Style {
         Style { color: std::io::stdout().is_terminal() && !asked_not_to }
     }
 
-    pub fn paint(self, ink: Ink, text: &str) -> String {
+    pub fn paint(self, ink: Color, text: &str) -> String {
         let code = match ink {
-            Ink::Bold => "1",
-            Ink::Dim => "2",
-            Ink::Green => "32",
-            Ink::Yellow => "33",
-            Ink::Red => "31",
-            Ink::Cyan => "36",
+            Color::Bold => "1",
+            Color::Dim => "2",
+            Color::Green => "32",
+            Color::Yellow => "33",
+            Color::Red => "31",
+            Color::Cyan => "36",
         };
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

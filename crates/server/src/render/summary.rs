@@ -1,6 +1,6 @@
 //! How a run ended, in a few lines, with what to type next.
 
-use super::style::{Ink, Style, line};
+use super::style::{Color, Style, line};
 use super::{Question, limits, status_ink};
 use engine::batch::RunRow;
 use engine::run::{Status, StopReason};
@@ -29,7 +29,7 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
         lines.push(format!("report  {}", line(title)));
     }
     lines.push(limits(run).iter().map(|limit| limit.to_string()).collect::<Vec<_>>().join("  "));
-    lines.extend(run.warnings.iter().map(|warning| style.paint(Ink::Yellow, &format!("note    {}", line(warning)))));
+    lines.extend(run.warnings.iter().map(|warning| style.paint(Color::Yellow, &format!("note    {}", line(warning)))));
     let newest = documents.iter().take(MOST_DOCUMENTS);
     lines.extend(newest.map(|document| format!("doc     {}  {}", document.id, line(&document.title))));
     if documents.len() > MOST_DOCUMENTS {
@@ -38,7 +38,7 @@ pub fn lines(run: &RunRow, documents: &[Document], style: Style) -> Vec<String> 
     }
     let open = Question::open(run);
     let asked = open.iter().flat_map(|question| question.marked("?       "));
-    lines.extend(asked.map(|line| style.paint(Ink::Yellow, &line)));
+    lines.extend(asked.map(|line| style.paint(Color::Yellow, &line)));
     let otherwise = open.iter().filter_map(|question| question.otherwise.as_ref());
     lines.extend(otherwise.map(|otherwise| format!("        without an answer, {otherwise}")));
     lines.extend(next(run, &open).into_iter().map(|command| format!("{NEXT}{command}")));

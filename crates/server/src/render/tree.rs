@@ -1,4 +1,4 @@
-//! A run's documents and tasks as the tree that their edges make.
+//! A run's documents and tasks, drawn as the tree that their edges form.
 
 use super::style::line;
 use crate::api::Workspace;

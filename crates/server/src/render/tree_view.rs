@@ -1,7 +1,7 @@
 //! A tree run's nodes as they grow: one line per node, steps still to come included. When they do not fit,
 //! finished subtrees are folded first, then finished siblings, so that the working frontier stays in sight.
 
-use super::style::{Ink, Style, fit, line, thousands, width};
+use super::style::{Color, Style, fit, line, thousands, width};
 use engine::batch::{NodeRow, PlanRow};
 use engine::facts::tree::NodeOutcome;
 use engine::ids::NodeId;
@@ -102,7 +102,7 @@ fn windowed(mut lines: Vec<String>, rows: usize) -> Vec<String> {
 }
 
 /// A step that has no node yet.
-struct Ghost<'a> {
+struct PendingStep<'a> {
     title: &'a str,
     band: u64,
 }
@@ -110,7 +110,7 @@ struct Ghost<'a> {
 struct Branch<'a> {
     node: &'a NodeRow,
     children: Vec<Branch<'a>>,
-    to_come: Vec<Ghost<'a>>,
+    to_come: Vec<PendingStep<'a>>,
     /// Nodes below it.
     below: usize,
     failed_below: usize,
@@ -163,7 +163,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn to_come(&self, node: &NodeRow, children: &[&NodeRow]) -> Vec<Ghost<'a>> {
+    fn to_come(&self, node: &NodeRow, children: &[&NodeRow]) -> Vec<PendingStep<'a>> {
         let Some(plan) = self.tree_view.plans.get(&node.id) else { return Vec::new() };
         let begun: BTreeSet<&str> = children.iter().filter_map(|child| child.step_id.as_deref()).collect();
         let bands = plan.plan_json["bands"].as_array().into_iter().flatten();
@@ -173,7 +173,7 @@ impl<'a> Parts<'a> {
         });
         let text = |step: &'a Value, name: &str| step[name].as_str().unwrap_or_default();
         let waiting = steps.filter(|(_, step)| !begun.contains(text(step, "id")));
-        waiting.map(|(band, step)| Ghost { title: text(step, "title"), band }).collect()
+        waiting.map(|(band, step)| PendingStep { title: text(step, "title"), band }).collect()
     }
 }
 
@@ -206,11 +206,11 @@ impl Page {
             match item {
                 Item::Node(child) => self.add(child, &lead, &format!("{below}{trunk}")),
                 Item::Done(count) => {
-                    self.lines.push(format!("{short}{} {count} done", self.style.paint(Ink::Green, "✓")));
+                    self.lines.push(format!("{short}{} {count} done", self.style.paint(Color::Green, "✓")));
                 }
                 Item::ToCome(text) => {
                     let text = fit(&format!("· {text}"), self.room.saturating_sub(width(&short)));
-                    self.lines.push(format!("{short}{}", self.style.paint(Ink::Dim, &text)));
+                    self.lines.push(format!("{short}{}", self.style.paint(Color::Dim, &text)));
                 }
             }
         }
@@ -261,7 +261,7 @@ impl Page {
         let room = self.room.saturating_sub(width(&lead) + 2 + width(&facts) + 1);
         let text = fit(&text, room);
         let gap = " ".repeat(room.saturating_sub(width(&text)) + 1);
-        format!("{lead}{} {text}{gap}{}", self.style.paint(ink, mark), self.style.paint(Ink::Dim, &facts))
+        format!("{lead}{} {text}{gap}{}", self.style.paint(ink, mark), self.style.paint(Color::Dim, &facts))
     }
 
     /// The branches' lines, cut from the left where they would leave no room.
@@ -291,21 +291,21 @@ impl Page {
     }
 }
 
-pub fn look(node: &NodeRow) -> (Ink, &'static str) {
+pub fn look(node: &NodeRow) -> (Color, &'static str) {
     if node.paused {
-        return (Ink::Yellow, "‖");
+        return (Color::Yellow, "‖");
     }
     match (node.status, node.outcome) {
-        (NodeStatus::Planning | NodeStatus::Delegating, _) => (Ink::Cyan, "◇"),
-        (NodeStatus::Executing, _) => (Ink::Cyan, "▶"),
-        (NodeStatus::Waiting, _) => (Ink::Dim, "○"),
-        (NodeStatus::Aggregating, _) => (Ink::Cyan, "Σ"),
-        (NodeStatus::Blocked, _) => (Ink::Yellow, "?"),
-        (NodeStatus::Completed, Some(NodeOutcome::Partial)) => (Ink::Yellow, "◐"),
-        (NodeStatus::Completed, _) => (Ink::Green, "✓"),
-        (NodeStatus::Failed, _) => (Ink::Red, "✗"),
-        (NodeStatus::Canceled, _) => (Ink::Dim, "⊘"),
-        (NodeStatus::Superseded, _) => (Ink::Dim, "·"),
+        (NodeStatus::Planning | NodeStatus::Delegating, _) => (Color::Cyan, "◇"),
+        (NodeStatus::Executing, _) => (Color::Cyan, "▶"),
+        (NodeStatus::Waiting, _) => (Color::Dim, "○"),
+        (NodeStatus::Aggregating, _) => (Color::Cyan, "Σ"),
+        (NodeStatus::Blocked, _) => (Color::Yellow, "?"),
+        (NodeStatus::Completed, Some(NodeOutcome::Partial)) => (Color::Yellow, "◐"),
+        (NodeStatus::Completed, _) => (Color::Green, "✓"),
+        (NodeStatus::Failed, _) => (Color::Red, "✗"),
+        (NodeStatus::Canceled, _) => (Color::Dim, "⊘"),
+        (NodeStatus::Superseded, _) => (Color::Dim, "·"),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Links with a one-time code: followed once, by whoever is not logged in as somebody else, or who says so.
+//! Login links with a one-time code. A link works once; who is logged in as somebody else has to confirm first.
 
 use super::super::auth::{logged_in, recognize_as};
 use super::super::caller::Caller;
 use super::super::origin::{from_elsewhere, from_own_page};
 use super::super::problems::Problem;
-use super::super::query::Asked;
+use super::super::query::QueryString;
 use super::super::secret::Secret;
-use super::super::{Answer, AppState};
-use super::{Peer, ask, end, guessed, open};
+use super::super::{ApiResult, AppState};
+use super::{Peer, confirm_page, end, guessed, open};
 use crate::ui;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -58,8 +58,8 @@ pub async fn follow(
     method: Method,
     peer: Peer,
     headers: HeaderMap,
-    Asked(query): Asked<FollowQuery>,
-) -> Answer<Response> {
+    QueryString(query): QueryString<FollowQuery>,
+) -> ApiResult<Response> {
     if query.problem.is_some() && query.code.is_none() {
         return Ok(ui::page());
     }
@@ -73,7 +73,7 @@ pub async fn follow(
     match present {
         None if !from_elsewhere(&headers) => enter(&app, &peer, &code, None, newcomer).await,
         Some(present) if present.id() == newcomer.id() => enter(&app, &peer, &code, Some(present), newcomer).await,
-        present => Ok(ask::page(present.as_ref().map(|caller| &caller.record), &newcomer, &code)),
+        present => Ok(confirm_page::page(present.as_ref().map(|caller| &caller.record), &newcomer, &code)),
     }
 }
 
@@ -82,8 +82,8 @@ pub async fn confirm(
     State(app): State<Arc<AppState>>,
     peer: Peer,
     headers: HeaderMap,
-    Asked(query): Asked<FollowQuery>,
-) -> Answer<Response> {
+    QueryString(query): QueryString<FollowQuery>,
+) -> ApiResult<Response> {
     if !from_own_page(&headers) {
         let detail = "only the page of this server that asks for it confirms a login; nothing was changed";
         return Err(Problem::new(StatusCode::FORBIDDEN, "foreign_origin", detail));
@@ -97,7 +97,13 @@ pub async fn confirm(
 }
 
 /// Uses the code. Whoever was here before is logged out, unless it is the same person who may do as much already.
-async fn enter(app: &AppState, peer: &Peer, code: &str, present: Option<Caller>, newcomer: Caller) -> Answer<Response> {
+async fn enter(
+    app: &AppState,
+    peer: &Peer,
+    code: &str,
+    present: Option<Caller>,
+    newcomer: Caller,
+) -> ApiResult<Response> {
     app.commands()?;
     if let (Some(present), Some(key)) = (&present, newcomer.key())
         && present.id() == newcomer.id()
@@ -125,7 +131,7 @@ async fn not_followed(
     code: &str,
     present: Option<Caller>,
     problem: Problem,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     if problem.status != StatusCode::UNAUTHORIZED {
         return Err(problem);
     }

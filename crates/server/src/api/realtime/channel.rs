@@ -1,11 +1,11 @@
-//! One topic that a client has joined: whose events it hears, and for how long it may.
+//! One topic that a realtime client has joined: whose events it receives, and until when.
 
 use super::super::caller::Caller;
 use super::super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::super::problems::Problem;
-use super::super::tail::{Heard, Tail};
-use super::super::{Answer, AppState};
-use super::wire::Incoming;
+use super::super::tail::{Tail, TailItem};
+use super::super::{ApiResult, AppState};
+use super::wire::ClientMessage;
 use engine::ids::{NodeId, RunId};
 use engine::run::Kind;
 use runtime::live::Commit;
@@ -16,24 +16,24 @@ const PREFIX: &str = "realtime:";
 
 /// What a topic is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Topic {
+enum ChannelTopic {
     Run(Kind, RunId),
     Node(NodeId),
     Documents(RunId),
 }
 
-impl Topic {
-    fn parse(name: &str) -> Option<Topic> {
+impl ChannelTopic {
+    fn parse(name: &str) -> Option<ChannelTopic> {
         let mut parts = name.split(':');
         let (Some(family), Some(what), Some(id), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return None;
         };
         match (family, what) {
-            ("tree-agent", "run") => Some(Topic::Run(Kind::Tree, parse(id)?)),
-            ("tree-agent", "node") => Some(Topic::Node(parse(id)?)),
-            ("tree-agent", "docs") => Some(Topic::Documents(parse(id)?)),
-            ("homework", "run") => Some(Topic::Run(Kind::Homework, parse(id)?)),
+            ("tree-agent", "run") => Some(ChannelTopic::Run(Kind::Tree, parse(id)?)),
+            ("tree-agent", "node") => Some(ChannelTopic::Node(parse(id)?)),
+            ("tree-agent", "docs") => Some(ChannelTopic::Documents(parse(id)?)),
+            ("homework", "run") => Some(ChannelTopic::Run(Kind::Homework, parse(id)?)),
             _ => None,
         }
     }
@@ -47,7 +47,7 @@ pub struct Channel {
     /// As it is on the wire.
     pub topic: String,
     pub join_ref: Value,
-    about: Topic,
+    about: ChannelTopic,
     tail: Tail,
     heartbeat: Heartbeat,
 }
@@ -61,14 +61,14 @@ pub enum ChannelInput {
 
 impl Channel {
     /// From now on: what was before is in the log.
-    pub async fn open(app: &AppState, caller: Caller, join: &Incoming) -> Answer<Channel> {
+    pub async fn open(app: &AppState, caller: Caller, join: &ClientMessage) -> ApiResult<Channel> {
         let unknown = || Problem::not_found("topic");
         let name = join.topic.strip_prefix(PREFIX).ok_or_else(unknown)?;
-        let about = Topic::parse(name).ok_or_else(unknown)?;
+        let about = ChannelTopic::parse(name).ok_or_else(unknown)?;
         let (run, kind) = match about {
-            Topic::Run(kind, run) => (run, kind),
-            Topic::Documents(run) => (run, Kind::Tree),
-            Topic::Node(node) => (app.store.run_of_node(node).await?.ok_or_else(unknown)?, Kind::Tree),
+            ChannelTopic::Run(kind, run) => (run, kind),
+            ChannelTopic::Documents(run) => (run, Kind::Tree),
+            ChannelTopic::Node(node) => (app.store.run_of_node(node).await?.ok_or_else(unknown)?, Kind::Tree),
         };
         let row = caller.run(app, run).await?;
         if row.kind != kind {
@@ -87,7 +87,7 @@ impl Channel {
         self.topic.strip_prefix(PREFIX).unwrap_or(&self.topic)
     }
 
-    pub async fn renew(&mut self, app: &AppState, caller: Caller) -> Answer<()> {
+    pub async fn renew(&mut self, app: &AppState, caller: Caller) -> ApiResult<()> {
         caller.run(app, self.tail.run).await?;
         self.heartbeat = Heartbeat::of(&app.revoked, &caller);
         self.tail.turn_to(app, &caller);
@@ -107,24 +107,24 @@ impl Channel {
                 heard = self.tail.next() => heard,
             };
             match heard {
-                Ok(Heard::Events(commit, after)) => {
+                Ok(TailItem::Events(commit, after)) => {
                     let payloads = broadcasts(self.about, &commit, after);
                     if !payloads.is_empty() {
                         return ChannelInput::Broadcasts(payloads);
                     }
                 }
-                Ok(Heard::Delta(_) | Heard::CaughtUp | Heard::Behind) => {}
-                Ok(Heard::Gone) | Err(_) => return ChannelInput::Over,
+                Ok(TailItem::Delta(_) | TailItem::CaughtUp | TailItem::Behind) => {}
+                Ok(TailItem::Gone) | Err(_) => return ChannelInput::Over,
             }
         }
     }
 }
 
-fn broadcasts(about: Topic, commit: &Commit, after: u64) -> Vec<String> {
+fn broadcasts(about: ChannelTopic, commit: &Commit, after: u64) -> Vec<String> {
     let told = commit.events_after(after).filter(|told| match about {
-        Topic::Run(..) => true,
-        Topic::Node(node) => told.node == Some(node),
-        Topic::Documents(_) => told.about_documents,
+        ChannelTopic::Run(..) => true,
+        ChannelTopic::Node(node) => told.node == Some(node),
+        ChannelTopic::Documents(_) => told.about_documents,
     });
     told.map(|told| format!(r#"{{"type":"broadcast","event":"tree-event","payload":{}}}"#, told.json)).collect()
 }
@@ -137,14 +137,14 @@ mod tests {
     fn t13_topics_are_those_of_the_contract_and_no_others() {
         let id = "01a1de11-0000-7000-8000-000000000009";
         let run: RunId = id.parse().unwrap();
-        let of = |name: &str| Topic::parse(&format!("{name}:{id}"));
-        assert_eq!(of("tree-agent:run"), Some(Topic::Run(Kind::Tree, run)));
-        assert_eq!(of("tree-agent:node"), Some(Topic::Node(NodeId(run.0))));
-        assert_eq!(of("tree-agent:docs"), Some(Topic::Documents(run)));
-        assert_eq!(of("homework:run"), Some(Topic::Run(Kind::Homework, run)));
+        let of = |name: &str| ChannelTopic::parse(&format!("{name}:{id}"));
+        assert_eq!(of("tree-agent:run"), Some(ChannelTopic::Run(Kind::Tree, run)));
+        assert_eq!(of("tree-agent:node"), Some(ChannelTopic::Node(NodeId(run.0))));
+        assert_eq!(of("tree-agent:docs"), Some(ChannelTopic::Documents(run)));
+        assert_eq!(of("homework:run"), Some(ChannelTopic::Run(Kind::Homework, run)));
         for none in ["homework:node", "tree-agent:run:run", "tree-agent", "public:anything"] {
             assert_eq!(of(none), None, "{none}");
         }
-        assert_eq!(Topic::parse("tree-agent:run:17"), None);
+        assert_eq!(ChannelTopic::parse("tree-agent:run:17"), None);
     }
 }

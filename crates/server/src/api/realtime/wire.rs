@@ -4,24 +4,24 @@
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum ProtocolVersion {
     V1,
     V2,
 }
 
-impl Version {
+impl ProtocolVersion {
     /// Phoenix speaks the first where none is named.
-    pub fn parse(text: Option<&str>) -> Option<Version> {
+    pub fn parse(text: Option<&str>) -> Option<ProtocolVersion> {
         match text {
-            None | Some("1.0.0") => Some(Version::V1),
-            Some("2.0.0") => Some(Version::V2),
+            None | Some("1.0.0") => Some(ProtocolVersion::V1),
+            Some("2.0.0") => Some(ProtocolVersion::V2),
             Some(_) => None,
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Incoming {
+pub struct ClientMessage {
     pub join_ref: Value,
     pub reference: Value,
     pub topic: String,
@@ -29,31 +29,38 @@ pub struct Incoming {
     pub payload: Value,
 }
 
-impl Incoming {
-    pub fn parse(version: Version, text: &str) -> Option<Incoming> {
+impl ClientMessage {
+    pub fn parse(version: ProtocolVersion, text: &str) -> Option<ClientMessage> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         let parts = match (version, &mut value) {
-            (Version::V1, Value::Object(fields)) => {
+            (ProtocolVersion::V1, Value::Object(fields)) => {
                 ["join_ref", "ref", "topic", "event", "payload"].map(|name| fields.remove(name).unwrap_or_default())
             }
-            (Version::V2, Value::Array(items)) => <[Value; 5]>::try_from(std::mem::take(items)).ok()?,
+            (ProtocolVersion::V2, Value::Array(items)) => <[Value; 5]>::try_from(std::mem::take(items)).ok()?,
             _ => return None,
         };
         let [join_ref, reference, Value::String(topic), Value::String(event), payload] = parts else { return None };
-        Some(Incoming { join_ref, reference, topic, event, payload })
+        Some(ClientMessage { join_ref, reference, topic, event, payload })
     }
 }
 
 /// `payload` is JSON already.
-pub fn frame(version: Version, join_ref: &Value, reference: &Value, topic: &str, event: &str, payload: &str) -> String {
+pub fn frame(
+    version: ProtocolVersion,
+    join_ref: &Value,
+    reference: &Value,
+    topic: &str,
+    event: &str,
+    payload: &str,
+) -> String {
     let (topic, event) = (Value::from(topic), Value::from(event));
     match version {
-        Version::V1 => {
+        ProtocolVersion::V1 => {
             format!(
                 r#"{{"topic":{topic},"event":{event},"payload":{payload},"ref":{reference},"join_ref":{join_ref}}}"#
             )
         }
-        Version::V2 => format!("[{join_ref},{reference},{topic},{event},{payload}]"),
+        ProtocolVersion::V2 => format!("[{join_ref},{reference},{topic},{event},{payload}]"),
     }
 }
 
@@ -64,8 +71,8 @@ mod tests {
     use serde_json::json;
     use simulation::fuzz::{Target, assert_doubles, assert_linear, assert_sound};
 
-    fn version() -> impl Strategy<Value = Version> {
-        prop_oneof![Just(Version::V1), Just(Version::V2)]
+    fn version() -> impl Strategy<Value = ProtocolVersion> {
+        prop_oneof![Just(ProtocolVersion::V1), Just(ProtocolVersion::V2)]
     }
 
     /// JSON, nearly JSON, and neither.
@@ -91,16 +98,16 @@ mod tests {
     proptest! {
         #[test]
         fn x6_whatever_is_sent_is_read_without_harm(version in version(), text in text()) {
-            if let Some(read) = Incoming::parse(version, &text) {
+            if let Some(read) = ClientMessage::parse(version, &text) {
                 let again = frame(version, &read.join_ref, &read.reference, &read.topic, &read.event, &read.payload.to_string());
-                prop_assert_eq!(Incoming::parse(version, &again), Some(read));
+                prop_assert_eq!(ClientMessage::parse(version, &again), Some(read));
             }
         }
 
         #[test]
         fn x6_what_is_written_is_read_back(version in version(), topic: String, event: String, number: i64) {
             let text = frame(version, &json!(number), &Value::Null, &topic, &event, "{}");
-            let read = Incoming::parse(version, &text).expect("a message");
+            let read = ClientMessage::parse(version, &text).expect("a message");
             prop_assert_eq!((read.join_ref, read.topic, read.event), (json!(number), topic, event));
         }
     }
@@ -109,33 +116,33 @@ mod tests {
     fn x6_what_is_nested_without_end_is_no_message_and_overflows_nothing() {
         for open in ["[", "{\"a\":"] {
             let deep = format!("[null,null,\"phoenix\",\"heartbeat\",{}", open.repeat(60_000));
-            assert_eq!(Incoming::parse(Version::V2, &deep), None);
+            assert_eq!(ClientMessage::parse(ProtocolVersion::V2, &deep), None);
         }
     }
 
     #[test]
     fn x6_twice_as_long_a_message_costs_at_most_two_and_a_half_times() {
-        let shapes: [fn(usize) -> String; 3] = [
+        let schemas: [fn(usize) -> String; 3] = [
             |size| format!("[null,\"1\",\"t\",\"e\",[{}0]]", "0,".repeat(size / 2)),
             |size| format!("[null,\"1\",\"t\",\"e\",\"{}\"]", "\\u00e9".repeat(size / 6)),
             |size| "[".repeat(size),
         ];
-        for shape in shapes {
+        for schema in schemas {
             // As long as a message may be, and half of it.
-            let (half, whole) = (shape(32 << 10), shape(64 << 10));
+            let (half, whole) = (schema(32 << 10), schema(64 << 10));
             assert_doubles(&half[..40], &half, &whole, |text| {
-                std::hint::black_box(Incoming::parse(Version::V2, text));
+                std::hint::black_box(ClientMessage::parse(ProtocolVersion::V2, text));
             });
         }
     }
 
     fn read(bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
-        for version in [Version::V1, Version::V2] {
-            if let Some(read) = Incoming::parse(version, &text) {
-                let Incoming { join_ref, reference, topic, event, payload } = read.clone();
+        for version in [ProtocolVersion::V1, ProtocolVersion::V2] {
+            if let Some(read) = ClientMessage::parse(version, &text) {
+                let ClientMessage { join_ref, reference, topic, event, payload } = read.clone();
                 let again = frame(version, &join_ref, &reference, &topic, &event, &payload.to_string());
-                assert_eq!(Incoming::parse(version, &again), Some(read));
+                assert_eq!(ClientMessage::parse(version, &again), Some(read));
             }
         }
     }
@@ -165,18 +172,18 @@ mod tests {
 
     #[test]
     fn both_forms_are_read_and_written() {
-        for version in [Version::V1, Version::V2] {
+        for version in [ProtocolVersion::V1, ProtocolVersion::V2] {
             let text = frame(version, &json!("1"), &json!("2"), "realtime:a \"b\"", "phx_join", r#"{"x":1}"#);
-            let read = Incoming::parse(version, &text).unwrap();
+            let read = ClientMessage::parse(version, &text).unwrap();
             assert_eq!((read.join_ref, read.reference), (json!("1"), json!("2")));
             assert_eq!((read.topic.as_str(), read.event.as_str()), ("realtime:a \"b\"", "phx_join"));
             assert_eq!(read.payload, json!({"x": 1}));
         }
         let heartbeat = r#"[null,"5","phoenix","heartbeat",{}]"#;
-        assert_eq!(Incoming::parse(Version::V2, heartbeat).unwrap().join_ref, Value::Null);
+        assert_eq!(ClientMessage::parse(ProtocolVersion::V2, heartbeat).unwrap().join_ref, Value::Null);
         for bad in ["", "[]", "{}", "[1,2,3,4,5]", "null", "[\"a\",\"b\",\"c\",\"d\"]"] {
-            assert_eq!(Incoming::parse(Version::V2, bad), None, "{bad}");
-            assert_eq!(Incoming::parse(Version::V1, bad), None, "{bad}");
+            assert_eq!(ClientMessage::parse(ProtocolVersion::V2, bad), None, "{bad}");
+            assert_eq!(ClientMessage::parse(ProtocolVersion::V1, bad), None, "{bad}");
         }
     }
 }

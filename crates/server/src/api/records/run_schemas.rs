@@ -1,10 +1,10 @@
-//! The shapes of how a run stands: its limits, plan, iterations and report, and all of it at one moment.
+//! Schemas of the parts of a run: limits, plan, iterations, report, task steps and the snapshot at one event.
 
 use super::{metrics, node_status, role, run};
-use crate::api::shape::*;
+use crate::api::schema::*;
 
 /// The limits in force; null is none.
-pub fn limits() -> Shape {
+pub fn limits() -> Schema {
     record! { "Limits":
         max_cost_usd: nullable(amount()), max_tokens: nullable(count()), max_wall_ms: nullable(count()),
         max_iterations: count(), max_depth: count(), max_nodes: count(), max_bands: count(),
@@ -14,14 +14,14 @@ pub fn limits() -> Shape {
 }
 
 /// What one model was used for.
-pub fn model_metrics() -> Shape {
+pub fn model_metrics() -> Schema {
     record! { "ModelMetrics":
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), cost_usd: amount(), llm_calls: count(),
     }
 }
 
 /// The plan that a homework run keeps between iterations.
-pub fn plan() -> Shape {
+pub fn plan() -> Schema {
     let step = record! {
         id: text(), title: text(), status: one_of(["pending", "doing", "done", "blocked"]), owner: role(),
         iteration_last_touched: count(),
@@ -29,7 +29,7 @@ pub fn plan() -> Shape {
     named("Plan", record([("version", count()), ("steps", list(named("PlanStep", step)))], []))
 }
 
-pub fn iteration() -> Shape {
+pub fn iteration() -> Schema {
     record! { "Iteration":
         run_id: id(), iteration: count(), status: one_of(["running", "completed"]), summary: text(),
         progress: flag(), metrics: nullable(metrics()), artifacts: nullable(made()), started_at: time(),
@@ -37,7 +37,7 @@ pub fn iteration() -> Shape {
     }
 }
 
-fn made() -> Shape {
+fn made() -> Schema {
     let list = || list(named("Named", record([("id", id()), ("title", text())], [])));
     record! { "Made":
         created_documents: list(), updated_documents: list(), created_tasks: list(), updated_tasks: list(),
@@ -47,7 +47,7 @@ fn made() -> Shape {
 
 /// What is left of a run when it has ended. `nodes` and `result` are a tree's, `agent` and `steps` a task's, the rest of
 /// what only some have a homework's.
-pub fn report() -> Shape {
+pub fn report() -> Schema {
     let evidence = record! {
         criterion: text(), text: text();
         verified: anything(), claimed: nullable(flag()), notes: nullable(text()),
@@ -64,7 +64,7 @@ pub fn report() -> Shape {
 }
 
 /// One step of a task: what its agent chose, and what came of it. `result` is the page, among the blobs.
-pub fn task_step() -> Shape {
+pub fn task_step() -> Schema {
     let blob = record([("hash", text()), ("bytes", count())], []);
     record! { "TaskStep":
         run_id: id(), step: count(), action: one_of(["navigate", "execute", "done", "error"]),
@@ -75,7 +75,7 @@ pub fn task_step() -> Shape {
 }
 
 /// What a node hands its parent.
-pub fn envelope() -> Shape {
+pub fn envelope() -> Schema {
     let assessment = record([("met", flag())], [("notes", text())]);
     record! { "Envelope":
         kind: one_of(["json", "document", "hybrid"]), summary: text(), artifactIds: list(id()),
@@ -85,7 +85,7 @@ pub fn envelope() -> Shape {
     }
 }
 
-pub fn snapshot() -> Shape {
+pub fn snapshot() -> Schema {
     record! { "Snapshot":
         seq: count(), last_seq: count(), at: time(), run: run(), iterations: list(iteration()),
         nodes: nullable(node_columns()), steps: nullable(step_columns());
@@ -94,7 +94,7 @@ pub fn snapshot() -> Shape {
 }
 
 /// Parallel arrays in order of creation; `parent` and `retry_of` are places in them.
-fn node_columns() -> Shape {
+fn node_columns() -> Schema {
     record! { "NodeColumns":
         count: count(), id: list(id()), parent: list(nullable(count())), title: list(text()),
         status: list(node_status()), role: list(role()), paused: list(flag()), depth: list(count()),
@@ -108,7 +108,7 @@ fn node_columns() -> Shape {
 }
 
 /// Steps of the newest plans that no node works on; `node` is a place among the nodes.
-fn step_columns() -> Shape {
+fn step_columns() -> Schema {
     let status = one_of(["pending", "running", "completed", "failed", "canceled", "superseded", "skipped"]);
     record! { "StepColumns":
         count: count(), node: list(count()), step_id: list(text()), band: list(count()), step: list(count()),

@@ -1,4 +1,4 @@
-//! Looking: `ls show log report doc search`. None of these changes or drives anything.
+//! Commands that only read: `ls show log report doc search`. None of them changes or drives anything.
 
 use super::{Session, encoded, no_such_run, nodes, note, print};
 use crate::api::{Page, Workspace};
@@ -144,8 +144,8 @@ async fn parts(client: &ApiClient, id: RunId) -> Result<show::Parts, Failure> {
 }
 
 /// Only the log knows what verified what, and which effects wait for a decision.
-async fn ledger(client: &ApiClient, id: RunId) -> Result<show::Ledger, Failure> {
-    let mut ledger = show::Ledger::default();
+async fn ledger(client: &ApiClient, id: RunId) -> Result<show::EventFacts, Failure> {
+    let mut ledger = show::EventFacts::default();
     each_event(client, id, 0, |json| ledger.see(&serde_json::from_str(json).unwrap_or_default())).await?;
     Ok(ledger)
 }

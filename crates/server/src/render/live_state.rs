@@ -1,5 +1,5 @@
-//! What a live view remembers of the events it saw: the branches at work and the last things that
-//! happened. The rest of the picture is the run object.
+//! What the live view remembers of the events it saw: active branches and the latest events. The rest of the picture comes from
+//! the run object.
 
 use super::event_lines::EventLines;
 use super::style::line;
@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 const KEPT: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct Scene {
+pub struct LiveState {
     pub event_lines: EventLines,
-    pub branches: Vec<Branch>,
+    pub branches: Vec<ActiveBranch>,
     pub recent: VecDeque<String>,
 }
 
 #[derive(Debug)]
-pub struct Branch {
+pub struct ActiveBranch {
     pub id: String,
     pub title: String,
     pub round: u64,
@@ -25,14 +25,14 @@ pub struct Branch {
     pub last: String,
 }
 
-impl Scene {
+impl LiveState {
     /// True when a viewer would notice.
     pub fn see(&mut self, event: &Value) -> bool {
         let payload = &event["payload"];
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {
             "homework.iteration_started" => self.branches.clear(),
-            "homework.executor_started" => self.branches.push(Branch::started(payload)),
+            "homework.executor_started" => self.branches.push(ActiveBranch::started(payload)),
             "homework.executor_answered" => self.answered(payload),
             "homework.executor_finished" => self.finished(payload),
             "homework.tool_call_requested" => self.requested(payload),
@@ -48,7 +48,7 @@ impl Scene {
         true
     }
 
-    fn branch(&mut self, payload: &Value) -> Option<&mut Branch> {
+    fn branch(&mut self, payload: &Value) -> Option<&mut ActiveBranch> {
         let id = payload["branchId"].as_str()?;
         self.branches.iter_mut().rev().find(|branch| branch.id == id)
     }
@@ -78,9 +78,9 @@ impl Scene {
     }
 }
 
-impl Branch {
-    fn started(payload: &Value) -> Branch {
+impl ActiveBranch {
+    fn started(payload: &Value) -> ActiveBranch {
         let text = |name: &str| line(payload[name].as_str().unwrap_or_default());
-        Branch { id: text("branchId"), title: text("title"), round: 0, ok: None, last: "starts".into() }
+        ActiveBranch { id: text("branchId"), title: text("title"), round: 0, ok: None, last: "starts".into() }
     }
 }

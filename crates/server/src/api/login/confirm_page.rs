@@ -1,4 +1,4 @@
-//! The page that asks before a link logs somebody in: made by the server, without a script. Its only button comes back to
+//! The page that asks before a link logs somebody in, rendered by the server without a script. Its only button posts back to
 //! this server, and only from this page.
 
 use super::super::caller::Caller;

@@ -1,4 +1,4 @@
-//! Projects and actors: who is there, and who may see what.
+//! `pleach project` and `pleach actor`.
 
 use super::{Session, closing, every, members, print};
 use crate::args::{ActorCommand, ProjectCommand};

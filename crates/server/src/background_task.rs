@@ -1,18 +1,18 @@
-//! What this process sends to others beside its runs' own calls, webhooks and traces: from when it drives anything until
-//! it stops.
+//! A background task of this process, such as sending webhooks or traces, with its stop signal. It runs from when the process
+//! drives runs until it stops.
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub struct Sending {
+pub struct BackgroundTask {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Sending {
-    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> Sending {
+impl BackgroundTask {
+    pub fn start<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(CancellationToken) -> F) -> BackgroundTask {
         let stop = CancellationToken::new();
-        Sending { task: tokio::spawn(work(stop.clone())), stop }
+        BackgroundTask { task: tokio::spawn(work(stop.clone())), stop }
     }
 
     /// What is due already is still sent, for a moment.

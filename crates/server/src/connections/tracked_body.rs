@@ -1,23 +1,23 @@
-//! The body of an answer. While it is being sent its connection is busy.
+//! A response body that marks its connection as busy until it was sent.
 
-use super::registry::Answering;
+use super::registry::BusyGuard;
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-pub struct Answer {
+pub struct TrackedBody {
     body: Body,
-    _answering: Answering,
+    _answering: BusyGuard,
 }
 
-impl Answer {
-    pub fn new(body: Body, answering: Answering) -> Answer {
-        Answer { body, _answering: answering }
+impl TrackedBody {
+    pub fn new(body: Body, answering: BusyGuard) -> TrackedBody {
+        TrackedBody { body, _answering: answering }
     }
 }
 
-impl HttpBody for Answer {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,5 +1,5 @@
-//! What a file of the working directory would do if it were trusted, all of it, in words: the programs it starts, where it
-//! sends what, which variables it reads, what it opens. Shown before anybody is asked for trust.
+//! What a file of the working directory would do if it were trusted, in words: programs it starts, addresses it sends to,
+//! variables it reads, directories it opens. Shown before anybody is asked for trust.
 
 use super::local::LocalFile;
 use effects::model::ProviderConfig;
@@ -7,36 +7,36 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
-pub struct Disclosure {
-    pub acts: Vec<Act>,
+pub struct TrustPreview {
+    pub acts: Vec<KeyMeaning>,
     /// Variables of the environment that it reads and passes on.
     pub variables: BTreeSet<String>,
 }
 
 /// What one key would do.
 #[derive(Debug)]
-pub struct Act {
+pub struct KeyMeaning {
     pub key: String,
     pub does: Vec<String>,
 }
 
-impl Disclosure {
-    pub fn of(file: &LocalFile) -> Disclosure {
-        let mut disclosure = Disclosure::default();
+impl TrustPreview {
+    pub fn of(file: &LocalFile) -> TrustPreview {
+        let mut trust_preview = TrustPreview::default();
         for (name, server) in &file.risky.mcp {
-            disclosure.server(name, &server.value);
+            trust_preview.server(name, &server.value);
         }
         for (name, provider) in &file.risky.providers {
-            disclosure.provider(name, &provider.value);
+            trust_preview.provider(name, &provider.value);
         }
         for (key, setting) in &file.risky.settings {
-            disclosure.setting(key, &setting.value);
+            trust_preview.setting(key, &setting.value);
         }
-        disclosure
+        trust_preview
     }
 
     fn say(&mut self, key: impl Into<String>, does: Vec<String>) {
-        self.acts.push(Act { key: key.into(), does });
+        self.acts.push(KeyMeaning { key: key.into(), does });
     }
 
     fn server(&mut self, name: &str, section: &Value) {

@@ -1,4 +1,4 @@
-//! Looking after an installation: `rebuild prune doctor config completions`.
+//! Commands that maintain an installation: `rebuild prune doctor config completions`.
 
 use super::{Session, integrity, print};
 use crate::args::Cli;
@@ -6,7 +6,7 @@ use crate::attach;
 use crate::catalogue::Catalogue;
 use crate::config::origins::Setting;
 use crate::config::{ConfigLine, Database};
-use crate::data_dir::{DataDir, Hold};
+use crate::data_dir::{DataDir, HolderLock};
 use crate::drive::SystemClock;
 use crate::failure::Failure;
 use crate::render::style::line;
@@ -47,7 +47,7 @@ pub fn show_config(session: &Session) -> u8 {
 }
 
 /// These work on the whole database, so on one machine nobody else may hold it meanwhile.
-async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<Hold>), Failure> {
+async fn alone(session: &Session) -> Result<(Arc<SqlStore>, Option<HolderLock>), Failure> {
     if let Some(server) = &session.config.server {
         return Err(Failure::usage(format!(
             "this works on a database, not through the server {} ({}); nothing was changed. Run it where the database is, without that.",

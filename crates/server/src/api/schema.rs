@@ -1,30 +1,30 @@
-//! JSON schemas of what the API takes and gives. Written by hand: the engine's records must not know of schemas,
-//! and a schema that lies is caught by the tests that check real answers against it.
+//! JSON schemas of request and response bodies, written by hand: the engine's records must not depend on a schema library, and
+//! tests check real responses against these schemas.
 
 use serde_json::{Value, json};
 
 /// A JSON Schema (2020-12, as OpenAPI 3.1 uses it).
-pub type Shape = Value;
+pub type Schema = Value;
 
 /// Moves what is put into it: `json!` would copy every shape once for each level it is nested in.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Shape {
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Schema {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-pub fn text() -> Shape {
+pub fn text() -> Schema {
     json!({"type": "string"})
 }
 
 /// Shown in this answer and never again: an answer with one in it is not kept for requests sent twice.
-pub fn secret() -> Shape {
+pub fn secret() -> Schema {
     json!({"type": "string", "format": SECRET})
 }
 
 const SECRET: &str = "password";
 
 /// Is there a secret somewhere in what has this shape?
-pub fn has_secret(shape: &Shape) -> bool {
-    match shape {
+pub fn has_secret(schema: &Schema) -> bool {
+    match schema {
         Value::Object(fields) => {
             fields.get("format").is_some_and(|format| format == SECRET) || fields.values().any(has_secret)
         }
@@ -34,18 +34,18 @@ pub fn has_secret(shape: &Shape) -> bool {
 }
 
 /// Says where a value, or what is in it, is no object though the shape wants one. What may be null is not told here.
-pub fn not_an_object(shape: &Shape, value: &Value, at: &str) -> Option<String> {
+pub fn not_an_object(schema: &Schema, value: &Value, at: &str) -> Option<String> {
     if value.is_null() {
         return None;
     }
-    if let Some(choices) = shape["anyOf"].as_array() {
+    if let Some(choices) = schema["anyOf"].as_array() {
         let choices = choices.iter().filter(|choice| choice["type"] != "null");
         let misfits: Option<Vec<String>> = choices.map(|choice| not_an_object(choice, value, at)).collect();
         return misfits.and_then(|misfits| misfits.into_iter().next());
     }
-    match (shape["type"].as_str(), value) {
+    match (schema["type"].as_str(), value) {
         (Some("object"), Value::Object(fields)) => fields.iter().find_map(|(name, value)| {
-            let of = shape["properties"].get(name).unwrap_or(&shape["additionalProperties"]);
+            let of = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
             let place = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
             not_an_object(of, value, &place)
         }),
@@ -55,7 +55,7 @@ pub fn not_an_object(shape: &Shape, value: &Value, at: &str) -> Option<String> {
         }
         (Some("array"), Value::Array(items)) => {
             let place = |index: usize| format!("{at}[{index}]");
-            items.iter().enumerate().find_map(|(index, item)| not_an_object(&shape["items"], item, &place(index)))
+            items.iter().enumerate().find_map(|(index, item)| not_an_object(&schema["items"], item, &place(index)))
         }
         _ => None,
     }
@@ -73,109 +73,109 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// From one character to `most`, and not only spaces.
-pub fn words(most: usize) -> Shape {
+pub fn words(most: usize) -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": "\\S"})
 }
 
-pub fn id() -> Shape {
+pub fn id() -> Schema {
     json!({"type": "string", "format": "uuid"})
 }
 
-pub fn time() -> Shape {
+pub fn time() -> Schema {
     json!({"type": "string", "format": "date-time"})
 }
 
-pub fn flag() -> Shape {
+pub fn flag() -> Schema {
     json!({"type": "boolean"})
 }
 
-pub fn whole(least: i64, most: i64) -> Shape {
+pub fn whole(least: i64, most: i64) -> Schema {
     json!({"type": "integer", "minimum": least, "maximum": most})
 }
 
 /// Counts and positions: never negative, no bound worth stating.
-pub fn count() -> Shape {
+pub fn count() -> Schema {
     json!({"type": "integer", "minimum": 0})
 }
 
-pub fn amount() -> Shape {
+pub fn amount() -> Schema {
     json!({"type": "number", "minimum": 0})
 }
 
-pub fn anything() -> Shape {
+pub fn anything() -> Schema {
     json!({})
 }
 
 /// An object whose keys are the caller's own.
-pub fn open() -> Shape {
+pub fn open() -> Schema {
     json!({"type": "object"})
 }
 
 /// The same, with one shape for all that is in it.
-pub fn map_of(shape: Shape) -> Shape {
-    object([("type", "object".into()), ("additionalProperties", shape)])
+pub fn map_of(schema: Schema) -> Schema {
+    object([("type", "object".into()), ("additionalProperties", schema)])
 }
 
-pub fn list(of: Shape) -> Shape {
+pub fn list(of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of)])
 }
 
-pub fn up_to(most: usize, of: Shape) -> Shape {
+pub fn up_to(most: usize, of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of), ("maxItems", most.into())])
 }
 
-pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Shape {
+pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
     json!({"type": "string", "enum": words.into_iter().collect::<Vec<_>>()})
 }
 
-pub fn nullable(shape: Shape) -> Shape {
-    object([("anyOf", Value::Array(vec![shape, json!({"type": "null"})]))])
+pub fn nullable(schema: Schema) -> Schema {
+    object([("anyOf", Value::Array(vec![schema, json!({"type": "null"})]))])
 }
 
 /// What is given: fields may be added in later versions. Fields behind the semicolon may be absent.
 macro_rules! record {
-    ($name:literal: $($fields:tt)*) => { $crate::api::shape::named($name, record!($($fields)*)) };
-    ($($field:ident: $shape:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
-        $crate::api::shape::record([$((stringify!($field), $shape)),*], [$($((stringify!($maybe), $of)),*)?])
+    ($name:literal: $($fields:tt)*) => { $crate::api::schema::named($name, record!($($fields)*)) };
+    ($($field:ident: $schema:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
+        $crate::api::schema::record([$((stringify!($field), $schema)),*], [$($((stringify!($maybe), $of)),*)?])
     };
 }
 
 /// What is taken: an unknown field is refused. Fields behind the semicolon may be absent.
 macro_rules! form {
-    ($name:literal: $($fields:tt)*) => { $crate::api::shape::named($name, form!($($fields)*)) };
-    ($($field:ident: $shape:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
-        $crate::api::shape::form([$((stringify!($field), $shape)),*], [$($((stringify!($maybe), $of)),*)?])
+    ($name:literal: $($fields:tt)*) => { $crate::api::schema::named($name, form!($($fields)*)) };
+    ($($field:ident: $schema:expr),* $(,)? $(; $($maybe:ident: $of:expr),* $(,)?)?) => {
+        $crate::api::schema::form([$((stringify!($field), $schema)),*], [$($((stringify!($maybe), $of)),*)?])
     };
 }
 
 /// As the macro, for fields that are computed.
-pub fn record<const N: usize, const M: usize>(always: [(&str, Shape); N], sometimes: [(&str, Shape); M]) -> Shape {
+pub fn record<const N: usize, const M: usize>(always: [(&str, Schema); N], sometimes: [(&str, Schema); M]) -> Schema {
     fields(always.into(), sometimes.into())
 }
 
 /// As the macro, for fields that are computed.
-pub fn form<const N: usize, const M: usize>(always: [(&str, Shape); N], sometimes: [(&str, Shape); M]) -> Shape {
-    let mut shape = record(always, sometimes);
-    shape["additionalProperties"] = Value::Bool(false);
-    shape
+pub fn form<const N: usize, const M: usize>(always: [(&str, Schema); N], sometimes: [(&str, Schema); M]) -> Schema {
+    let mut schema = record(always, sometimes);
+    schema["additionalProperties"] = Value::Bool(false);
+    schema
 }
 
 /// Not generic: compiled once, not once for each pair of lengths.
-fn fields(always: Vec<(&str, Shape)>, sometimes: Vec<(&str, Shape)>) -> Shape {
+fn fields(always: Vec<(&str, Schema)>, sometimes: Vec<(&str, Schema)>) -> Schema {
     let required = always.iter().map(|(name, _)| Value::from(*name)).collect();
-    let fields = always.into_iter().chain(sometimes).map(|(name, shape)| (name.to_owned(), shape));
+    let fields = always.into_iter().chain(sometimes).map(|(name, schema)| (name.to_owned(), schema));
     let fields = Value::Object(fields.collect());
     object([("type", "object".into()), ("properties", fields), ("required", Value::Array(required))])
 }
 
 /// A shape with a name of its own in the document: written once, referred to everywhere.
-pub fn named(name: &str, mut shape: Shape) -> Shape {
-    shape["title"] = Value::from(name);
-    shape
+pub fn named(name: &str, mut schema: Schema) -> Schema {
+    schema["title"] = Value::from(name);
+    schema
 }
 
 /// A part of a list, and where the next part starts.
-pub fn page(of: Shape) -> Shape {
+pub fn page(of: Schema) -> Schema {
     record([("items", list(of)), ("next_cursor", nullable(text()))], [])
 }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn r10_a_list_where_an_object_is_due_is_found_at_any_depth() {
         let limits = || form([], [("max_tokens", count())]);
-        let shape = form(
+        let schema = form(
             [("answers", list(form([("text", text())], [])))],
             [("budgets", nullable(limits())), ("props", open())],
         );
@@ -197,10 +197,10 @@ mod tests {
             (json!({"answers": [{"text": "x"}, ["x"]]}), "`answers[1]` is a list; expected an object"),
             (json!({"props": "x"}), "`props` is a text; expected an object"),
         ] {
-            assert_eq!(not_an_object(&shape, &value, "").as_deref(), Some(said), "{value}");
+            assert_eq!(not_an_object(&schema, &value, "").as_deref(), Some(said), "{value}");
         }
         for fine in [json!({}), json!({"budgets": null, "props": {"any": []}, "answers": []}), json!({"other": []})] {
-            assert_eq!(not_an_object(&shape, &fine, ""), None, "{fine}");
+            assert_eq!(not_an_object(&schema, &fine, ""), None, "{fine}");
         }
     }
 
