@@ -129,6 +129,7 @@ fn h3_time_that_nobody_worked_does_not_count_when_a_pause_ends_it() {
     child.kill().and_then(|()| child.wait()).expect("killed");
     let worked = |run: &Value| run["metrics"]["running_ms"].as_u64().expect("a time");
     let before = worked(&home.show(&id));
+    // Time itself is what must not be counted.
     std::thread::sleep(Duration::from_secs(4));
     home.pleach(&["pause", &id]).exits(0);
     let paused = home.show(&id);

@@ -42,6 +42,7 @@ fn h5_a_question_is_waited_for_without_burning_budget_and_its_answer_resumes() {
     assert_eq!(run["questions"][0]["text"], "Which colour should it have?");
     assert_eq!(run["questions"][0]["answer"], json!(null));
     let id = run["id"].as_str().expect("an id");
+    // Time itself is what must not be counted.
     std::thread::sleep(Duration::from_millis(1_200));
     assert_eq!(home.show(id)["metrics"], run["metrics"], "waiting costs nothing");
     let calls = home.model().ledger().len();
@@ -90,7 +91,7 @@ fn h2_a_second_terminal_cancels_and_no_new_call_starts() {
     let calls = home.model().ledger().len();
     let driver = said(child.wait_with_output().expect("it ends"));
     assert_eq!(driver.code, 6, "{driver:?}");
-    std::thread::sleep(Duration::from_millis(900));
+    // Its driver has ended, so nobody is left who could call.
     assert_eq!(home.model().ledger().len(), calls, "no call after the cancel");
     assert_eq!(home.show(&id)["report"]["status"], "canceled", "a report at every end");
 }
@@ -122,6 +123,7 @@ fn h2_pause_lets_the_call_in_flight_finish_and_resume_goes_on() {
     assert_eq!(paused["status"], "paused");
     said(child.wait_with_output().expect("a paused run is nobody's to drive"));
     let before = home.show(&id)["metrics"].clone();
+    // Time itself is what must not be counted.
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(home.show(&id)["metrics"], before, "paused time is not working time");
     home.pleach(&["resume", &id]).exits(4);

@@ -24,7 +24,8 @@ fn sec_s1_every_route_of_the_running_server_refuses_who_has_no_valid_token() {
     let revoked = server.home.pleach(&["token", "create", "--json"]).exits(0).run();
     server.home.pleach(&["token", "revoke", revoked["record"]["id"].as_str().unwrap()]).exits(0);
     let expired = server.token(&["--expires", "1s"]);
-    std::thread::sleep(Duration::from_millis(1_100));
+    let refused = |token: &str| server.get(&Visitor::bearing(token), "/api/runs").status == 401;
+    server.home.until("the token expires", || refused(&expired).then_some(()));
     let visitors = [
         ("no token", Visitor::default()),
         ("garbage", Visitor::bearing("garbage")),
@@ -198,7 +199,8 @@ fn sec_s7_a_revoked_token_ends_its_streams_within_five_seconds() {
     let id = made["record"]["id"].as_str().unwrap().to_owned();
     let streamed = std::thread::scope(|scope| {
         let stream = scope.spawn(|| server.get(&visitor, &path));
-        std::thread::sleep(Duration::from_millis(500));
+        let open = || server.get(&visitor, "/metrics").text.contains("pleach_streams 1\n");
+        server.home.until("the stream is open", || open().then_some(()));
         let started = Instant::now();
         server.home.pleach(&["token", "revoke", &id]).exits(0);
         let answer = stream.join().unwrap();

@@ -5,7 +5,6 @@ use crate::server::{Server, Visitor};
 use reqwest::Method;
 use serde_json::{Value, json};
 use simulation::scripted::{Reply, Script, scripts};
-use std::time::Duration;
 
 fn planner(summary: &str) -> Value {
     json!({
@@ -103,11 +102,12 @@ fn h5_waiting_costs_nothing_and_an_answer_goes_on() {
     let waiting = until(&server, &owner, &run, "waiting_on_user");
     let inbox = server.get(&owner, "/api/questions?open=1").is(200).json();
     assert_eq!(inbox["items"][0]["text"], "Which colour?");
-    std::thread::sleep(Duration::from_millis(800));
-    assert_eq!(server.get(&owner, &run).json()["metrics"], waiting["metrics"]);
+    let asked = || server.home.asked("homework_planner").len();
+    assert_eq!((asked(), &server.get(&owner, &run).json()["metrics"]), (1, &waiting["metrics"]));
     let answers = json!({"answers": [{"question_id": waiting["questions"][0]["id"], "text": "blue"}]});
     server.post(&owner, &format!("{run}/respond"), &answers).is(200);
     until(&server, &owner, &run, "completed");
+    assert_eq!(asked(), 2, "nobody was asked while it waited");
     let twice = server.post(&owner, &format!("{run}/respond"), &answers).is(409);
     assert!(twice.slug() == "already_answered" && twice.text.contains("blue"), "{}", twice.text);
 }

@@ -3,6 +3,7 @@
 use crate::home::Home;
 use crate::owner::Owner;
 use crate::receiver::{Receiver, Taken};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use simulation::scripted::scripts;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,8 +37,11 @@ fn traces_are_told_from_the_log_once_each_through_restarts_and_a_collector_that_
     let mut owner = Owner::of(home.set("PLEACH_OTLP_ENDPOINT", &endpoint).set("OTEL_SERVICE_NAME", "orchard"));
     let run = owner.start("homework", "Leave a trace of walnut");
     owner.home.until("some spans", || (!collector.accepted().is_empty()).then_some(()));
-    // So that it is written down, too.
-    std::thread::sleep(Duration::from_millis(300));
+    let path = owner.home.data().join("pleach.db");
+    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the database");
+    let written = "SELECT COUNT(*) FROM trace_cursors WHERE run_id <> '' AND seq > 0";
+    let written = || database.query_row(written, [], |row| row.get::<_, i64>(0)).expect("a count") > 0;
+    owner.home.until("that it was told is written down", || written().then_some(()));
     owner.restart();
     owner.settled(&run);
     let told = owner.home.until("the whole run", || {
@@ -66,10 +70,14 @@ fn traces_are_told_from_the_log_once_each_through_restarts_and_a_collector_that_
     let text = collector.accepted().iter().map(|taken| taken.body.as_str()).collect::<String>();
     assert!(!text.contains("walnut"), "what was asked is in a trace");
     assert!(text.contains(r#"{"key":"service.name","value":{"stringValue":"orchard"}}"#));
-    let count = collector.accepted().len();
     owner.restart();
-    std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(collector.accepted().len(), count, "nothing is told again");
+    let next = owner.start("homework", "Leave another");
+    let all = owner.home.until("the next run", || {
+        let all = spans(&collector.accepted());
+        workflow(&all, &next).is_some().then_some(all)
+    });
+    let again = all.iter().filter(|span| span["traceId"] == told[0]["traceId"]).count();
+    assert_eq!(again, told.len(), "nothing is told again");
 }
 
 #[test]
