@@ -144,6 +144,12 @@ pub struct ToolCall {
     pub agent: Option<ActorId>,
 }
 
+/// Whether a built-in tool only creates, and so names no entity that anybody could know yet. Decided here once, by the
+/// rule that the registry names its actions by.
+pub fn only_creates(tool: &str) -> bool {
+    tool.starts_with("create_")
+}
+
 /// A call that asked goes on with this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {

@@ -13,7 +13,7 @@ use crate::run_commands::{CommandError, DriverMessage, PendingCommand, RunComman
 use crate::views::Keeper;
 use engine::actor::Actor;
 use engine::batch::RunRow;
-use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work};
+use engine::effect::{CallError, CallFailure, EffectId, Job, Outcome, ToolOutcome, Work, only_creates};
 use engine::event::Event;
 use engine::projection;
 use engine::run::{Command, Parked, Run, Status};
@@ -460,9 +460,9 @@ async fn load_patiently(commands: &RunCommands, lease: &Lease, stopping: &Cancel
     }
 }
 
-/// Creations name entities nobody can know yet; everything else must see what was drafted before it.
+/// Everything but a creation must see what was drafted before it.
 fn reads(job: &Job) -> bool {
-    !matches!(&job.work, Work::Tool(call) if call.tool.starts_with("create_"))
+    !matches!(&job.work, Work::Tool(call) if only_creates(&call.tool))
 }
 
 /// The entity whose version a mutation compares.

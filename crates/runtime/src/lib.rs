@@ -1,10 +1,10 @@
-//! The loop between the pure engine and the world: it owns its ports and knows no database, no
-//! provider and no protocol.
+//! The loop between the pure engine and the world. It owns its ports and knows no database, no provider and no protocol.
 //!
-//! `driver` moves one run, `worker` holds the leases of many, `desk` takes what people say to them,
-//! `live` tells who is listening what was committed, `views` shows runs as they stood, `breaker` remembers which
-//! providers are down, `agents` is what is kept of subagents, `keys`, `removal`, `post` and `traces` are what doors, letters and onlookers need of a store and the loop does not,
-//! `run_clock` is the time that a run's work and waits are measured in.
+//! `driver` moves one run, `worker` holds the leases of many, `run_commands` takes what people say to them, `live` broadcasts
+//! what was committed, `views` folds runs as they stood, `breaker` remembers which providers are down, and `run_clock` is
+//! the time that a run's work and waits are measured in. `ports` is what the loop and its tools need from outside;
+//! `agents` and `search_terms` belong to that. `notifications` and `traces` are for what is sent out of the process; the
+//! loop does not use them.
 
 pub mod agents;
 pub mod breaker;

@@ -33,7 +33,7 @@ pub(crate) use web::read_page;
 pub use write_permission::VIEWER_ONLY;
 
 use arguments::{Arguments, Field, list};
-use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use engine::effect::{Class, EffectId, RunContext, ToolCall, ToolOutcome, ToolOutput, ToolSpec, only_creates};
 use engine::workspace::Mutation;
 use futures::future::BoxFuture;
 use runtime::ports::{Library, StoreError};
@@ -76,7 +76,7 @@ impl Action {
 
     /// What it changes was there before, and is then no more what it was.
     pub fn alters(&self) -> bool {
-        !self.is_read() && !self.name.starts_with("create_") && self.name != "link_entities"
+        !self.is_read() && !only_creates(self.name) && self.name != "link_entities"
     }
 
     pub fn authorization(&self) -> Authorization {
