@@ -52,7 +52,7 @@ export default defineConfig({
   // The built page is part of the repository: cargo puts it into the binary and never runs npm.
   // One style sheet, so that the page can name it with its seal: what a script asks for later has none.
   build: { outDir: '../crates/server/ui-dist', emptyOutDir: true, cssCodeSplit: false, target: 'es2023', modulePreload: { polyfill: false }, reportCompressedSize: false },
-  server: { proxy: Object.fromEntries(served.map((path) => [path, upstream()])) },
+  server: { fs: { allow: ['..'] }, proxy: Object.fromEntries(served.map((path) => [path, upstream()])) },
   // Component tests mount in jsdom: they need the browser's half of the runtime.
   resolve: process.env.VITEST ? { conditions: ['browser'] } : {},
   test: {

@@ -78,7 +78,7 @@ describe('where a subagent is', () => {
   });
 });
 
-test('every event of the protocol is said in words', () => {
+test('every event of the protocol has a sentence', () => {
   const protocol = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
   const types = [...protocol.matchAll(/^\| `((?:run|effect|homework|task|tree)\.[a-z_]+)`/gm)].map((match) => match[1]!);
   expect(types.length).toBeGreaterThan(50);

@@ -1,7 +1,6 @@
 //! Runs for people's eyes. Reads the run object and events; never the store.
 
 pub mod event_lines;
-pub mod headline;
 pub mod live;
 pub mod node;
 pub mod scene;
