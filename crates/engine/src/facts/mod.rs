@@ -1,5 +1,5 @@
 //! Everything that can be true of a run, one struct per event type, grouped by who owns the rule.
-//! A fact is past tense and never fails to apply. Payloads are camelCase JSON (contracts §3); the
+//! A fact is past tense and never fails to apply. Payloads are camelCase JSON; the
 //! objects `budgets`, `metrics` and `artifacts` keep the names they have in the API.
 
 pub mod effect;
