@@ -86,7 +86,7 @@ export function grow({ nodes, seed = 7, parallel = 48, failures = 0.03, depth: d
       type,
       timestamp: new Date(time).toISOString(),
       payload,
-    });
+    } as StoredEvent);
   };
   const effectOf = (node: Grower) => `tag.n${node.id.slice(-5)}.e${node.effects}`;
   const call = (node: Grower, what: string) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { StoredEvent } from '../src/model/run';
 import { createRun, type Run } from '../src/model/run';
 import { Folding } from '../src/tree/folding';
 import { Layout } from '../src/tree/layout';
@@ -149,7 +150,7 @@ describe('folding', () => {
     const tree = createTree(run);
     const folded = [...tree.nodes.children(0)].find((node) => tree.folding.isFolded(node))!;
     const event = { ...events.at(-1)!, seq: run.head + 1, type: 'tree.node_reopened', nodeId: tree.nodes.id.get(folded) };
-    run.applyEvent({ ...event, payload: { generation: 2, causedBy: tree.nodes.id.get(0) } });
+    run.applyEvent({ ...event, payload: { generation: 2, causedBy: tree.nodes.id.get(0) } } as StoredEvent);
     run.flush();
     expect(tree.folding.isFolded(folded)).toBe(false);
   });

@@ -11,6 +11,8 @@ interface Case {
   text: string;
 }
 
+/** What a sentence is made from; the type may be one that this page does not know. */
+export type TextEvent = Pick<Partial<StoredEvent>, 'nodeId'> & { type: string; payload: object };
 type Payload = Record<string, unknown>;
 type Field = (path: string) => string;
 /** A node as people call it: by its number and title. */
@@ -20,7 +22,7 @@ const SENTENCES = table as Record<string, string | Case[]>;
 
 export const hasEventText = (type: string): boolean => type in SENTENCES;
 
-export function eventText(event: Pick<StoredEvent, 'type' | 'payload' | 'nodeId'>, nodeName: NodeName): string {
+export function eventText(event: TextEvent, nodeName: NodeName): string {
   const payload = event.payload as Payload;
   const entry = SENTENCES[event.type];
   const text = typeof entry === 'string' ? entry : entry?.find((item) => holds(item, payload))?.text;
@@ -75,7 +77,7 @@ export function nodeMessageText(message: string): string {
   return head === 'guard' ? `does it itself: limit ${tail}` : message;
 }
 
-export function eventTone({ type, payload }: Pick<StoredEvent, 'type' | 'payload'>): Tone | null {
+export function eventTone({ type, payload }: TextEvent): Tone | null {
   if (/failed$|effect\.unknown|rejected$|refused$/.test(type) || (payload as Payload).ok === false) return 'failed';
   if (type === 'effect.finished' && (payload as Payload).outcome !== 'ok') return 'failed';
   if (/question_asked|waiting_on_user/.test(type)) return 'blocked';
