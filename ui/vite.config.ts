@@ -36,8 +36,13 @@ function sealed(): Plugin {
   return {
     name: 'sealed',
     writeBundle({ dir }, files) {
-      const seal = (path: string) => `sha384-${createHash('sha384').update(readFileSync(join(dir!, path))).digest('base64')}`;
-      const scripts = Object.keys(files).filter((name) => name.endsWith('.js')).sort();
+      const seal = (path: string) =>
+        `sha384-${createHash('sha384')
+          .update(readFileSync(join(dir!, path)))
+          .digest('base64')}`;
+      const scripts = Object.keys(files)
+        .filter((name) => name.endsWith('.js'))
+        .sort();
       const map = JSON.stringify({ integrity: Object.fromEntries(scripts.map((name) => [`/${name}`, seal(name)])) });
       const page = readFileSync(join(dir!, 'index.html'), 'utf8')
         .replace(/ crossorigin (src|href)="\/([^"]+)"/g, (_, kind, path) => ` crossorigin integrity="${seal(path)}" ${kind}="/${path}"`)

@@ -35,8 +35,18 @@ describe('differences', () => {
   test('applying a difference gives the other text', () => {
     const [before, after] = ['1\n2\n3\n4\n5', '0\n2\n4\n4\n6'];
     const lines = diff(before, after);
-    expect(lines.filter((line) => line.kind !== 'added').map((line) => line.text).join('\n')).toBe(before);
-    expect(lines.filter((line) => line.kind !== 'removed').map((line) => line.text).join('\n')).toBe(after);
+    expect(
+      lines
+        .filter((line) => line.kind !== 'added')
+        .map((line) => line.text)
+        .join('\n'),
+    ).toBe(before);
+    expect(
+      lines
+        .filter((line) => line.kind !== 'removed')
+        .map((line) => line.text)
+        .join('\n'),
+    ).toBe(after);
   });
 
   test('long unchanged parts are skipped', () => {

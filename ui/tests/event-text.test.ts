@@ -5,7 +5,10 @@ import { expect, test } from 'vitest';
 import { eventText, hasEventText } from '../src/components/event-text';
 import type { StoredEvent } from '../src/model/run';
 
-const read = (path: string): string[] => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8').trim().split('\n');
+const read = (path: string): string[] =>
+  readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n');
 
 test('the page and the terminal show the same sentences', () => {
   const expected = read('ui/tests/logs/sentences.txt');

@@ -75,7 +75,7 @@ describe.each([1, 2, 3, 4, 5])('a tree that grows from seed %i', (seed) => {
     const run: Run = createRun();
     const tree = createTree(run);
     const chance = random(seed);
-    for (let at = 0; at < events.length; ) {
+    for (let at = 0; at < events.length;) {
       const batch = 1 + ((chance() * 60) | 0);
       run.applyEvents(events.slice(at, at + batch));
       at += batch;

@@ -34,8 +34,7 @@ export function eventText(event: TextEvent, nodeName: NodeName): string {
   return (id && !text.includes('{n') ? `${name}: ` : '') + fill(text, (path) => names[path] ?? read(payload, path));
 }
 
-const holds = ({ when = {}, has }: Case, payload: Payload): boolean =>
-  Object.entries(when).every(([field, value]) => payload[field] === value) && (has === undefined || payload[has] != null);
+const holds = ({ when = {}, has }: Case, payload: Payload): boolean => Object.entries(when).every(([field, value]) => payload[field] === value) && (has === undefined || payload[has] != null);
 
 function fill(text: string, field: Field): string {
   const [first = '', ...parts] = text.split('[');
@@ -65,8 +64,7 @@ function read(payload: Payload, path: string): string {
 }
 
 /** Everything at a path; a list on the way, or at its end, stands for its items. */
-const values = (payload: Payload, path: string): unknown[] =>
-  path.split('.').reduce<unknown[]>((found, key) => found.flatMap((value) => (value as Payload | null)?.[key] ?? []), [payload]);
+const values = (payload: Payload, path: string): unknown[] => path.split('.').reduce<unknown[]>((found, key) => found.flatMap((value) => (value as Payload | null)?.[key] ?? []), [payload]);
 
 const line = (text: string): string => text.split(/\s+/).filter(Boolean).join(' ');
 

@@ -115,7 +115,10 @@ function asked(state: State, event: EventOf<'run.question_asked'>): void {
     asked_at: event.timestamp,
     answered_at: null,
   };
-  state.setValue('questions', keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null));
+  state.setValue(
+    'questions',
+    keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null),
+  );
   const node = state.node(event);
   if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
 }
@@ -145,7 +148,10 @@ function messageQueued(state: State, payload: EventOf<'run.message_queued'>['pay
     lane: payload.lane,
     delivered: false,
   };
-  state.setValue('messages', keep([...state.value('messages'), message], KEPT_MESSAGES, (old) => old.delivered));
+  state.setValue(
+    'messages',
+    keep([...state.value('messages'), message], KEPT_MESSAGES, (old) => old.delivered),
+  );
 }
 
 /** Limits a list: the oldest settled item goes first, open items are never dropped. */

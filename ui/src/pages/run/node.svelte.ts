@@ -19,7 +19,12 @@ export class NodeStory {
   readonly result = $derived(this.last('tree.node_result')?.payload.result ?? null);
   readonly aggregated = $derived(this.last('tree.node_aggregated')?.payload ?? null);
   readonly plans = $derived(this.events.filter((event) => event.type === 'tree.plan_created').map((event) => event.payload));
-  readonly entries = $derived(this.events.filter((event) => event.type === 'tree.scratchpad_updated').map((event) => ({ seq: event.seq, at: event.timestamp, markdown: event.payload.markdown ?? event.payload.tailPreview })).reverse());
+  readonly entries = $derived(
+    this.events
+      .filter((event) => event.type === 'tree.scratchpad_updated')
+      .map((event) => ({ seq: event.seq, at: event.timestamp, markdown: event.payload.markdown ?? event.payload.tailPreview }))
+      .reverse(),
+  );
 
   constructor(
     private readonly session: Session,
@@ -41,7 +46,7 @@ export class NodeStory {
   /** What came since the last reading; events never change. */
   private async read(): Promise<void> {
     try {
-      for (let full = true; full; ) {
+      for (let full = true; full;) {
         const more = await nodeEventsAfter<StoredEvent>(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
         this.all = [...this.all, ...more];
         full = more.length === PAGE;
