@@ -36,8 +36,13 @@ function sealed(): Plugin {
   return {
     name: 'sealed',
     writeBundle({ dir }, files) {
-      const seal = (path: string) => `sha384-${createHash('sha384').update(readFileSync(join(dir!, path))).digest('base64')}`;
-      const scripts = Object.keys(files).filter((name) => name.endsWith('.js')).sort();
+      const seal = (path: string) =>
+        `sha384-${createHash('sha384')
+          .update(readFileSync(join(dir!, path)))
+          .digest('base64')}`;
+      const scripts = Object.keys(files)
+        .filter((name) => name.endsWith('.js'))
+        .sort();
       const map = JSON.stringify({ integrity: Object.fromEntries(scripts.map((name) => [`/${name}`, seal(name)])) });
       const page = readFileSync(join(dir!, 'index.html'), 'utf8')
         .replace(/ crossorigin (src|href)="\/([^"]+)"/g, (_, kind, path) => ` crossorigin integrity="${seal(path)}" ${kind}="/${path}"`)
@@ -52,7 +57,7 @@ export default defineConfig({
   // The built page is part of the repository: cargo puts it into the binary and never runs npm.
   // One style sheet, so that the page can name it with its seal: what a script asks for later has none.
   build: { outDir: '../crates/server/ui-dist', emptyOutDir: true, cssCodeSplit: false, target: 'es2023', modulePreload: { polyfill: false }, reportCompressedSize: false },
-  server: { proxy: Object.fromEntries(served.map((path) => [path, upstream()])) },
+  server: { fs: { allow: ['..'] }, proxy: Object.fromEntries(served.map((path) => [path, upstream()])) },
   // Component tests mount in jsdom: they need the browser's half of the runtime.
   resolve: process.env.VITEST ? { conditions: ['browser'] } : {},
   test: {

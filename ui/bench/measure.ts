@@ -27,7 +27,7 @@ function churn(run: Run, turn: number): StoredEvent {
   const nodeId = nodes.id.get((turn * 7919) % nodes.count);
   const event = { runId: 'r', seq: run.head + 1, nodeId, timestamp: '2026-01-05T12:00:00.000Z' };
   if (turn % 3 === 0) return { ...event, type: 'tree.node_status', payload: { status: 'executing', role: 'executor' } };
-  if (turn % 3 === 1) return { ...event, type: 'tree.scratchpad_updated', payload: { tailPreview: 'x'.repeat(60) } };
+  if (turn % 3 === 1) return { ...event, type: 'tree.scratchpad_updated', payload: { tailPreview: 'x'.repeat(60), entryKey: '', markdown: '', scratchpadDocId: '', updatedAt: event.timestamp } };
   return { ...event, type: 'tree.node_completed', payload: { outcome: 'success' } };
 }
 

@@ -29,7 +29,13 @@ test('x12_every_line_of_an_approval_is_shown_in_its_order', () => {
 
 test('x12_what_stays_on_the_machine_is_marked_so_and_nothing_else', () => {
   const to = (destination: string) => approvalOf(QUESTION.replace('post.example.org', destination))?.leaves;
-  expect([to('files, on this machine'), to('the tool server post, the program node on this machine, which may send it anywhere'), to('post.example.org'), to('on this machine.example.org'), to('')]).toEqual(['no', 'maybe', 'yes', 'yes', 'yes']);
+  expect([
+    to('files, on this machine'),
+    to('the tool server post, the program node on this machine, which may send it anywhere'),
+    to('post.example.org'),
+    to('on this machine.example.org'),
+    to(''),
+  ]).toEqual(['no', 'maybe', 'yes', 'yes', 'yes']);
 });
 
 test('x12_no_line_is_lost_whatever_it_looks_like', () => {

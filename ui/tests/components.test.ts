@@ -35,8 +35,18 @@ describe('differences', () => {
   test('applying a difference gives the other text', () => {
     const [before, after] = ['1\n2\n3\n4\n5', '0\n2\n4\n4\n6'];
     const lines = diff(before, after);
-    expect(lines.filter((line) => line.kind !== 'added').map((line) => line.text).join('\n')).toBe(before);
-    expect(lines.filter((line) => line.kind !== 'removed').map((line) => line.text).join('\n')).toBe(after);
+    expect(
+      lines
+        .filter((line) => line.kind !== 'added')
+        .map((line) => line.text)
+        .join('\n'),
+    ).toBe(before);
+    expect(
+      lines
+        .filter((line) => line.kind !== 'removed')
+        .map((line) => line.text)
+        .join('\n'),
+    ).toBe(after);
   });
 
   test('long unchanged parts are skipped', () => {
@@ -78,7 +88,7 @@ describe('where a subagent is', () => {
   });
 });
 
-test('every event of the protocol is said in words', () => {
+test('every event of the protocol has a sentence', () => {
   const protocol = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
   const types = [...protocol.matchAll(/^\| `((?:run|effect|homework|task|tree)\.[a-z_]+)`/gm)].map((match) => match[1]!);
   expect(types.length).toBeGreaterThan(50);

@@ -4,10 +4,12 @@ import { createRun } from '../src/model/run';
 import { recorded } from './recorded-logs';
 
 const { events } = recorded.find((log) => log.name.includes('tree'))!;
-const log = (reads: number[] = []) => async (after: number, limit: number) => {
-  reads.push(after);
-  return events.slice(after, after + limit);
-};
+const log =
+  (reads: number[] = []) =>
+  async (after: number, limit: number) => {
+    reads.push(after);
+    return events.slice(after, after + limit);
+  };
 const whole = () => {
   const run = createRun();
   run.applyEvents(events);

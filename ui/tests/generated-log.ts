@@ -51,9 +51,7 @@ const BRIEF = {
   successCriteria: [],
   tools: [],
   budgets: { max_cost_usd: 50, max_nodes: 10000, max_depth: 9 },
-  models: Object.fromEntries(
-    ['fast', 'balanced', 'powerful'].map((profile) => [profile, { provider: 'rehearsal', model: 'default', price: { input: 1, cached: 1, output: 1 } }]),
-  ),
+  models: Object.fromEntries(['fast', 'balanced', 'powerful'].map((profile) => [profile, { provider: 'rehearsal', model: 'default', price: { input: 1, cached: 1, output: 1 } }])),
   owner: '00000000-0000-7000-8000-00000000000a',
   workspaceProjectId: '00000000-0000-7000-8000-00000000000b',
 };
@@ -86,7 +84,7 @@ export function grow({ nodes, seed = 7, parallel = 48, failures = 0.03, depth: d
       type,
       timestamp: new Date(time).toISOString(),
       payload,
-    });
+    } as StoredEvent);
   };
   const effectOf = (node: Grower) => `tag.n${node.id.slice(-5)}.e${node.effects}`;
   const call = (node: Grower, what: string) => {
@@ -132,9 +130,7 @@ export function grow({ nodes, seed = 7, parallel = 48, failures = 0.03, depth: d
   };
   const plan = (node: Grower) => {
     const bands = 1 + ((chance() * 3) | 0);
-    node.bands = Array.from({ length: bands }, (_, band) =>
-      Array.from({ length: 2 + ((chance() * (node.depth < 2 ? 6 : 4)) | 0) }, (_, step) => ({ id: `s${band}.${step}`, title: title() })),
-    );
+    node.bands = Array.from({ length: bands }, (_, band) => Array.from({ length: 2 + ((chance() * (node.depth < 2 ? 6 : 4)) | 0) }, (_, step) => ({ id: `s${band}.${step}`, title: title() })));
     say('tree.plan_created', node, {
       planId: uuid(4, made),
       version: 1,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { StoredEvent } from '../src/model/run';
 import { createRun, type Run } from '../src/model/run';
 import { Folding } from '../src/tree/folding';
 import { Layout } from '../src/tree/layout';
@@ -74,7 +75,7 @@ describe.each([1, 2, 3, 4, 5])('a tree that grows from seed %i', (seed) => {
     const run: Run = createRun();
     const tree = createTree(run);
     const chance = random(seed);
-    for (let at = 0; at < events.length; ) {
+    for (let at = 0; at < events.length;) {
       const batch = 1 + ((chance() * 60) | 0);
       run.applyEvents(events.slice(at, at + batch));
       at += batch;
@@ -149,7 +150,7 @@ describe('folding', () => {
     const tree = createTree(run);
     const folded = [...tree.nodes.children(0)].find((node) => tree.folding.isFolded(node))!;
     const event = { ...events.at(-1)!, seq: run.head + 1, type: 'tree.node_reopened', nodeId: tree.nodes.id.get(folded) };
-    run.applyEvent({ ...event, payload: { generation: 2, causedBy: tree.nodes.id.get(0) } });
+    run.applyEvent({ ...event, payload: { generation: 2, causedBy: tree.nodes.id.get(0) } } as StoredEvent);
     run.flush();
     expect(tree.folding.isFolded(folded)).toBe(false);
   });

@@ -51,7 +51,9 @@ describe('x10_twice_the_text_costs_at_most_two_and_a_half_times', () => {
 
 test('x10_the_reader_matches_no_patterns_but_single_characters', () => {
   const folder = new URL('../src/components/markdown/', import.meta.url);
-  const lines = readdirSync(folder).filter((name) => name.endsWith('.ts')).flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split('\n'));
+  const lines = readdirSync(folder)
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split('\n'));
   const patterns = lines.filter((line) => /RegExp|\.(match|matchAll|exec|search)\(|\.(test|replace|replaceAll|split)\(\/|\/[a-z]*\.(test|exec)\(/.test(line));
   expect(patterns.map((line) => line.trim())).toEqual(['return /[\\p{P}\\p{S}]/u.test(char);']);
 });
@@ -102,7 +104,13 @@ describe('x10_a_text_that_is_too_large_is_shown_up_to_a_place_that_is_told', () 
     expect(text.slice(shown).codePointAt(0)).toBe(0x1f600);
   });
 
-  test.each([['items', '- a\n'], ['paragraphs', 'a\n\n'], ['quoted paragraphs', '> a\n>\n'], ['rows', '|a|b|\n'], ['nested items', '- a\n  - b\n']])('by the number of its %s', (_, piece) => {
+  test.each([
+    ['items', '- a\n'],
+    ['paragraphs', 'a\n\n'],
+    ['quoted paragraphs', '> a\n>\n'],
+    ['rows', '|a|b|\n'],
+    ['nested items', '- a\n  - b\n'],
+  ])('by the number of its %s', (_, piece) => {
     const text = (piece.startsWith('|') ? '|a|b|\n|-|-|\n' : '# Beginning\n\n') + piece.repeat(30_000);
     const parsed = parse(text);
     expect(elements(parsed.blocks)).toBeLessThan(60_000);

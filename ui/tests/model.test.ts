@@ -62,7 +62,7 @@ describe('a run', () => {
     expect(run.applyEvent(events[0])).toBe('known');
     expect(run.applyEvent(events[2])).toBe('gap');
     const before = run.snapshot();
-    expect(run.applyEvent({ ...events[1], type: 'tree.invented_tomorrow', payload: { a: [1] } })).toBe('applied');
+    expect(run.applyEvent({ ...events[1], type: 'tree.invented_tomorrow', payload: { a: [1] } } as unknown as StoredEvent)).toBe('applied');
     expect(run.head).toBe(2);
     expect(run.snapshot()?.nodes).toEqual(before?.nodes);
   });

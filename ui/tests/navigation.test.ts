@@ -120,9 +120,7 @@ describe('the time line', () => {
   it('squeezes a night in which nothing happened', () => {
     const night = createRun();
     const shift = 8 * 3600_000;
-    night.applyEvents(
-      events.map((event) => (event.seq <= 500 ? event : { ...event, timestamp: new Date(Date.parse(event.timestamp) + shift).toISOString() })),
-    );
+    night.applyEvents(events.map((event) => (event.seq <= 500 ? event : { ...event, timestamp: new Date(Date.parse(event.timestamp) + shift).toISOString() })));
     const line = new TimeScale(night, 100);
     expect(line.placeOf(501) - line.placeOf(500)).toBeLessThan(0.5);
   });

@@ -17,7 +17,10 @@ export interface Recorded {
 export const recorded: Recorded[] = readdirSync(FOLDER)
   .filter((file) => file.endsWith('.jsonl'))
   .map((file) => {
-    const lines = readFileSync(new URL(file, FOLDER), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+    const lines = readFileSync(new URL(file, FOLDER), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     return {
       name: file.replace('.jsonl', ''),
       events: lines.filter((line) => line.type),

@@ -47,7 +47,7 @@ pub struct Rows {
     pub notifications: Vec<NotificationRow>,
 }
 
-/// The run object of contracts §2 is this row, serialised.
+/// The run object of docs/protocol.md is this row, serialised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub id: RunId,

@@ -5,7 +5,7 @@ use crate::model::{Models, Price};
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
-/// Contracts §2, names and defaults.
+/// Names and defaults as in docs/protocol.md.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

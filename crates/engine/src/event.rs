@@ -65,7 +65,7 @@ impl Event {
         ])
     }
 
-    /// The public form of contracts §3, one compact JSON value.
+    /// The public form in docs/protocol.md, one compact JSON value.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(self.payload.len() + 320);
         self.write_json(&mut out);

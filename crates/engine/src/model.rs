@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The parts a model plays; the word on the wire (contracts §4).
+/// The parts a model plays; the word on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

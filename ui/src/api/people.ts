@@ -3,8 +3,7 @@
 import { get, post, send, type Page } from './http';
 import type { Invitation, Member, MemberRole, Session } from './shapes';
 
-const members = (project: string, actor?: string): string =>
-  `/api/projects/${encodeURIComponent(project)}/members${actor === undefined ? '' : `/${encodeURIComponent(actor)}`}`;
+const members = (project: string, actor?: string): string => `/api/projects/${encodeURIComponent(project)}/members${actor === undefined ? '' : `/${encodeURIComponent(actor)}`}`;
 
 export const session = (): Promise<Session> => get('/api/session');
 /** Members first, then those who have not accepted yet. */

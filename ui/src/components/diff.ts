@@ -16,11 +16,7 @@ export function diff(before: string, after: string): Line[] {
   let end = 0;
   while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
   const same = (text: string): Line => ({ kind: 'same', text });
-  return [
-    ...a.slice(0, start).map(same),
-    ...middle(a.slice(start, a.length - end), b.slice(start, b.length - end)),
-    ...a.slice(a.length - end).map(same),
-  ];
+  return [...a.slice(0, start).map(same), ...middle(a.slice(start, a.length - end), b.slice(start, b.length - end)), ...a.slice(a.length - end).map(same)];
 }
 
 function middle(a: string[], b: string[]): Line[] {

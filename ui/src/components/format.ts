@@ -87,8 +87,7 @@ export const stopReasonText = (reason: string): string => STOPPED[reason] ?? rea
 export const ended = (status: Status): boolean => ['completed', 'stopped', 'canceled', 'failed'].includes(status);
 /** Stopped and failed runs can be continued. */
 export const canContinue = (run: Run): boolean => run.status === 'stopped' || run.status === 'failed';
-export const openQuestions = (run: Run): Run['questions'] =>
-  ended(run.status) ? [] : (run.questions ?? []).filter((question) => question.answer === null && question.answered_at === null);
+export const openQuestions = (run: Run): Run['questions'] => (ended(run.status) ? [] : (run.questions ?? []).filter((question) => question.answer === null && question.answered_at === null));
 export const rehearses = (model: string): boolean => model.startsWith('rehearsal/');
 
 export function money(usd: number | null | undefined): string {

@@ -43,7 +43,7 @@ export class Feed {
 
   private async heal(): Promise<void> {
     this.become('healing');
-    for (let failures = 0; ; ) {
+    for (let failures = 0; ;) {
       try {
         const events = await this.read(this.run.head, PAGE);
         failures = 0;

@@ -2,41 +2,40 @@
 
 import { running } from './fold-run';
 import { NONE } from './nodes';
-import type { IterationRow, StoredEvent } from './rows';
+import type { EventOf, IterationRow, StoredEvent } from './rows';
 import { FIGURE, type State } from './state';
 
 const KEPT_ENTRIES = 3;
 const KEPT_BRANCH_ENTRIES = 2;
 
 export function foldHomework(state: State, event: StoredEvent): void {
-  const { payload } = event;
   switch (event.type) {
     case 'homework.run_started':
       running(state, event);
-      return state.setValue('workspaceDocument', payload.workspaceDocumentId);
+      return state.setValue('workspaceDocument', event.payload.workspaceDocumentId);
     case 'homework.iteration_started':
       return iterationStarted(state, event);
     case 'homework.planned':
       return state.setFigure(FIGURE.planned, 1);
     case 'homework.plan_updated':
-      return state.setValue('plan', payload.steps.length ? { version: payload.version, steps: payload.steps } : null);
+      return state.setValue('plan', event.payload.steps.length ? { version: event.payload.version, steps: event.payload.steps } : null);
     case 'homework.tool_call_result':
       return state.charges.addToolCall(state.journal, NONE);
     case 'homework.executor_started':
-      return executorStarted(state, payload);
+      return executorStarted(state, event.payload);
     case 'homework.executor_finished':
-      return executorFinished(state, payload);
+      return executorFinished(state, event.payload);
     case 'homework.repeat_detected':
-      state.setFigure(FIGURE.repeats, payload.repeats);
-      return state.setValue('repeated', payload.actions ?? []);
+      state.setFigure(FIGURE.repeats, event.payload.repeats);
+      return state.setValue('repeated', event.payload.actions ?? []);
     case 'homework.scratchpad_appended':
-      return state.setValue('entries', [...state.value('entries'), payload.markdown as string].slice(-KEPT_ENTRIES));
+      return state.setValue('entries', [...state.value('entries'), event.payload.markdown as string].slice(-KEPT_ENTRIES));
     case 'homework.iteration_completed':
       return iterationCompleted(state, event);
   }
 }
 
-function iterationStarted(state: State, event: StoredEvent): void {
+function iterationStarted(state: State, event: EventOf<'homework.iteration_started'>): void {
   const row: IterationRow = {
     run_id: event.runId,
     iteration: event.payload.iteration,
@@ -55,7 +54,7 @@ function iterationStarted(state: State, event: StoredEvent): void {
   state.setValue('iterations', [...state.value('iterations'), row]);
 }
 
-function iterationCompleted(state: State, event: StoredEvent): void {
+function iterationCompleted(state: State, event: EventOf<'homework.iteration_completed'>): void {
   const { payload } = event;
   const row: IterationRow = {
     run_id: event.runId,
@@ -81,7 +80,7 @@ function iterationCompleted(state: State, event: StoredEvent): void {
   state.setValue('phase', go === 'wait' ? 'waiting' : go === 'stop' ? 'reporting' : 'iterating');
 }
 
-function executorStarted(state: State, payload: StoredEvent['payload']): void {
+function executorStarted(state: State, payload: EventOf<'homework.executor_started'>['payload']): void {
   state.addToFigure(FIGURE.executors, 1);
   const known = state.value('branches').find((branch) => branch.id === payload.branchId);
   const branch = {
@@ -95,13 +94,14 @@ function executorStarted(state: State, payload: StoredEvent['payload']): void {
   state.setValue('branches', [...state.value('branches').filter((other) => other !== known), branch]);
 }
 
-function executorFinished(state: State, payload: StoredEvent['payload']): void {
-  // Without an entry it was over the limit and never ran.
-  if (!payload.entry) return;
+function executorFinished(state: State, payload: EventOf<'homework.executor_finished'>['payload']): void {
+  const { entry } = payload;
+  // A task over the limit has no entry, because it never ran.
+  if (!entry) return;
   state.addToFigure(FIGURE.executors, -1);
   const branches = state.value('branches').map((branch) => {
     if (branch.id !== payload.branchId) return branch;
-    return { ...branch, working: false, entries: [...branch.entries, payload.entry.markdown].slice(-KEPT_BRANCH_ENTRIES) };
+    return { ...branch, working: false, entries: [...branch.entries, entry.markdown].slice(-KEPT_BRANCH_ENTRIES) };
   });
   state.setValue('branches', branches);
 }

@@ -2,53 +2,53 @@
 
 import { micros } from './charges';
 import { NONE } from './nodes';
-import type { Status, StopReason } from '../api/shapes';
-import type { Question, StoredEvent } from './rows';
+import type { Report, Status, StopReason } from '../api/shapes';
+import type { EventOf, Question, StoredEvent } from './rows';
 import { BACKING_OFF, FIGURE, IDLE, IN_FLIGHT, isOver, type State, UNKNOWN } from './state';
 
 const KEPT_MESSAGES = 20;
 const KEPT_QUESTIONS = 200;
 
 export function foldRun(state: State, event: StoredEvent): void {
-  const { payload } = event;
   switch (event.type) {
     case 'run.queued':
       return queued(state, event);
     case 'run.paused':
       return state.setFigure(FIGURE.paused, 1);
     case 'run.resumed':
-      return resumed(state, payload.reason);
+      return resumed(state, event.payload.reason);
     case 'run.question_asked':
       return asked(state, event);
     case 'run.answered':
-      return answered(state, payload.questionId, { answer: payload.text }, event);
+      return answered(state, event.payload.questionId, { answer: event.payload.text }, event);
     case 'run.question_expired':
-      return answered(state, payload.questionId, expired(payload), event);
+      return answered(state, event.payload.questionId, expired(event.payload), event);
     case 'run.waiting_on_user':
       state.setValue('status', 'waiting_on_user');
       state.setValue('stopReason', 'user_input');
       return state.setValue('phase', 'waiting');
     case 'run.message_queued':
-      return messageQueued(state, payload);
+      return messageQueued(state, event.payload);
     case 'run.message_delivered':
       return state.setValue(
         'messages',
-        state.value('messages').map((message) => (message.id === payload.messageId ? { ...message, delivered: true } : message)),
+        state.value('messages').map((message) => (message.id === event.payload.messageId ? { ...message, delivered: true } : message)),
       );
     case 'run.budget_changed':
-      return state.setValue('budgets', payload.budgets);
+      return state.setValue('budgets', event.payload.budgets);
     case 'run.provider_waiting':
-      return state.setValue('providerWait', payload);
+      return state.setValue('providerWait', event.payload);
     case 'run.report_created':
-      return state.setValue('report', payload.report);
+      // The engine does not describe the report, because it only passes it on; the API does.
+      return state.setValue('report', event.payload.report as Report);
     case 'run.completed':
-      return ended(state, 'completed', 'completed', payload.detail, event);
+      return ended(state, 'completed', 'completed', event.payload.detail, event);
     case 'run.stopped':
-      return ended(state, 'stopped', payload.stopReason, payload.detail, event);
+      return ended(state, 'stopped', event.payload.stopReason, event.payload.detail, event);
     case 'run.failed':
-      return ended(state, 'failed', payload.stopReason, payload.error, event);
+      return ended(state, 'failed', event.payload.stopReason, event.payload.error, event);
     case 'run.canceled':
-      return ended(state, 'canceled', 'canceled', payload.detail, event);
+      return ended(state, 'canceled', 'canceled', event.payload.detail, event);
     case 'effect.started':
       return started(state, event);
     case 'effect.finished':
@@ -56,7 +56,7 @@ export function foldRun(state: State, event: StoredEvent): void {
     case 'effect.unknown':
       return lost(state, event);
     case 'effect.resolved':
-      return settle(state, state.calls.names.of(payload.effect), IDLE);
+      return settle(state, state.calls.names.of(event.payload.effect), IDLE);
   }
 }
 
@@ -66,7 +66,7 @@ export function running(state: State, event: StoredEvent): void {
   state.setFigure(FIGURE.started, Date.parse(event.timestamp));
 }
 
-function queued(state: State, event: StoredEvent): void {
+function queued(state: State, event: EventOf<'run.queued'>): void {
   const { payload } = event;
   const models = payload.models ?? {};
   const balanced = models.balanced ?? {};
@@ -102,7 +102,7 @@ function resumed(state: State, reason: string): void {
   state.setFigure(FIGURE.ended, NaN);
 }
 
-function asked(state: State, event: StoredEvent): void {
+function asked(state: State, event: EventOf<'run.question_asked'>): void {
   const { payload } = event;
   const question: Question = {
     id: payload.questionId,
@@ -115,13 +115,16 @@ function asked(state: State, event: StoredEvent): void {
     asked_at: event.timestamp,
     answered_at: null,
   };
-  state.setValue('questions', keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null));
+  state.setValue(
+    'questions',
+    keep([...state.value('questions'), question], KEPT_QUESTIONS, (old) => old.answer !== null),
+  );
   const node = state.node(event);
   if (node !== NONE) state.journal.setValue(state.nodes.question, node, question.id);
 }
 
 /** How a question without an answer was closed, and the text shown in place of the answer. */
-function expired(payload: StoredEvent['payload']): Pick<Question, 'answer' | 'closed'> {
+function expired(payload: EventOf<'run.question_expired'>['payload']): Pick<Question, 'answer' | 'closed'> {
   if (payload.withdrawn) return { answer: '(withdrawn: the node that asked has ended)', closed: 'withdrawn' };
   if (payload.default) return { answer: payload.default, closed: 'default' };
   return { answer: '(no answer came in time)', closed: 'unanswered' };
@@ -137,7 +140,7 @@ function answered(state: State, id: string, how: Pick<Question, 'answer' | 'clos
   if (asker !== NONE && state.nodes.question.get(asker) === id) state.journal.setValue(state.nodes.question, asker, null);
 }
 
-function messageQueued(state: State, payload: StoredEvent['payload']): void {
+function messageQueued(state: State, payload: EventOf<'run.message_queued'>['payload']): void {
   const message = {
     id: payload.messageId,
     text: payload.text,
@@ -145,7 +148,10 @@ function messageQueued(state: State, payload: StoredEvent['payload']): void {
     lane: payload.lane,
     delivered: false,
   };
-  state.setValue('messages', keep([...state.value('messages'), message], KEPT_MESSAGES, (old) => old.delivered));
+  state.setValue(
+    'messages',
+    keep([...state.value('messages'), message], KEPT_MESSAGES, (old) => old.delivered),
+  );
 }
 
 /** Limits a list: the oldest settled item goes first, open items are never dropped. */
@@ -164,7 +170,7 @@ function ended(state: State, status: Status, reason: StopReason, detail: string 
   if (status !== 'failed') state.setValue('phase', 'ended');
 }
 
-function started(state: State, event: StoredEvent): void {
+function started(state: State, event: EventOf<'effect.started'>): void {
   const { payload } = event;
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
@@ -184,7 +190,7 @@ function started(state: State, event: StoredEvent): void {
   if (Number.isNaN(state.nodes.started.get(node))) journal.setNumber(state.nodes.started, node, Date.parse(event.timestamp));
 }
 
-function finished(state: State, event: StoredEvent): void {
+function finished(state: State, event: EventOf<'effect.finished'>): void {
   const { payload } = event;
   const { calls, journal } = state;
   const call = calls.names.of(payload.effect);
@@ -224,7 +230,7 @@ function adopt(state: State, call: number, attempt: number): void {
   calls.model.put(call, state.brief?.model ?? null);
 }
 
-function lost(state: State, event: StoredEvent): void {
+function lost(state: State, event: EventOf<'effect.unknown'>): void {
   const call = state.calls.names.of(event.payload.effect);
   if (state.calls.state.get(call) !== IN_FLIGHT) return;
   settle(state, call, UNKNOWN);

@@ -6,12 +6,11 @@ import type { StoredEvent } from './rows';
 import { FIGURE, type State } from './state';
 
 export function foldTask(state: State, event: StoredEvent): void {
-  const { payload } = event;
   switch (event.type) {
     case 'task.started':
       return running(state, event);
     case 'task.step':
-      if (payload.step > 0 && (payload.action === 'navigate' || payload.action === 'execute')) {
+      if (event.payload.step > 0 && (event.payload.action === 'navigate' || event.payload.action === 'execute')) {
         state.setFigure(FIGURE.iteration, state.figure(FIGURE.iteration) + 1);
       }
       return;

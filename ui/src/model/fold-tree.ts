@@ -2,7 +2,7 @@
 
 import { running } from './fold-run';
 import { NONE } from './nodes';
-import type { ArtifactRow, StoredEvent } from './rows';
+import type { ArtifactRow, EventOf, StoredEvent } from './rows';
 import type { State } from './state';
 import { CANCELED, COMPLETED, FAILED, NODE_STATUSES, numberOf, PLANNING, ROLES, WAITING } from './statuses';
 
@@ -14,57 +14,56 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
   const { nodes, journal } = state;
   const node = state.node(event);
   if (node === NONE) return;
-  const { payload } = event;
   switch (event.type) {
     case 'tree.scratchpad_linked':
-      journal.setValue(nodes.pad, node, payload.scratchpadDocId === NO_DOCUMENT ? null : payload.scratchpadDocId);
-      if (nodes.parent.get(node) === NONE) state.setValue('workspaceDocument', payload.scratchpadDocId);
+      journal.setValue(nodes.pad, node, event.payload.scratchpadDocId === NO_DOCUMENT ? null : event.payload.scratchpadDocId);
+      if (nodes.parent.get(node) === NONE) state.setValue('workspaceDocument', event.payload.scratchpadDocId);
       break;
     case 'tree.scratchpad_updated':
-      journal.setValue(nodes.tail, node, payload.tailPreview);
+      journal.setValue(nodes.tail, node, event.payload.tailPreview);
       break;
     case 'tree.node_status':
-      journal.setNumber(nodes.status, node, numberOf(NODE_STATUSES, payload.status, nodes.status.get(node)));
-      journal.setNumber(nodes.role, node, numberOf(ROLES, payload.role, nodes.role.get(node)));
-      journal.setValue(nodes.message, node, payload.message ?? null);
+      journal.setNumber(nodes.status, node, numberOf(NODE_STATUSES, event.payload.status, nodes.status.get(node)));
+      journal.setNumber(nodes.role, node, numberOf(ROLES, event.payload.role, nodes.role.get(node)));
+      journal.setValue(nodes.message, node, event.payload.message ?? null);
       break;
     case 'tree.plan_created':
-      state.steps.planned(journal, node, payload);
+      state.steps.planned(journal, node, event.payload);
       nodes.restructured.add(node);
       break;
     case 'tree.step_status':
-      state.steps.setStatus(journal, node, payload.stepId, payload.status);
+      state.steps.setStatus(journal, node, event.payload.stepId, event.payload.status);
       nodes.restructured.add(node);
       break;
     case 'tree.node_delegated':
-      delegated(state, node, payload);
+      delegated(state, node, event.payload);
       break;
     case 'tree.tool_call_result':
       state.charges.addToolCall(journal, node);
       break;
     case 'tree.artifact_created':
-      registered(state, node, payload);
+      registered(state, node, event.payload);
       break;
     case 'tree.replan_requested':
       nextGeneration(state, node, nodes.generation.get(node) + 1);
       break;
     case 'tree.node_completed':
       ended(state, node, COMPLETED, time);
-      journal.setValue(nodes.outcome, node, payload.outcome);
+      journal.setValue(nodes.outcome, node, event.payload.outcome);
       break;
     case 'tree.node_failed':
       ended(state, node, FAILED, time);
-      journal.setValue(nodes.error, node, payload.error);
-      journal.setNumber(nodes.retryable, node, payload.retryable ? 1 : 0);
+      journal.setValue(nodes.error, node, event.payload.error);
+      journal.setNumber(nodes.retryable, node, event.payload.retryable ? 1 : 0);
       break;
     case 'tree.node_canceled':
       ended(state, node, CANCELED, time);
       journal.setValue(nodes.error, node, 'canceled by a person');
       break;
     case 'tree.node_reopened':
-      nextGeneration(state, node, payload.generation);
+      nextGeneration(state, node, event.payload.generation);
       // A retried root begins anew; its status follows.
-      if (payload.causedBy !== nodes.id.get(node)) journal.setNumber(nodes.status, node, WAITING);
+      if (event.payload.causedBy !== nodes.id.get(node)) journal.setNumber(nodes.status, node, WAITING);
       break;
     case 'tree.node_paused':
       journal.setNumber(nodes.paused, node, 1);
@@ -78,7 +77,7 @@ export function foldTree(state: State, event: StoredEvent, time: number): void {
   nodes.restated.add(node);
 }
 
-function created(state: State, event: StoredEvent, time: number): void {
+function created(state: State, event: EventOf<'tree.node_created'>, time: number): void {
   if (!event.nodeId || state.node(event) !== NONE) return;
   const { payload } = event;
   if (state.nodes.count === 0) state.setValue('workspaceDocument', NO_DOCUMENT);
@@ -96,14 +95,14 @@ function created(state: State, event: StoredEvent, time: number): void {
   });
 }
 
-function delegated(state: State, node: number, payload: StoredEvent['payload']): void {
+function delegated(state: State, node: number, payload: EventOf<'tree.node_delegated'>['payload']): void {
   const child = state.nodes.number(payload.childNodeId);
   if (child === NONE) return;
   state.steps.delegated(state.journal, node, payload.stepId, child);
   state.nodes.restructured.add(node);
 }
 
-function registered(state: State, node: number, payload: StoredEvent['payload']): void {
+function registered(state: State, node: number, payload: EventOf<'tree.artifact_created'>['payload']): void {
   const { nodes, journal } = state;
   const artifact: ArtifactRow = {
     artifact_id: payload.artifactId,

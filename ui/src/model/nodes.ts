@@ -112,8 +112,7 @@ export class Nodes {
   }
 
   link(journal: Journal | null, at: number, parent: number): void {
-    const set = (column: Numbers, where: number, value: number) =>
-      journal ? journal.setNumber(column, where, value) : column.put(where, value);
+    const set = (column: Numbers, where: number, value: number) => (journal ? journal.setNumber(column, where, value) : column.put(where, value));
     if (parent === NONE) return;
     const last = this.last.get(parent);
     if (last === NONE) {

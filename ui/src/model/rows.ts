@@ -1,14 +1,15 @@
 // Rows that the run model gives to pages, and stored events as the folds read them.
 
-import type { Artifact, Event, Iteration, Metrics, NodeStatus, Outcome, Role, Run, Snapshot as Given, StepStatus } from '../api/shapes';
+import type { EventPayloads, Event } from '../api/events';
+import type { Artifact, Iteration, Metrics, NodeStatus, Outcome, Role, Run, Snapshot as Given, StepStatus } from '../api/shapes';
 
 export type { Metrics, ModelMetrics, NodeColumns, PlanStep, Question, StepColumns } from '../api/shapes';
 
-/** One stored event. Payloads are read field by field: a log may hold types and fields this page has never heard of. */
-export interface StoredEvent extends Omit<Event, 'hash' | 'payload'> {
-  hash?: string;
-  payload: any;
-}
+type WithoutHash<E> = E extends unknown ? Omit<E, 'hash' | 'actor'> & Partial<Pick<Event, 'hash' | 'actor'>> : never;
+/** One stored event; its type says which payload it has. A log may also hold types that this page does not know: folds ignore them. */
+export type StoredEvent = WithoutHash<Event>;
+/** The stored event of one type. */
+export type EventOf<Type extends keyof EventPayloads> = Extract<StoredEvent, { type: Type }>;
 
 /** The run object, without `head`: nobody who looks at a run checks its hash. */
 export type RunRow = Omit<Run, 'head'>;

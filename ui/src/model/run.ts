@@ -12,7 +12,7 @@ import { startFrom } from './snapshot';
 import { type Branch, State } from './state';
 import { ABSENT } from './statuses';
 
-export type { ArtifactRow, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
+export type { ArtifactRow, EventOf, IterationRow, MessageRow, NodeRow, RunRow, Snapshot, StepRow, StoredEvent } from './rows';
 
 export type Applied = 'applied' | 'known' | 'gap';
 

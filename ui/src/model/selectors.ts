@@ -202,9 +202,7 @@ export function stepRows(state: State, node: number): StepRow[] {
 export function unknownCalls(state: State): UnknownCall[] {
   const { calls } = state;
   if (state.figure(FIGURE.unknown) === 0) return [];
-  return calls.names.list.flatMap((effect, call) =>
-    calls.state.get(call) === UNKNOWN ? [{ effect, what: calls.what.get(call), attempt: calls.attempt.get(call) }] : [],
-  );
+  return calls.names.list.flatMap((effect, call) => (calls.state.get(call) === UNKNOWN ? [{ effect, what: calls.what.get(call), attempt: calls.attempt.get(call) }] : []));
 }
 
 export function moments(state: State, base: number, at: number, node: number): Moment[] {
@@ -288,4 +286,3 @@ function stepColumns(state: State): StepColumns {
 function moment(time: number): string | null {
   return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
-

@@ -131,7 +131,10 @@ function startSteps(state: State, columns: NodeColumns, ghosts: StepColumns): vo
   }
   for (const [node, list] of plans) {
     const order = (step: number) => steps.band.get(step) * 1e6 + steps.step.get(step);
-    steps.startWith(node, list.sort((a, b) => order(a) - order(b)));
+    steps.startWith(
+      node,
+      list.sort((a, b) => order(a) - order(b)),
+    );
   }
 }
 

@@ -2,18 +2,7 @@
 
 import type { NodeStatus, Outcome, Role, StepStatus } from '../api/shapes';
 
-export const NODE_STATUSES = [
-  'planning',
-  'delegating',
-  'executing',
-  'waiting',
-  'aggregating',
-  'blocked',
-  'completed',
-  'failed',
-  'canceled',
-  'superseded',
-] as const satisfies readonly NodeStatus[];
+export const NODE_STATUSES = ['planning', 'delegating', 'executing', 'waiting', 'aggregating', 'blocked', 'completed', 'failed', 'canceled', 'superseded'] as const satisfies readonly NodeStatus[];
 
 /** The status of a node that does not exist at the shown moment. */
 export const ABSENT = 255;
@@ -29,18 +18,7 @@ export const CANCELED = 8;
 export const TONES = ['active', 'waiting', 'blocked', 'done', 'failed', 'canceled'] as const;
 export type Tone = (typeof TONES)[number];
 
-const TONE_OF: readonly Tone[] = [
-  'active',
-  'active',
-  'active',
-  'waiting',
-  'active',
-  'blocked',
-  'done',
-  'failed',
-  'canceled',
-  'canceled',
-];
+const TONE_OF: readonly Tone[] = ['active', 'active', 'active', 'waiting', 'active', 'blocked', 'done', 'failed', 'canceled', 'canceled'];
 
 export function toneOf(status: number): Tone {
   return TONE_OF[status];
@@ -70,10 +48,7 @@ export const OUTCOMES = ['success', 'partial', 'no_op'] as const satisfies reado
 
 /** Names that the API has and these lists lack. The compiler fails when there is one. */
 export type MissingName =
-  | Exclude<NodeStatus, (typeof NODE_STATUSES)[number]>
-  | Exclude<Role, (typeof ROLES)[number]>
-  | Exclude<StepStatus, (typeof STEP_STATUSES)[number]>
-  | Exclude<Outcome, (typeof OUTCOMES)[number]>;
+  Exclude<NodeStatus, (typeof NODE_STATUSES)[number]> | Exclude<Role, (typeof ROLES)[number]> | Exclude<StepStatus, (typeof STEP_STATUSES)[number]> | Exclude<Outcome, (typeof OUTCOMES)[number]>;
 export const MISSING_NAMES: MissingName[] extends never[] ? 'none' : never = 'none';
 
 /** The index of a name in its list, or `unknown` for a name that this page does not know. */

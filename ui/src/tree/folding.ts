@@ -101,10 +101,12 @@ export class Folding {
   select(node: number): number[] {
     const was = this.selected;
     this.selected = node;
-    return [was, node].filter((at) => at !== NONE && at < this.nodes.count).flatMap((at) => {
-      const parent = this.nodes.parent.get(at);
-      return parent === NONE ? [] : [parent];
-    });
+    return [was, node]
+      .filter((at) => at !== NONE && at < this.nodes.count)
+      .flatMap((at) => {
+        const parent = this.nodes.parent.get(at);
+        return parent === NONE ? [] : [parent];
+      });
   }
 
   /** A node's subtree changed: note what should fold later, unfold at once what works again. Returns whether it unfolded. */
@@ -266,7 +268,6 @@ export class Folding {
     this.fold = wider;
   }
 }
-
 
 function placeOf(placeholder: Placeholder): number {
   return placeholder.band * 1e6 + placeholder.step;

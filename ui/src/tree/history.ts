@@ -28,7 +28,11 @@ export function spansOf(run: Run): Map<number, Span[]> {
     else spans.set(node, [span]);
   }
   // What is over takes no time.
-  for (const [node, of] of spans) spans.set(node, of.filter((span) => !isTerminal(span.status)));
+  for (const [node, of] of spans)
+    spans.set(
+      node,
+      of.filter((span) => !isTerminal(span.status)),
+    );
   return spans;
 }
 

@@ -32,7 +32,10 @@ export function* shown(tree: Tree): Generator<number> {
 
 /** Title, id or message contain every word. */
 export function matching(nodes: Nodes, query: string): Set<number> {
-  const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  const words = query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
   const found = new Set<number>();
   if (words.length === 0) return found;
   for (let node = 0; node < nodes.count; node++) {

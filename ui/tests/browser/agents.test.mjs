@@ -132,7 +132,7 @@ test('t12 an errand at a moment of its past shows the steps of that moment, and 
   const run = await send(server, 'Write the opening hours down');
   const steps = await server.api('GET', `/api/runs/${run.id}/steps`);
   await page.goto(`${server.url}/runs/${run.id}?at=${steps[1].seq}`);
-  await page.getByText('Looking back executes nothing').waitFor();
+  await page.getByText('it executes nothing').waitFor();
   await page.getByText('Begin with the project.').waitFor();
   assert.equal(await page.getByText('Nobody wrote them down yet.').count(), 0);
   assert.equal(await page.getByText('looked back').count(), 0);

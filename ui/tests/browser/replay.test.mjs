@@ -104,7 +104,7 @@ test('t12 looking back executes nothing and offers no command', async () => {
   const run = await finished(server, id);
   const calls = server.model.calls.length;
   await page.goto(`${server.url}/runs/${id}?at=${Math.round(run.last_seq / 2)}`);
-  await page.getByText('Looking back executes nothing').waitFor();
+  await page.getByText('it executes nothing').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Pause' }).first().isDisabled(), true);
   await page.getByRole('button', { name: 'Back to live' }).first().click();
   await page.getByText('completed', { exact: true }).first().waitFor();

@@ -41,8 +41,8 @@ const PLACES = {
   'run-node': at(greenhouse, `?node=${node}`), 'run-failed': at(greenhouse, `?node=${failed}`),
   ...Object.fromEntries(['notes', 'files', 'plan', 'children', 'timeline', 'raw'].map((tab) => [`run-node-${tab}`, at(greenhouse, `?node=${node}&tab=${tab}`)])),
   'run-past': at(greenhouse, '?at=60'), 'run-report': at(tide, '?view=report'), 'run-asks': at(asks), 'run-circles': at(circles), 'run-stopped': at(stopped),
-  'run-mosaic': at(allotment), agents: '/agents', agent: '/agents/scout', 'agent-new': '/agents/newcomer', 'no-agent': '/agents/nobody',
-  'task-done': at(errands.vents), 'task-refused': at(errands.tick), 'task-failed': at(errands.gas), 'task-live': at(errands.sorting), 'task-events': at(errands.tick, '?view=events'), 'task-past': at(errands.tick, '?at=12'), 'task-report': at(errands.vents, '?view=report'),
+  'run-overview': at(allotment), agents: '/agents', agent: '/agents/scout', 'agent-new': '/agents/newcomer', 'no-agent': '/agents/nobody',
+  'task-done': at(tasks.vents), 'task-refused': at(tasks.tick), 'task-failed': at(tasks.gas), 'task-live': at(tasks.sorting), 'task-events': at(tasks.tick, '?view=events'), 'task-past': at(tasks.tick, '?at=12'), 'task-report': at(tasks.vents, '?view=report'),
 };
 
 /** Things that show only after somebody does something. */
@@ -54,7 +54,7 @@ const ACTS = {
   'raise-limits': async () => { await page.goto(server.url + at(stopped)); await page.getByRole('button', { name: 'Raise limits and continue' }).click(); },
   'runs-answering': async () => { await page.goto(server.url); await page.getByRole('button', { name: 'Answer' }).first().click(); },
   'run-critical': async () => { await page.goto(server.url + at(greenhouse, '?view=tree')); await page.getByRole('button', { name: 'Critical path' }).click(); },
-  'document-diff': async () => { await page.goto(`${server.url}/documents/${guide}`); await page.getByLabel('show changes since the version before').check(); },
+  'document-diff': async () => { await page.goto(`${server.url}/documents/${guide}`); await page.getByLabel('show changes since the previous one').check(); },
   'webhooks-deliveries': async () => { await page.goto(`${server.url}/webhooks`); await page.getByRole('button', { name: 'Send a test' }).first().click(); await page.getByRole('button', { name: 'Deliveries' }).first().click(); },
   'new-webhook': async () => { await page.goto(`${server.url}/webhooks`); await page.getByRole('button', { name: 'New webhook' }).click(); },
   search: async () => { await page.goto(`${server.url}/documents`); await page.getByRole('searchbox').first().fill('heat'); },
@@ -63,7 +63,7 @@ const ACTS = {
   'agent-diff': async () => { await page.goto(`${server.url}/agents/scout`); await page.getByRole('heading', { name: /changed$/ }).scrollIntoViewIfNeeded(); await page.mouse.wheel(0, 2_000); },
   'agent-change': async () => { await page.goto(`${server.url}/agents/scout`); await page.getByRole('button', { name: 'Change', exact: true }).click(); },
   'agent-clear': async () => { await page.goto(`${server.url}/agents/scout`); await page.getByRole('button', { name: 'Clear', exact: true }).click(); },
-  'task-page': async () => { await page.goto(server.url + at(errands.vents)); await page.getByRole('button', { name: 'what it was shown' }).nth(1).click(); },
+  'task-page': async () => { await page.goto(server.url + at(tasks.vents)); await page.getByRole('button', { name: 'what it was shown' }).nth(1).click(); },
   'run-saying': async () => { await page.goto(server.url + at(greenhouse)); await page.getByRole('button', { name: 'Say…' }).first().click(); },
   'run-canceling': async () => { await page.goto(server.url + at(greenhouse)); await page.getByRole('button', { name: 'Cancel' }).first().click(); },
   'search-nothing': async () => { await page.goto(`${server.url}/documents`); await page.getByRole('searchbox').first().fill('zeppelin'); },

@@ -53,7 +53,7 @@ test('b11 a document shows each of its versions and what changed, and is found b
   await page.getByText('above', { exact: true }).and(page.locator('mark')).waitFor();
   await page.getByRole('link', { name: 'Winter guide' }).click();
   await page.getByText('Keep it above 7 °C.').waitFor();
-  await page.getByLabel('show changes since the version before').check();
+  await page.getByLabel('show changes since the previous one').check();
   assert.deepEqual([await page.locator('.diff .removed .text').allTextContents(), await page.locator('.diff .added .text').allTextContents()], [['Keep it above 5 °C.'], ['Keep it above 7 °C.']]);
   await page.getByLabel('Version').selectOption('1');
   await page.getByText('Keep it above 5 °C.').waitFor();

@@ -25,7 +25,7 @@ async function finished() {
 }
 
 const rowOf = (page, title) => page.getByRole('option', { name: new RegExp(`^${title}:`) });
-const rows = (page) => page.getByRole('listbox', { name: 'Nodes against time' }).getByRole('option');
+const rows = (page) => page.getByRole('listbox', { name: 'Timeline of nodes' }).getByRole('option');
 
 test('the timeline has a row for each node, and what took longer is longer', async () => {
   const { server, page, run } = await finished();
@@ -51,7 +51,7 @@ test('dragging over the hours looks at a part of them, a click goes there', asyn
   await page.mouse.up();
   await page.getByRole('button', { name: 'Whole run' }).click();
   await page.mouse.click(...point(0.5));
-  await page.getByText('Looking back executes nothing').waitFor();
+  await page.getByText('it executes nothing').waitFor();
   const at = Number(new URL(page.url()).searchParams.get('at'));
   assert.ok(at > 1 && at < run.last_seq, `${at} of ${run.last_seq}`);
   await server.close();
@@ -80,7 +80,7 @@ test('the figures are those of the run, now and at a moment of the past', async 
   const middle = Math.round(run.last_seq / 2);
   const then = await server.api('GET', `/api/runs/${run.id}/snapshot?at=${middle}`);
   await page.goto(`${server.url}/runs/${run.id}?view=metrics&at=${middle}`);
-  await page.getByText('Looking back executes nothing').waitFor();
+  await page.getByText('it executes nothing').waitFor();
   assert.equal(await sum('Model calls'), String(then.run.metrics.llm_calls));
   assert.ok(then.run.metrics.llm_calls < run.metrics.llm_calls);
   await server.close();

@@ -1,4 +1,4 @@
-//! What goes over the wire (contracts §4).
+//! What goes over the wire.
 
 use crate::harness::{Asked, KEY, Setup, WIRES};
 use effects::model::ProviderKind;

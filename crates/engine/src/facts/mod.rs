@@ -1,6 +1,6 @@
 //! Everything that can be true of a run, one struct per event type, grouped by who owns the rule.
 //! A fact is past tense and never fails to apply. Facts own the types in their payloads: what reads a model's answer is
-//! not known here, so that relaxing it cannot change the log. Payloads are camelCase JSON (contracts §3); the
+//! not known here, so that relaxing it cannot change the log. Payloads are camelCase JSON; the
 //! objects `budgets`, `metrics` and `artifacts` keep the names they have in the API.
 
 pub mod effect;

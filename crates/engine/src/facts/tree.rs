@@ -1,5 +1,5 @@
 //! Facts of a tree run. The node an event belongs to is in the event itself, not in the payload; names and
-//! payloads are the seed's (contracts §3), fields beyond them are what a fold needs.
+//! payloads are the seed's, fields beyond them are what a fold needs.
 
 use super::facts;
 use crate::blob::BlobRef;

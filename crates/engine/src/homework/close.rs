@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// In the order of contracts §5: completed, user_input, no_progress, budgets, max_iterations.
+    /// In the order of docs/protocol.md: completed, user_input, no_progress, budgets, max_iterations.
     fn judge(
         &self,
         shared: &Shared,

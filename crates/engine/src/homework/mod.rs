@@ -1,4 +1,4 @@
-//! The homework machine: an iterating planner loop (contracts §5).
+//! The homework machine: an iterating planner loop.
 //!
 //! One job = one iteration: planner → tools (one repair) → executors in parallel → one journal entry →
 //! the gate. It knows nothing of attempts, money or time: `run` keeps those.

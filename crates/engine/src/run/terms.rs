@@ -28,7 +28,7 @@ words! {
     }
 }
 words! {
-    /// Each belongs to one status and one exit code (contracts §2).
+    /// Each belongs to one status and one exit code.
     StopReason {
         Completed = "completed",
         BudgetCost = "budget_cost", BudgetTokens = "budget_tokens", BudgetWallClock = "budget_wall_clock",

@@ -1,4 +1,4 @@
-//! The task machine: a subagent's errand through the product's pages (contracts §7).
+//! The task machine: a subagent's errand through the product's pages.
 //!
 //! It opens `/whoami`, is asked for one step at a time, and at every end looks back once and rewrites its
 //! scratchpad. What a page shows and what an action does is not known here: both are tools.

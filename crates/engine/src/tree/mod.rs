@@ -1,5 +1,5 @@
 //! The tree machine: every node plans or stays a leaf, delegates bands of steps to children, waits, aggregates,
-//! replans within its allowance, and hands its parent an envelope (contracts §6).
+//! replans within its allowance, and hands its parent an envelope.
 //!
 //! All nodes share one log. It knows nothing of attempts or the clock; `run` keeps those, `ledger` the money.
 

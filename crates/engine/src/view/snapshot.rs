@@ -1,4 +1,4 @@
-//! The snapshot of contracts §2, written straight from the columns.
+//! The snapshot of docs/protocol.md, written straight from the columns.
 
 use super::View;
 use super::tree_columns::{Columns, Planned, TreeColumns};

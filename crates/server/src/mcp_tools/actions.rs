@@ -103,7 +103,7 @@ fn of_runs() -> Vec<Action> {
         ),
         action(
             READ,
-            "How a run stands, with its open questions; or a part of it: report, workspace, events, nodes.",
+            "How a run stands, with its open questions; or a part of it: report, workspace, events.",
             Class::ReadOnly,
             false,
             &["run_id"],

@@ -1,44 +1,83 @@
-//! Events in one line each, told in order: what happens to a node names the node as people call it.
+//! Events as one line each. The sentences are in `event_sentences.json`, which the web page reads too; this module
+//! fills them in and calls nodes by number and title. It must not know what any event means.
+//!
+//! A sentence names payload fields as `{path}`, with `{path|text}` for a missing one. `{#path}` counts, `{#path=text}`
+//! counts equal values, and a part in brackets is left out when a field in it is empty. `{name}` and `{node}` are the
+//! node, in short and in full. The first case whose conditions hold is used; a quiet one says nothing new in a terminal.
 
-use super::headline::{self, list, mark};
 use super::style::line;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
-/// Remembers what the nodes of a tree are called.
+static SENTENCES: LazyLock<HashMap<String, Sentence>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("event_sentences.json")).expect("the table is valid"));
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Sentence {
+    Always(String),
+    Cases(Vec<Case>),
+}
+
+#[derive(Deserialize)]
+struct Case {
+    #[serde(default)]
+    when: Map<String, Value>,
+    has: Option<String>,
+    #[serde(default)]
+    quiet: bool,
+    text: String,
+}
+
+/// Remembers the names of a tree's nodes.
 #[derive(Debug, Default)]
 pub struct EventLines {
     /// By id: number and title.
     nodes: HashMap<String, (usize, String)>,
     begun: bool,
-    /// The first events were not told, so nodes cannot be counted.
+    /// The log was read from its middle, so nodes cannot be counted.
     incomplete: bool,
 }
 
 impl EventLines {
-    /// Nodes that were there before the first event that is told.
+    /// Names nodes that were created before the first event passed to `tell`.
     pub fn learn(&mut self, nodes: impl Iterator<Item = (String, usize, String)>) {
         self.begun = true;
         self.nodes.extend(nodes.map(|(id, number, title)| (id, (number, line(&title)))));
     }
 
-    /// The event in one line; `None` when it says nothing new to a reader.
+    /// The event in one line; `None` when it is quiet or unknown.
     pub fn tell(&mut self, event: &Value) -> Option<String> {
+        let (sentence, quiet) = self.sentence(event)?;
+        (!quiet).then_some(sentence)
+    }
+
+    fn sentence(&mut self, event: &Value) -> Option<(String, bool)> {
         let (kind, payload) = (event["type"].as_str()?, &event["payload"]);
         if !self.begun {
             (self.begun, self.incomplete) = (true, event["seq"].as_u64().is_some_and(|seq| seq > 1));
         }
-        if kind == "tree.node_created" {
-            let title = line(payload["title"].as_str().unwrap_or_default());
-            let number = self.nodes.len();
-            self.nodes.entry(event["nodeId"].as_str()?.to_owned()).or_insert((number, title));
+        let id = event["nodeId"].as_str();
+        if let (Some(id), "tree.node_created") = (id, kind) {
+            let named = (self.nodes.len(), line(payload["title"].as_str().unwrap_or_default()));
+            self.nodes.entry(id.to_owned()).or_insert(named);
         }
-        let Some(id) = event["nodeId"].as_str() else { return headline::of(event) };
-        let (name, title) = self.name(id);
-        match kind.strip_prefix("tree.") {
-            Some(kind) => of_node(kind, payload, &name, &title),
-            None => headline::of(event).map(|text| format!("{name}: {text}")),
-        }
+        let (text, quiet) = match SENTENCES.get(kind)? {
+            Sentence::Always(text) => (text, false),
+            Sentence::Cases(cases) => {
+                cases.iter().find(|case| case.holds(payload)).map(|case| (&case.text, case.quiet))?
+            }
+        };
+        let (name, node) = id.map(|id| self.name(id)).unwrap_or_default();
+        let field = |path: &str| match path {
+            "name" => name.clone(),
+            "node" => node.clone(),
+            path => read(payload, path),
+        };
+        let whose = if id.is_some() && !text.contains("{n") { format!("{name}: ") } else { String::new() };
+        Some((whose + &fill(text, &field), quiet))
     }
 
     /// In short, and in full.
@@ -51,50 +90,75 @@ impl EventLines {
     }
 }
 
-fn of_node(kind: &str, payload: &Value, name: &str, title: &str) -> Option<String> {
-    let text = |field: &str| line(payload[field].as_str().unwrap_or_default());
-    Some(match kind {
-        "node_created" if payload["retryOf"].is_string() => format!("+ {title} (again)"),
-        "node_created" => format!("+ {title}"),
-        "node_status" => return status(payload, name),
-        "plan_created" => planned(payload, name),
-        "answer_rejected" => format!("{name}: an answer did not fit: {}", list(&payload["errors"])),
-        "tool_call_result" => format!("{name}: {} {}: {}", mark(payload), text("tool"), text("summary")),
-        "artifact_created" => format!("{name} made {}", text("label")),
-        "node_aggregated" => format!("{name} summed up: {}", text("summary")),
-        "replan_requested" => format!("{name} plans anew: {}", text("reason")),
-        "node_completed" if payload["outcome"] == "success" => format!("✓ {title}"),
-        "node_completed" => format!("◐ {title}: {}", text("evidence")),
-        "node_failed" => format!("✗ {title}: {}", text("error")),
-        "node_canceled" => format!("⊘ {title} was canceled ({})", text("disposition")),
-        "node_reopened" => format!("{name} is open again"),
-        "node_paused" => format!("{name} is paused"),
-        "node_resumed" => format!("{name} goes on"),
-        "guard" => format!("{name}: {} is {}", text("guard"), payload["limit"]),
-        _ => return None,
-    })
-}
-
-/// Only what a reader cannot guess from the other events.
-fn status(payload: &Value, name: &str) -> Option<String> {
-    let message = payload["message"].as_str().map(line);
-    match (payload["status"].as_str()?, message) {
-        ("executing", Some(why)) => Some(format!("{name} does it itself ({why})")),
-        ("aggregating", _) => Some(format!("{name} sums up")),
-        _ => None,
+impl Case {
+    fn holds(&self, payload: &Value) -> bool {
+        self.when.iter().all(|(field, value)| &payload[field] == value)
+            && self.has.as_ref().is_none_or(|field| !payload[field].is_null())
     }
 }
 
-fn planned(payload: &Value, name: &str) -> String {
-    let bands = payload["bands"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let steps: usize = bands.iter().filter_map(|band| band["steps"].as_array()).map(Vec::len).sum();
-    format!("{name} planned {steps} steps in {} bands (plan {})", bands.len(), payload["version"])
+fn fill(text: &str, field: &dyn Fn(&str) -> String) -> String {
+    let mut parts = text.split('[');
+    let mut out = expand(parts.next().unwrap_or_default(), field).0;
+    for part in parts {
+        let (optional, rest) = part.split_once(']').unwrap_or((part, ""));
+        let (words, whole) = expand(optional, field);
+        out += if whole { &words } else { "" };
+        out += &expand(rest, field).0;
+    }
+    out
+}
+
+/// The text with its fields, and whether all of them had a value.
+fn expand(text: &str, field: &dyn Fn(&str) -> String) -> (String, bool) {
+    let mut parts = text.split('{');
+    let (mut out, mut whole) = (parts.next().unwrap_or_default().to_owned(), true);
+    for part in parts {
+        let (path, rest) = part.split_once('}').unwrap_or((part, ""));
+        let value = field(path);
+        whole &= !value.is_empty();
+        out += &value;
+        out += rest;
+    }
+    (out, whole)
+}
+
+fn read(payload: &Value, path: &str) -> String {
+    if let Some(counted) = path.strip_prefix('#') {
+        let (path, wanted) = counted.split_once('=').map_or((counted, None), |(path, value)| (path, Some(value)));
+        let found = values(payload, path);
+        return found
+            .iter()
+            .filter(|value| wanted.is_none_or(|wanted| value.as_str() == Some(wanted)))
+            .count()
+            .to_string();
+    }
+    let (path, missing) = path.split_once('|').unwrap_or((path, ""));
+    let texts: Vec<String> = values(payload, path).into_iter().filter_map(text_of).collect();
+    if texts.is_empty() { missing.to_owned() } else { texts.join("; ") }
+}
+
+/// Everything at a path; a list on the way, or at its end, stands for its items.
+fn values<'a>(payload: &'a Value, path: &str) -> Vec<&'a Value> {
+    path.split('.').fold(vec![payload], |found, key| {
+        let inside = found.into_iter().filter_map(|value| value.get(key));
+        inside.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)).collect()
+    })
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(line(text)),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::collections::HashSet;
 
     #[test]
     fn a_node_is_called_by_its_number_and_title() {
@@ -107,5 +171,48 @@ mod tests {
         assert_eq!(event_lines.tell(&failed).unwrap(), "✗ n1 Look \\u{1b}[2J: no");
         let asked = json!({"type": "run.question_asked", "nodeId": "a", "payload": {"text": "Which?"}});
         assert_eq!(event_lines.tell(&asked).unwrap(), "n0: ? Which?");
+    }
+
+    #[test]
+    fn a_tool_result_is_one_harmless_line() {
+        let event = json!({"type": "homework.tool_call_result", "payload": {"tool": "search", "ok": false, "summary": "no\nsuch \u{1b}[31mthing"}});
+        assert_eq!(EventLines::default().tell(&event).unwrap(), "✗ search: no such \\u{1b}[31mthing");
+    }
+
+    #[test]
+    fn quiet_and_unknown_events_have_no_line() {
+        for event in [
+            json!({"type": "effect.started", "payload": {"attempt": 1}}),
+            json!({"type": "effect.finished", "payload": {"outcome": "ok"}}),
+            json!({"type": "run.unheard_of", "payload": {}}),
+        ] {
+            assert_eq!(EventLines::default().tell(&event), None, "{event}");
+        }
+    }
+
+    /// The first event of each type in each log. `ui/tests/event-text.test.ts` compares the page with the same file.
+    #[test]
+    fn the_sentences_of_recorded_logs_are_those_the_page_shows() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut said = String::new();
+        for log in [
+            "crates/engine/tests/golden/homework_log",
+            "crates/engine/tests/golden/tree_log",
+            "ui/tests/logs/scripted-tree",
+        ] {
+            let (mut event_lines, mut types) = (EventLines::default(), HashSet::new());
+            for record in std::fs::read_to_string(format!("{root}/{log}.jsonl")).unwrap().lines() {
+                let event: Value = serde_json::from_str(record).unwrap();
+                let sentence = event_lines.sentence(&event);
+                if let Some((sentence, _)) = sentence.filter(|_| types.insert(event["type"].to_string())) {
+                    said += &format!("{log} {} {sentence}\n", event["seq"]);
+                }
+            }
+        }
+        let kept = format!("{root}/ui/tests/logs/sentences.txt");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&kept, &said).unwrap();
+        }
+        assert!(said == std::fs::read_to_string(&kept).unwrap(), "{kept} differs: run this test with BLESS=1");
     }
 }

@@ -1,7 +1,6 @@
 //! Text for terminals, made from the run object and events. It must not know the store.
 
 pub mod event_lines;
-pub mod headline;
 pub mod live;
 pub mod live_state;
 pub mod node;

@@ -163,7 +163,11 @@ class Parser {
     const rows: Inline[][][] = [];
     let end = at + 2;
     while (end < lines.length && (lines[end] as string).includes('|') && this.made.capacityForBlock()) {
-      rows.push(cellsOf(lines[end] as string).slice(0, head.length).map((cell) => this.made.words(cell)));
+      rows.push(
+        cellsOf(lines[end] as string)
+          .slice(0, head.length)
+          .map((cell) => this.made.words(cell)),
+      );
       end += 1;
     }
     return { block: { kind: 'table', align, head, rows }, end };
@@ -194,7 +198,11 @@ class Parser {
   }
 }
 
-const joined = (lines: readonly string[], at: number, end: number): string => lines.slice(at, end).map((line) => line.slice(indentOf(line))).join('\n');
+const joined = (lines: readonly string[], at: number, end: number): string =>
+  lines
+    .slice(at, end)
+    .map((line) => line.slice(indentOf(line)))
+    .join('\n');
 
 /** Whether a line still belongs to the list item above it. */
 function continues(lines: readonly string[], at: number, inside: number): boolean {

@@ -56,7 +56,7 @@ export class Backticks {
   private readonly passed = new Map<number, number>();
 
   constructor(text: string) {
-    for (let at = text.indexOf('`'); at >= 0; ) {
+    for (let at = text.indexOf('`'); at >= 0;) {
       const length = runOf(text, at, '`');
       const known = this.starts.get(length);
       if (known) known.push(at);

@@ -14,7 +14,9 @@ const SCHEMES = ['https://', 'http://', 'mailto:'];
 export function safeHref(raw: string): string | null {
   if (raw.length > MOST_ADDRESS) return null;
   // Browsers drop control characters before they read the scheme, so they are dropped here first.
-  const href = Array.from(raw).filter((char) => char > ' ' && char !== '\u007f').join('');
+  const href = Array.from(raw)
+    .filter((char) => char > ' ' && char !== '\u007f')
+    .join('');
   const start = href.slice(0, 8).toLowerCase();
   if (!SCHEMES.some((scheme) => start.startsWith(scheme))) return null;
   try {

@@ -20,7 +20,11 @@ export function withoutMarks(text: string): string {
 
 /** Pieces of a text, every second one a word that begins with one that was sought. */
 export function pieces(text: string, query: string): string[] {
-  const sought = query.toLowerCase().split(' ').filter((word) => word !== '').slice(0, MOST_SOUGHT);
+  const sought = query
+    .toLowerCase()
+    .split(' ')
+    .filter((word) => word !== '')
+    .slice(0, MOST_SOUGHT);
   const low = text.toLowerCase();
   const out: string[] = [];
   let kept = 0;

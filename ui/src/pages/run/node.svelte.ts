@@ -1,31 +1,30 @@
 // The events of one node up to the shown moment, and what the node panel reads from them.
 
 import { nodeEventsAfter } from '../../api/runs';
-import type { StoredEvent } from '../../model/run';
+import type { EventOf, StoredEvent } from '../../model/run';
 import type { Session } from './session.svelte';
 
 const PAUSE_MS = 700;
 const PAGE = 500;
-
-export interface PlanVersion {
-  version: number;
-  summary: string | null;
-  bands: { index: number; goal?: string; steps: { id: string; title: string; reason?: string; success_criteria?: string[] }[] }[];
-}
 
 export class NodeStory {
   private all = $state.raw<StoredEvent[]>([]);
   error = $state.raw<unknown>(null);
   loaded = $state(false);
   readonly events = $derived.by(() => this.all.filter((event) => event.seq <= this.session.seen.at));
-  private readonly born = $derived(this.last('tree.node_created'));
-  readonly agent = $derived<string | null>(this.born?.payload.agent ?? null);
-  readonly reason = $derived<string>(this.born?.payload.reason ?? '');
-  readonly criteria = $derived<string[]>(this.born?.payload.successCriteria ?? []);
+  private readonly created = $derived(this.last('tree.node_created'));
+  readonly agent = $derived(this.created?.payload.agent ?? null);
+  readonly reason = $derived(this.created?.payload.reason ?? '');
+  readonly criteria = $derived(this.created?.payload.successCriteria ?? []);
   readonly result = $derived(this.last('tree.node_result')?.payload.result ?? null);
   readonly aggregated = $derived(this.last('tree.node_aggregated')?.payload ?? null);
-  readonly plans = $derived<PlanVersion[]>(this.events.filter((event) => event.type === 'tree.plan_created').map((event) => event.payload as PlanVersion));
-  readonly entries = $derived(this.events.filter((event) => event.type === 'tree.scratchpad_updated').map((event) => ({ seq: event.seq, at: event.timestamp, markdown: String(event.payload.markdown ?? event.payload.tailPreview ?? '') })).reverse());
+  readonly plans = $derived(this.events.filter((event) => event.type === 'tree.plan_created').map((event) => event.payload));
+  readonly entries = $derived(
+    this.events
+      .filter((event) => event.type === 'tree.scratchpad_updated')
+      .map((event) => ({ seq: event.seq, at: event.timestamp, markdown: event.payload.markdown ?? event.payload.tailPreview }))
+      .reverse(),
+  );
 
   constructor(
     private readonly session: Session,
@@ -40,14 +39,14 @@ export class NodeStory {
     });
   }
 
-  private last(type: string): StoredEvent | undefined {
-    return this.events.findLast((event) => event.type === type);
+  private last<Type extends StoredEvent['type']>(type: Type): EventOf<Type> | undefined {
+    return this.events.findLast((event): event is EventOf<Type> => event.type === type);
   }
 
   /** What came since the last reading; events never change. */
   private async read(): Promise<void> {
     try {
-      for (let full = true; full; ) {
+      for (let full = true; full;) {
         const more = await nodeEventsAfter<StoredEvent>(this.session.id, this.id, this.all.at(-1)?.seq ?? 0, PAGE);
         this.all = [...this.all, ...more];
         full = more.length === PAGE;

@@ -30,10 +30,13 @@ export class Files {
     $effect(() => {
       if (!session.opened) return;
       void session.seen.head;
-      const timer = setTimeout(() => {
-        last = Date.now();
-        void this.read();
-      }, Math.max(0, last + PAUSE_MS - Date.now()));
+      const timer = setTimeout(
+        () => {
+          last = Date.now();
+          void this.read();
+        },
+        Math.max(0, last + PAUSE_MS - Date.now()),
+      );
       return () => clearTimeout(timer);
     });
   }
@@ -58,7 +61,8 @@ function grow(all: Workspace | null, until: string | null): Leaf[] {
   if (!all) return [];
   const known = (created: string): boolean => until === null || created <= until;
   const leaves = new Map<string, Leaf>();
-  for (const doc of all.documents) if (known(doc.created_at)) leaves.set(doc.id, { id: doc.id, kind: 'document', title: doc.title, label: kindOf(doc).label, own: kindOf(doc).own, doc, task: null, children: [] });
+  for (const doc of all.documents)
+    if (known(doc.created_at)) leaves.set(doc.id, { id: doc.id, kind: 'document', title: doc.title, label: kindOf(doc).label, own: kindOf(doc).own, doc, task: null, children: [] });
   for (const task of all.tasks) if (known(task.created_at)) leaves.set(task.id, { id: task.id, kind: 'task', title: task.title, label: 'task', own: false, doc: null, task, children: [] });
   const placed = new Set<string>();
   for (const edge of all.edges) {
