@@ -3,7 +3,7 @@
 use crate::*;
 use engine::budget::BudgetPatch;
 use engine::effect::{CallError, CallFailure};
-use engine::run::{Lane, Status, StopReason};
+use engine::run::{Lane, Remedy, Status, StopReason};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -235,7 +235,8 @@ fn b8_a_message_to_a_node_that_has_ended_is_refused_and_says_what_can_be_done() 
     let say = |node| Command::Say { text: "late".into(), node: Some(node), lane: Lane::Steer };
     let refused = play.run.command(say(ended), Actor::Platform, play.now).unwrap_err();
     assert_eq!(refused.slug, "node_ended");
-    assert!(refused.message.contains("is completed") && refused.message.contains("retry"), "{}", refused.message);
+    assert!(refused.message.contains("is completed"), "{}", refused.message);
+    assert!(matches!(refused.remedy, Some(Remedy::RetryNode { node, .. }) if node == ended), "{:?}", refused.remedy);
     play.run.command(say(live), Actor::Platform, play.now).expect("queued");
 }
 

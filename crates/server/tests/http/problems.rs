@@ -38,7 +38,7 @@ fn every_problem_is_in_the_catalogue_and_every_entry_is_a_problem() {
         let statuses = of_status.filter(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
         let after_status = statuses.filter_map(|(_, rest)| rest.trim_start().strip_prefix('"')?.split('"').next());
         sent.extend(after_status.map(str::to_owned));
-        for mark in ["Problem::invalid(", "refuse(", "slug: "] {
+        for mark in ["Problem::invalid(", "refuse(", "Refusal::new(", "slug: "] {
             sent.extend(quoted(&text, mark).map(str::to_owned));
         }
         for mark in ["Problem::not_found(", "Problem::unknown("] {

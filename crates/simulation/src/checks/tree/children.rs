@@ -32,14 +32,14 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
     let mut families = Families::default();
     for event in &story.events {
         let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };
-        if let Err(why) = families.apply(fact, id, event) {
+        if let Err(why) = families.observe(fact, id, event) {
             wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
         }
     }
 }
 
 impl Families {
-    fn apply(&mut self, fact: &T, id: NodeId, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, fact: &T, id: NodeId, event: &Event) -> Result<(), String> {
         match fact {
             T::NodeCreated(fact) => {
                 self.stand.insert(id, ChildStatus::Live);

@@ -28,7 +28,7 @@ struct Receipts {
 pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
     let mut receipts = Receipts::default();
     for event in &story.events {
-        if let Some(why) = event.node_id.and_then(|id| receipts.apply(id, event)) {
+        if let Some(why) = event.node_id.and_then(|id| receipts.observe(id, event)) {
             wrongs.push(format!("16: {why}: run {} at {}", story.id, event.seq));
         }
     }
@@ -52,7 +52,7 @@ pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
 }
 
 impl Receipts {
-    fn apply(&mut self, id: NodeId, event: &Event) -> Option<String> {
+    fn observe(&mut self, id: NodeId, event: &Event) -> Option<String> {
         match &event.fact {
             Fact::Tree(T::NodeCreated(fact)) => {
                 self.parent.extend(event.parent_node_id.map(|parent| (id, parent)));
