@@ -7,7 +7,7 @@ use crate::facts::run::ProviderWaiting;
 use crate::facts::task::StepAction;
 use crate::facts::tree::ArtifactType;
 use crate::facts::tree::NodeOutcome;
-use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
+use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, NodeNumber, PlanId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
 use crate::time::Timestamp;
@@ -113,8 +113,7 @@ pub struct IterationRow {
 pub struct NodeRow {
     pub id: NodeId,
     pub run_id: RunId,
-    /// Its number, in order of creation: effect ids begin with it.
-    pub ordinal: u32,
+    pub ordinal: NodeNumber,
     pub parent_node_id: Option<NodeId>,
     pub title: String,
     pub reason: String,

@@ -63,6 +63,30 @@ ids! {
     InvitationId,
 }
 
+/// A node's place in the order in which the nodes of its tree were created, counted from 0. People and effect ids
+/// write it as `n3`; it is shorter than the node's id and indexes the lists that are kept by node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeNumber(pub u32);
+
+impl NodeNumber {
+    pub const ROOT: NodeNumber = NodeNumber(0);
+
+    pub fn from_index(index: usize) -> NodeNumber {
+        NodeNumber(u32::try_from(index).expect("max_nodes is a u32"))
+    }
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for NodeNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl RunId {
     /// Twelve hex digits that no other run of anyone's will share by chance.
     pub fn tag(self) -> String {

@@ -5,7 +5,7 @@ use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow
 use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
 use crate::homework;
-use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
+use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, RunId};
 use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
 use crate::task;
 use crate::time::Timestamp;
@@ -167,13 +167,13 @@ fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
 }
 
 /// One node as its row says it.
-pub fn node_row(run: &Run, state: &tree::State, number: u32) -> NodeRow {
-    let node = &state.nodes[number as usize];
+pub fn node_row(run: &Run, state: &tree::State, number: NodeNumber) -> NodeRow {
+    let node = &state.nodes[number.index()];
     NodeRow {
         id: node.id,
         run_id: run.shared.id,
         ordinal: number,
-        parent_node_id: node.parent.map(|parent| state.nodes[parent as usize].id),
+        parent_node_id: node.parent.map(|parent| state.nodes[parent.index()].id),
         title: node.title.clone(),
         reason: node.reason.clone(),
         success_criteria: node.criteria.clone(),

@@ -11,7 +11,7 @@ use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::QuestionAsked;
 use crate::facts::tree::{self as fact, Tree as T};
 use crate::facts::{Effect as E, Run as R};
-use crate::ids::{DocumentId, QuestionId};
+use crate::ids::{DocumentId, NodeNumber, QuestionId};
 use crate::metrics::Metrics;
 use crate::run::Shared;
 use crate::tree::envelope::Hint;
@@ -73,13 +73,7 @@ impl State {
     }
 
     fn call_started(&mut self, started: &Started, event: &Event) {
-        let Some(number) = self
-            .position_of(&started.effect)
-            .map(|position| position.node)
-            .filter(|number| (*number as usize) < self.nodes.len())
-        else {
-            return;
-        };
+        let Some(number) = self.node_of(&started.effect) else { return };
         self.accounts.reserve(number, started.reserve);
         let flight = Flight {
             node: number,
@@ -118,7 +112,7 @@ impl State {
     }
 
     /// Exactly what a node uses is used by every subtree it is in.
-    fn charge_path(&mut self, number: u32, charge: impl Fn(&mut Metrics)) {
+    fn charge_path(&mut self, number: NodeNumber, charge: impl Fn(&mut Metrics)) {
         let mut at = Some(number);
         while let Some(number) = at {
             let node = self.at_mut(number);
@@ -163,7 +157,7 @@ impl State {
             }
             T::NodeDelegated(fact) => {
                 if let (Some(child), Some(plan)) =
-                    (self.number(fact.child_node_id), &mut self.nodes[number as usize].plan)
+                    (self.number(fact.child_node_id), &mut self.nodes[number.index()].plan)
                 {
                     plan.delegated(&fact.step_id, child);
                 }
@@ -314,7 +308,7 @@ impl State {
         });
     }
 
-    fn status_changed(&mut self, number: u32, fact: &fact::NodeStatusChanged) {
+    fn status_changed(&mut self, number: NodeNumber, fact: &fact::NodeStatusChanged) {
         let was = self.at(number).status;
         self.set_status(number, fact.status);
         if fact.status == NodeStatus::Blocked {
@@ -336,7 +330,7 @@ impl State {
         }
     }
 
-    fn planned(&mut self, number: u32, fact: &fact::PlanCreated) {
+    fn planned(&mut self, number: NodeNumber, fact: &fact::PlanCreated) {
         let node = self.at_mut(number);
         let earlier = node.plan.take().map(|plan| *plan);
         let plan =
@@ -346,7 +340,7 @@ impl State {
         self.taken += fresh;
     }
 
-    fn tool_answered(&mut self, number: u32, fact: &fact::ToolCallResult, seq: u64) {
+    fn tool_answered(&mut self, number: NodeNumber, fact: &fact::ToolCallResult, seq: u64) {
         let work = &mut self.at_mut(number).work;
         if let Some(call) = work.calls.iter_mut().find(|call| call.id == fact.call_id) {
             call.result = Some(CallResult {
@@ -365,7 +359,7 @@ impl State {
         self.charge_path(number, |metrics| metrics.tool_calls += 1);
     }
 
-    fn registered(&mut self, number: u32, fact: &fact::ArtifactCreated, event: &Event) {
+    fn registered(&mut self, number: NodeNumber, fact: &fact::ArtifactCreated, event: &Event) {
         self.at_mut(number).artifacts.push(Artifact {
             id: fact.artifact_id,
             kind: fact.artifact_type,
@@ -380,7 +374,7 @@ impl State {
         });
     }
 
-    fn ended_as(&mut self, number: u32, status: NodeStatus, event: &Event) {
+    fn ended_as(&mut self, number: NodeNumber, status: NodeStatus, event: &Event) {
         self.at_mut(number).stood = self.at(number).status;
         self.set_status(number, status);
         self.accounts.release(number);
@@ -393,7 +387,7 @@ impl State {
         node.shortfall = None;
     }
 
-    fn next_generation(&mut self, number: u32, generation: u32) {
+    fn next_generation(&mut self, number: NodeNumber, generation: u32) {
         let node = self.at_mut(number);
         node.generation = generation;
         *node.work = Working::default();
@@ -408,7 +402,7 @@ impl State {
         node.message = None;
     }
 
-    fn hold(&mut self, number: u32, paused: bool) {
+    fn hold(&mut self, number: NodeNumber, paused: bool) {
         self.at_mut(number).paused = paused;
         for below in self.subtree(number) {
             if paused {

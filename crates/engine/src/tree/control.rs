@@ -5,12 +5,12 @@ use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::budget::Reserve;
 use crate::facts::run::QuestionExpired;
 use crate::facts::tree::{self as fact, Disposition, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Refusal, Remedy, Shared, refuse};
 use std::collections::BTreeSet;
 
 impl State {
-    fn still_live(&self, number: u32) -> Result<(), Refusal> {
+    fn still_live(&self, number: NodeNumber) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
             Ok(())
@@ -19,7 +19,7 @@ impl State {
         }
     }
 
-    pub(super) fn cancel_node(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn cancel_node(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
         self.cancel_subtree(number, facts);
         self.step_ended(number, StepStatus::Canceled, facts);
@@ -27,7 +27,7 @@ impl State {
     }
 
     /// Children before their parents, each with what is known of its last call.
-    pub(super) fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
+    pub(super) fn cancel_subtree(&self, number: NodeNumber, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, node_ref) = (self.at(at), self.node_ref_of(at));
             self.withdraw_questions(at, facts);
@@ -47,7 +47,7 @@ impl State {
         }
     }
 
-    pub(super) fn pause(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn pause(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
         if self.at(number).paused {
             return refuse("already_paused", format!("node {} is paused already", self.at(number).id));
@@ -56,7 +56,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn resume(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn resume(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         if self.at(number).paused {
             facts.push_at(self.node_ref_of(number), fact::NodeResumed {});
             return Ok(());
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    pub(super) fn retry(&self, shared: &Shared, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn retry(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
             return refuse(
@@ -95,7 +95,7 @@ impl State {
     }
 
     /// Only what its ancestors still count on can be done again to any use.
-    fn not_retryable(&self, number: u32) -> Option<String> {
+    fn not_retryable(&self, number: NodeNumber) -> Option<String> {
         for at in self.path(number) {
             let node = self.at(at);
             if at != number && node.status == NodeStatus::Canceled {
@@ -110,12 +110,12 @@ impl State {
                 return Some(format!("node {} was replaced by a later one", node.id));
             }
         }
-        (number == 0 && self.at(0).status == NodeStatus::Canceled)
+        (number == NodeNumber::ROOT && self.at(NodeNumber::ROOT).status == NodeStatus::Canceled)
             .then(|| "a canceled run does not go on: start a new one".into())
     }
 
     /// A new node for the step of this one; every ancestor that had moved on is reopened, once.
-    fn redo(&self, shared: &Shared, number: u32, reopened: &mut BTreeSet<u32>, facts: &mut Facts) {
+    fn redo(&self, shared: &Shared, number: NodeNumber, reopened: &mut BTreeSet<NodeNumber>, facts: &mut Facts) {
         let node = self.at(number);
         let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
         let (Some(parent), Some(step)) = (node.parent, step) else {
@@ -127,15 +127,21 @@ impl State {
     }
 
     /// The node and everybody above it that had moved on, the root first.
-    fn reopen_from(&self, number: u32, caused_by: NodeId, reopened: &mut BTreeSet<u32>, facts: &mut Facts) {
-        let path: Vec<u32> = self.path(number).collect();
+    fn reopen_from(
+        &self,
+        number: NodeNumber,
+        caused_by: NodeId,
+        reopened: &mut BTreeSet<NodeNumber>,
+        facts: &mut Facts,
+    ) {
+        let path: Vec<NodeNumber> = self.path(number).collect();
         for at in path.into_iter().rev().filter(|at| reopened.insert(*at)) {
             self.reopen(at, caused_by, facts);
         }
     }
 
     /// An ancestor waits again, in a new generation, unless it was waiting all the time; what it had skipped is due again.
-    fn reopen(&self, number: u32, caused_by: NodeId, facts: &mut Facts) {
+    fn reopen(&self, number: NodeNumber, caused_by: NodeId, facts: &mut Facts) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         match node.status {
             NodeStatus::Waiting => return,
@@ -160,7 +166,7 @@ impl State {
 
     /// The same node begins anew, knowing what it had: the root, which has no step to give to another, and whatever
     /// was cut short.
-    fn begin_again(&self, shared: &Shared, number: u32, leaf: bool, facts: &mut Facts) {
+    fn begin_again(&self, shared: &Shared, number: NodeNumber, leaf: bool, facts: &mut Facts) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         facts.push_at(node_ref, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
         self.begin(shared, node_ref, node.depth, leaf, facts);
@@ -175,17 +181,19 @@ impl State {
         let mut above = BTreeSet::new();
         let mut again = Vec::new();
         let mut places = self.nodes_left(shared);
-        for number in (0..self.nodes.len() as u32).rev() {
+        for number in self.numbers().rev() {
             let Some(how) = self.unfinished(number).filter(|_| !above.contains(&number)) else { continue };
-            if self.not_retryable(number).is_some() || how == Unfinished::Redo && number > 0 && places == 0 {
+            if self.not_retryable(number).is_some()
+                || how == Unfinished::Redo && number != NodeNumber::ROOT && places == 0
+            {
                 continue;
             }
-            places -= u32::from(how == Unfinished::Redo && number > 0);
+            places -= u32::from(how == Unfinished::Redo && number != NodeNumber::ROOT);
             above.extend(self.path(number).skip(1));
             again.push((number, how));
         }
         if again.is_empty() {
-            again.push((0, Unfinished::Redo));
+            again.push((NodeNumber::ROOT, Unfinished::Redo));
         }
         let mut reopened = BTreeSet::new();
         for (number, how) in again.into_iter().rev() {
@@ -204,7 +212,7 @@ impl State {
     }
 
     /// How an ended node is taken up again, where there is something left to do.
-    fn unfinished(&self, number: u32) -> Option<Unfinished> {
+    fn unfinished(&self, number: NodeNumber) -> Option<Unfinished> {
         let node = self.at(number);
         let delegated = matches!(node.stood, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
         let plan = node.plan.as_ref().filter(|_| delegated);
@@ -221,7 +229,7 @@ impl State {
     }
 
     /// Its own, and those of its calls.
-    pub(super) fn withdraw_questions(&self, number: u32, facts: &mut Facts) {
+    pub(super) fn withdraw_questions(&self, number: NodeNumber, facts: &mut Facts) {
         let work = &self.at(number).work;
         let own = work.question.filter(|_| !work.question_closed);
         for question_id in own.into_iter().chain(work.asking.iter().copied()) {

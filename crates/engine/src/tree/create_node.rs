@@ -5,7 +5,7 @@ use super::state::State;
 use super::status::{NodeRole, NodeStatus};
 use super::{ARTIFACT, SCRATCHPAD};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::{DocumentId, NodeId};
+use crate::ids::{DocumentId, NodeId, NodeNumber};
 use crate::run::{Facts, NodeRef, Shared};
 use crate::tree::answer::LeafDecision;
 use crate::workspace::Mutation;
@@ -19,7 +19,7 @@ impl State {
         &self,
         shared: &Shared,
         id: NodeId,
-        parent: Option<u32>,
+        parent: Option<NodeNumber>,
         created: fact::NodeCreated,
         leaf: bool,
         facts: &mut Facts,
@@ -67,7 +67,7 @@ impl State {
     }
 
     /// What a role wants remembered, and which tools it reached for.
-    pub(super) fn note(&self, number: u32, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
+    pub(super) fn note(&self, number: NodeNumber, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
         let mut markdown = said.append_markdown.trim().to_owned();
         if !tools.is_empty() {
             markdown = format!("{markdown}\n\n**Tools**: {}", tools.join(", ")).trim().to_owned();
@@ -93,7 +93,7 @@ impl State {
     pub(super) fn write_document(
         &self,
         shared: &Shared,
-        number: u32,
+        number: NodeNumber,
         title: &str,
         content: &str,
         facts: &mut Facts,

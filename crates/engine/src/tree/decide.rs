@@ -8,7 +8,7 @@ use crate::blob::BlobRef;
 use crate::effect::{EffectId, ModelReply};
 use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Rules, Shared};
 use crate::tree::answer::{MAX_ROUNDS, QuestionAnswer};
 use serde::de::DeserializeOwned;
@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    fn go(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+    fn go(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         match self.move_of(number) {
             Some(Move::Recall) => self.recall(number, facts),
             Some(Move::StartBand) => self.start_band(shared, number, facts),
@@ -105,7 +105,7 @@ impl State {
     }
 
     /// Park the branch until someone answers; the others go on.
-    pub(super) fn ask(&self, number: u32, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
+    pub(super) fn ask(&self, number: NodeNumber, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let question_id = facts.mint();
         let default = question.default.filter(|default| !default.trim().is_empty());
@@ -125,7 +125,7 @@ impl State {
         facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));
     }
 
-    fn unblock(&self, number: u32, facts: &mut Facts) {
+    fn unblock(&self, number: NodeNumber, facts: &mut Facts) {
         let status = match self.at(number).role {
             NodeRole::Planner => NodeStatus::Planning,
             NodeRole::Executor => NodeStatus::Executing,
@@ -133,14 +133,14 @@ impl State {
         facts.push_at(self.node_ref_of(number), NodeStatusChanged::to(status, self.at(number).role).saying("answered"));
     }
 
-    fn out_of_rounds(&self, number: u32, facts: &mut Facts) {
+    fn out_of_rounds(&self, number: NodeNumber, facts: &mut Facts) {
         let refused = &self.at(number).work.refused;
         let why =
             if refused.is_empty() { String::new() } else { format!("; the last was refused: {}", refused.join("; ")) };
         self.fail(number, format!("no result after {MAX_ROUNDS} rounds{why}"), true, facts);
     }
 
-    fn unusable(&self, number: u32, facts: &mut Facts) {
+    fn unusable(&self, number: NodeNumber, facts: &mut Facts) {
         let rejected = self.at(number).work.rejected.values().last();
         let errors = rejected.map(|rejected| rejected.errors.join("; ")).unwrap_or_default();
         self.fail(number, format!("its answers did not fit the schema: {errors}"), true, facts);

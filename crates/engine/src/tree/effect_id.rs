@@ -2,11 +2,11 @@
 //! effects of its own, so an answer to an earlier one is never taken for this one's.
 
 use crate::effect::EffectId;
+use crate::ids::NodeNumber;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffectPosition {
-    /// The node's number, in order of creation.
-    pub node: u32,
+    pub node: NodeNumber,
     pub generation: u32,
     pub part: Part,
 }
@@ -51,7 +51,7 @@ impl EffectPosition {
     pub fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         let mut parts = effect.0.strip_prefix(tag)?.strip_prefix('.')?.split('.');
-        let node = number(parts.next()?, "n")?;
+        let node = NodeNumber(number(parts.next()?, "n")?);
         let generation = number(parts.next()?, "g")?;
         let rest: Vec<&str> = parts.collect();
         let part = match rest.as_slice() {
@@ -96,7 +96,7 @@ mod tests {
             Part::Recall,
             Part::Aggregate { fix: false },
         ] {
-            let position = EffectPosition { node: 9_999, generation: 2, part };
+            let position = EffectPosition { node: NodeNumber(9_999), generation: 2, part };
             assert_eq!(EffectPosition::of(&position.id("a1"), "a1"), Some(position));
             assert_eq!(EffectPosition::of(&position.id("a1"), "b2"), None);
         }

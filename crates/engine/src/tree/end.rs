@@ -7,6 +7,7 @@ use crate::budget::Settled;
 use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
 use crate::facts::tree::NodeOutcome;
+use crate::ids::NodeNumber;
 use crate::lessons::{self, Learned};
 use crate::run::{EffectState, Facts, Shared, StopReason, headline};
 use serde_json::{Value, json};
@@ -38,7 +39,8 @@ impl State {
         facts.push(ReportCreated { report: self.report(shared, reason, &detail) });
         match reason {
             StopReason::Completed => {
-                let verified = |(number, _): &&(u32, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
+                let verified =
+                    |(number, _): &&(NodeNumber, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
                 facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
             }
@@ -119,7 +121,7 @@ impl State {
     /// names. Of a node that waited for others, those are named, and not it.
     fn not_done(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let current = (0..self.nodes.len() as u32).filter(|number| self.is_current(*number));
+        let current = self.numbers().filter(|number| self.is_current(*number));
         for node in current.map(|number| self.at(number)) {
             let undone = node.plan.iter().flat_map(|plan| &plan.steps).any(|step| step.status != StepStatus::Completed);
             let why = match node.status {
@@ -143,7 +145,7 @@ impl State {
     }
 
     /// Neither the node nor one above it was replaced by another, or planned away.
-    fn is_current(&self, number: u32) -> bool {
+    fn is_current(&self, number: NodeNumber) -> bool {
         self.path(number).all(|at| {
             let node = self.at(at);
             let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
@@ -159,7 +161,7 @@ impl State {
             .flat_map(|root| root.plan.iter())
             .flat_map(|plan| plan.children())
             .map(|(_, child)| child);
-        let nodes = self.root().map(|_| 0).into_iter().chain(children);
+        let nodes = self.root().map(|_| NodeNumber::ROOT).into_iter().chain(children);
         let artifacts = nodes.flat_map(|number| latest(self.at(number), &[]));
         let documents = artifacts.filter_map(|artifact| {
             Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.headline() }))

@@ -10,7 +10,7 @@ use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
-use crate::ids::DocumentId;
+use crate::ids::{DocumentId, NodeNumber};
 use crate::lessons::Allowance;
 use crate::run::{Facts, Shared};
 use crate::task::READ_SCRATCHPAD;
@@ -75,7 +75,7 @@ impl State {
     }
 
     /// Before a node that works as a subagent asks anything, what that remembers is read.
-    pub(super) fn recall(&self, number: u32, facts: &mut Facts) {
+    pub(super) fn recall(&self, number: NodeNumber, facts: &mut Facts) {
         let Some(agent) = &self.at(number).agent else { return };
         facts.push_at(
             self.node_ref_of(number),

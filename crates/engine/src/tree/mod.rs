@@ -31,7 +31,7 @@ use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::prompt::{self, Size};
 use crate::run::{
     Facts, Input, Lane, NodeOrder, NodeRef, Refusal, Remedy, Rules, Shared, Steering, Want, no_such_node,
@@ -142,7 +142,7 @@ impl Rules for State {
     fn addressed(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
         match self.number(id) {
             None => no_such_node(shared, id),
-            Some(number) if number > 0 && !self.at(number).is_live() => {
+            Some(number) if number != NodeNumber::ROOT && !self.at(number).is_live() => {
                 let why = format!("node {id} is {} and no longer receives messages", self.at(number).status.name());
                 Err(Refusal::new("node_ended", why).with(Remedy::RetryNode { run: shared.id, node: id }))
             }
@@ -173,13 +173,13 @@ impl Rules for State {
 
     fn canceled(&self, _shared: &Shared, facts: &mut Facts) {
         if self.root().is_some_and(|root| root.is_live()) {
-            self.cancel_subtree(0, facts);
+            self.cancel_subtree(NodeNumber::ROOT, facts);
         }
     }
 
     /// The run fails under its nodes: none of them goes on, and each says so. Children before their parents.
     fn failed(&self, _shared: &Shared, error: &str, facts: &mut Facts) {
-        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
+        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(NodeNumber::ROOT) };
         for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
             let node_ref = self.node_ref_of(number);
             self.withdraw_questions(number, facts);

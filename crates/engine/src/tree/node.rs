@@ -8,7 +8,7 @@ use crate::blob::BlobRef;
 use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::tree::{ArtifactType, Deliverable, Envelope, NodeOutcome, ProposedResult};
-use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
+use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
 use crate::lessons::has_recalled;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[derive(Clone, Debug)]
 pub struct Node {
     pub id: NodeId,
-    pub parent: Option<u32>,
+    pub parent: Option<NodeNumber>,
     pub depth: u32,
     pub band: u32,
     pub step: u32,

@@ -8,7 +8,7 @@ use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::budget::{Exhausted, Reserve};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::PlanId;
+use crate::ids::{NodeNumber, PlanId};
 use crate::run::{Facts, Shared, least_call};
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ impl State {
         Ok(())
     }
 
-    fn unaffordable(&self, shared: &Shared, number: u32, plan: &PlanAnswer) -> Option<LimitReached> {
+    fn unaffordable(&self, shared: &Shared, number: NodeNumber, plan: &PlanAnswer) -> Option<LimitReached> {
         let budgets = &shared.budgets;
         let node = self.at(number);
         if node.depth >= budgets.max_depth {
@@ -73,7 +73,7 @@ impl State {
         self.accounts.affords(number, need, shared.wrap_up_reserve()).err().map(|limit| over_budget(shared, limit))
     }
 
-    fn accept(&self, number: u32, plan: &PlanAnswer, facts: &mut Facts) {
+    fn accept(&self, number: NodeNumber, plan: &PlanAnswer, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let earlier = self.at(number).plan.as_ref();
         let unfinished =

@@ -9,6 +9,7 @@ use super::state::State;
 use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::Call;
 use crate::effect::{EffectId, ToolCall};
+use crate::ids::NodeNumber;
 use crate::lessons::{self, ADD_LESSON};
 use crate::prompt::{self, Quote, Sections};
 use crate::run::{Rules, Shared};
@@ -34,7 +35,7 @@ impl State {
         }
     }
 
-    pub(super) fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn planner(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         out.add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         lessons::tell_agents(shared, &mut out);
@@ -49,7 +50,7 @@ impl State {
         out
     }
 
-    pub(super) fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn executor(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let node = self.at(number);
         out.add_written("tools", lessons::tool_lines(shared.brief.tools.iter(), node.agent.is_some()));
@@ -74,7 +75,7 @@ impl State {
         out
     }
 
-    pub(super) fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn aggregator(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let Some(plan) = &self.at(number).plan else { return out };
         out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
@@ -94,7 +95,7 @@ impl State {
     }
 
     /// What every call of a node is told. The title is the one line that is not JSON; it comes first.
-    fn opening(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    fn opening(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let node = self.at(number);
         let mut out = Sections::default();
         out.text(format!("Node: {}\n\n", crate::lines::one_line(&node.title)));
@@ -121,7 +122,7 @@ impl State {
         out
     }
 
-    fn allowances(&self, shared: &Shared, number: u32) -> Value {
+    fn allowances(&self, shared: &Shared, number: NodeNumber) -> Value {
         let (budgets, node) = (&shared.budgets, self.at(number));
         let left = self.accounts.left(number, shared.wrap_up_reserve());
         json!({
@@ -136,12 +137,12 @@ impl State {
         })
     }
 
-    fn replans_left(&self, shared: &Shared, number: u32) -> u32 {
+    fn replans_left(&self, shared: &Shared, number: NodeNumber) -> u32 {
         shared.budgets.max_replans.saturating_sub(self.at(number).replans)
     }
 
     /// What the bands before this node's own came to, for it and, through it, those below.
-    fn earlier_bands(&self, number: u32, out: &mut Sections) {
+    fn earlier_bands(&self, number: NodeNumber, out: &mut Sections) {
         let node = self.at(number);
         let Some(plan) = node.parent.and_then(|parent| self.at(parent).plan.as_ref()) else { return };
         self.envelopes("earlier_results", plan.before(node.band, number), out);

@@ -7,7 +7,7 @@ use super::status::NodeStatus;
 use crate::budget::Reserve;
 use crate::calls;
 use crate::effect::EffectId;
-use crate::ids::{NodeId, QuestionId};
+use crate::ids::{NodeId, NodeNumber, QuestionId};
 use crate::ledger::Accounts;
 use crate::lessons::Learned;
 use crate::run::{NodeRef, Shared};
@@ -21,27 +21,27 @@ pub struct State {
     pub tag: String,
     /// In order of creation; the first is the root.
     pub nodes: Vec<Node>,
-    by_id: HashMap<NodeId, u32>,
+    by_id: HashMap<NodeId, NodeNumber>,
     pub(super) accounts: Accounts,
     /// Nodes of the tree and steps that were promised one.
     pub taken: u32,
     pub(super) flights: HashMap<EffectId, Flight>,
-    pub(super) questions: HashMap<QuestionId, u32>,
-    pub(super) tools: BTreeSet<u32>,
+    pub(super) questions: HashMap<QuestionId, NodeNumber>,
+    pub(super) tools: BTreeSet<NodeNumber>,
     /// Deepest first: what was begun is finished before more is begun.
-    pub(super) ready: BTreeSet<(Reverse<u32>, u32)>,
-    pub(super) agenda: BTreeSet<u32>,
+    pub(super) ready: BTreeSet<(Reverse<u32>, NodeNumber)>,
+    pub(super) agenda: BTreeSet<NodeNumber>,
     /// How many nodes stand where, by status.
     pub(super) counts: [u32; NodeStatus::ALL.len()],
     /// The run is over, until someone takes it up again.
     pub(super) ended: bool,
     /// What subagents learned, and at which node.
-    pub(super) lessons: Vec<(u32, Learned)>,
+    pub(super) lessons: Vec<(NodeNumber, Learned)>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
-    pub node: u32,
+    pub node: NodeNumber,
     pub attempt: u32,
     pub reserve: Reserve,
     pub model: Option<String>,
@@ -64,19 +64,23 @@ pub(super) enum Move {
 
 impl State {
     pub fn node(&self, id: NodeId) -> Option<&Node> {
-        self.by_id.get(&id).map(|at| &self.nodes[*at as usize])
+        self.by_id.get(&id).map(|at| &self.nodes[at.index()])
     }
 
-    pub(crate) fn number(&self, id: NodeId) -> Option<u32> {
+    pub(crate) fn number(&self, id: NodeId) -> Option<NodeNumber> {
         self.by_id.get(&id).copied()
     }
 
-    pub(super) fn at(&self, number: u32) -> &Node {
-        &self.nodes[number as usize]
+    pub(super) fn at(&self, number: NodeNumber) -> &Node {
+        &self.nodes[number.index()]
     }
 
-    pub(super) fn at_mut(&mut self, number: u32) -> &mut Node {
-        &mut self.nodes[number as usize]
+    pub(super) fn at_mut(&mut self, number: NodeNumber) -> &mut Node {
+        &mut self.nodes[number.index()]
+    }
+
+    pub(super) fn numbers(&self) -> impl DoubleEndedIterator<Item = NodeNumber> + use<> {
+        (0..self.nodes.len()).map(NodeNumber::from_index)
     }
 
     pub fn root(&self) -> Option<&Node> {
@@ -103,44 +107,44 @@ impl State {
                 return Err(format!("node {number}: its subtree used {sum:?}, its parts {all:?}"));
             }
             if let Some(parent) = node.parent {
-                let up = &mut below[parent as usize];
+                let up = &mut below[parent.index()];
                 (up.0, up.1, up.2) = (up.0 + all.0, up.1 + all.1, up.2 + all.2);
             }
         }
         Ok(())
     }
 
-    pub(super) fn admit(&mut self, node: Node) -> u32 {
-        let number = self.nodes.len() as u32;
+    pub(super) fn admit(&mut self, node: Node) -> NodeNumber {
+        let number = NodeNumber::from_index(self.nodes.len());
         self.by_id.insert(node.id, number);
         self.counts[node.status as usize] += 1;
         self.nodes.push(node);
         number
     }
 
-    pub(super) fn set_status(&mut self, number: u32, status: NodeStatus) {
-        let was = std::mem::replace(&mut self.nodes[number as usize].status, status);
+    pub(super) fn set_status(&mut self, number: NodeNumber, status: NodeStatus) {
+        let was = std::mem::replace(&mut self.nodes[number.index()].status, status);
         self.counts[was as usize] -= 1;
         self.counts[status as usize] += 1;
     }
 
-    pub(super) fn node_ref_of(&self, number: u32) -> NodeRef {
+    pub(super) fn node_ref_of(&self, number: NodeNumber) -> NodeRef {
         let node = self.at(number);
         NodeRef { node: Some(node.id), parent: node.parent.map(|parent| self.at(parent).id) }
     }
 
     /// From the node up to the root.
-    pub fn path(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn path(&self, number: NodeNumber) -> impl Iterator<Item = NodeNumber> + '_ {
         std::iter::successors(Some(number), |at| self.at(*at).parent)
     }
 
     /// Paused itself, or below a node that is.
-    pub(super) fn is_held(&self, number: u32) -> bool {
+    pub(super) fn is_held(&self, number: NodeNumber) -> bool {
         self.path(number).any(|at| self.at(at).paused)
     }
 
     /// The node and everything below it that its plan still counts on, parents first.
-    pub(super) fn subtree(&self, number: u32) -> Vec<u32> {
+    pub(super) fn subtree(&self, number: NodeNumber) -> Vec<NodeNumber> {
         let mut found = vec![number];
         let mut next = 0;
         while let Some(at) = found.get(next) {
@@ -151,7 +155,7 @@ impl State {
     }
 
     /// The model call a node waits for.
-    pub(super) fn call_wanted(&self, number: u32) -> Option<Part> {
+    pub(super) fn call_wanted(&self, number: NodeNumber) -> Option<Part> {
         let node = self.at(number);
         let work = &node.work;
         let rejected = |part: Part| work.rejected.contains_key(&self.position(number, part).id(&self.tag));
@@ -178,7 +182,7 @@ impl State {
         }
     }
 
-    pub(super) fn move_of(&self, number: u32) -> Option<Move> {
+    pub(super) fn move_of(&self, number: NodeNumber) -> Option<Move> {
         let node = self.at(number);
         let idle = calls::open(&node.work.calls).next().is_none();
         match node.status {
@@ -202,12 +206,12 @@ impl State {
         EffectPosition::of(effect, &self.tag)
     }
 
-    pub(super) fn position(&self, number: u32, part: Part) -> EffectPosition {
+    pub(super) fn position(&self, number: NodeNumber, part: Part) -> EffectPosition {
         EffectPosition { node: number, generation: self.at(number).generation, part }
     }
 
     /// Put a node into the sets its state belongs to.
-    pub(super) fn refresh(&mut self, number: u32) {
+    pub(super) fn refresh(&mut self, number: NodeNumber) {
         let node = self.at(number);
         let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_held(number));
         let uses_tools = live && node.uses_tools() && calls::open(&node.work.calls).next().is_some();

@@ -3,15 +3,16 @@
 use super::effect_id::Part;
 use super::state::State;
 use crate::effect::EffectId;
+use crate::ids::NodeNumber;
 use crate::model::Role;
 use crate::run::{Shared, Want};
 
 impl State {
-    pub(super) fn node_of(&self, effect: &EffectId) -> Option<u32> {
-        self.position_of(effect).map(|position| position.node).filter(|number| (*number as usize) < self.nodes.len())
+    pub(super) fn node_of(&self, effect: &EffectId) -> Option<NodeNumber> {
+        self.position_of(effect).map(|position| position.node).filter(|number| number.index() < self.nodes.len())
     }
 
-    pub(super) fn model_want(&self, shared: &Shared, number: u32, part: Part) -> Want {
+    pub(super) fn model_want(&self, shared: &Shared, number: NodeNumber, part: Part) -> Want {
         Want {
             effect: self.position(number, part).id(&self.tag),
             role: Some(role_of(part)),
@@ -21,8 +22,8 @@ impl State {
     }
 
     /// When a limit has ended the work, the root's last word is paid from the reserve.
-    pub(super) fn is_wrap_up(&self, shared: &Shared, number: u32, part: Part) -> bool {
-        number == 0 && matches!(part, Part::Aggregate { .. }) && shared.exhausted.is_some()
+    pub(super) fn is_wrap_up(&self, shared: &Shared, number: NodeNumber, part: Part) -> bool {
+        number == NodeNumber::ROOT && matches!(part, Part::Aggregate { .. }) && shared.exhausted.is_some()
     }
 
     /// Nothing is under way and nothing could be started.

@@ -3,7 +3,7 @@
 use super::View;
 use super::tree_columns::{Columns, Planned, TreeColumns};
 use crate::batch::{RunRow, StepRow};
-use crate::ids::QuestionId;
+use crate::ids::{NodeNumber, QuestionId};
 use crate::run::{EffectState, Shared};
 use crate::time::Timestamp;
 use crate::tree::status::StepStatus;
@@ -37,7 +37,7 @@ struct Nodes<'a> {
 #[derive(Default, Serialize)]
 struct Steps<'a> {
     count: usize,
-    node: Vec<u32>,
+    node: Vec<NodeNumber>,
     step_id: Vec<&'a str>,
     band: Vec<u32>,
     step: Vec<u32>,
@@ -71,7 +71,7 @@ fn nodes<'a>(canopy: &'a TreeColumns, shared: &Shared) -> Nodes<'a> {
     }
     let tag = shared.id.tag();
     for (effect, state) in &shared.effects {
-        let node = crate::tree::effect_id::EffectPosition::of(effect, &tag).map(|position| position.node as usize);
+        let node = crate::tree::effect_id::EffectPosition::of(effect, &tag).map(|position| position.node.index());
         if let (EffectState::InFlight(_), Some(number)) = (state, node.filter(|number| *number < count)) {
             in_flight[number] += 1;
         }

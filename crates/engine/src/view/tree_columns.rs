@@ -1,11 +1,11 @@
-//! The nodes of a tree as they are drawn: one column per property, one index per node, in order of creation.
+//! The nodes of a tree as they are drawn: one column per property, indexed by `NodeNumber`.
 
 use crate::budget::Settled;
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, Tree as T};
 use crate::facts::{Effect as E, Fact};
-use crate::ids::{DocumentId, NodeId};
+use crate::ids::{DocumentId, NodeId, NodeNumber};
 use crate::money::Usd;
 use crate::projection::KindFields;
 use crate::run::{EffectState, Shared};
@@ -18,18 +18,18 @@ use std::collections::{BTreeMap, HashMap};
 pub struct TreeColumns {
     pub nodes: Columns,
     /// By the node whose plan it is: the steps of its newest plan, and finished ones of earlier plans.
-    pub plans: BTreeMap<u32, Vec<Planned>>,
+    pub plans: BTreeMap<NodeNumber, Vec<Planned>>,
     counts: [u32; NodeStatus::ALL.len()],
     root_pad: Option<DocumentId>,
     #[serde(skip)]
-    numbers: HashMap<NodeId, u32>,
+    numbers: HashMap<NodeId, NodeNumber>,
 }
 
 /// Parallel arrays. Times are milliseconds after the run was created; the five sums are of the whole subtree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Columns {
     pub id: Vec<NodeId>,
-    pub parent: Vec<Option<u32>>,
+    pub parent: Vec<Option<NodeNumber>>,
     pub title: Vec<String>,
     pub status: Vec<NodeStatus>,
     pub role: Vec<NodeRole>,
@@ -39,7 +39,7 @@ pub struct Columns {
     pub step: Vec<u32>,
     pub step_id: Vec<Option<String>>,
     pub generation: Vec<u32>,
-    pub retry_of: Vec<Option<u32>>,
+    pub retry_of: Vec<Option<NodeNumber>>,
     pub message: Vec<Option<String>>,
     pub outcome: Vec<Option<NodeOutcome>>,
     pub error: Vec<Option<String>>,
@@ -62,7 +62,7 @@ pub struct Planned {
     pub band: u32,
     pub step: u32,
     pub status: StepStatus,
-    pub child: Option<u32>,
+    pub child: Option<NodeNumber>,
 }
 
 impl TreeColumns {
@@ -72,7 +72,7 @@ impl TreeColumns {
             Fact::Tree(T::NodeCreated(fact)) => self.created(shared, fact, event),
             Fact::Tree(fact) => {
                 if let Some(number) = self.number(event.node_id) {
-                    self.told(number, shared, fact, event);
+                    self.told(number.index(), shared, fact, event);
                 }
             }
             Fact::Effect(fact) => self.called(shared, fact, event),
@@ -80,22 +80,22 @@ impl TreeColumns {
         }
     }
 
-    fn number(&mut self, id: Option<NodeId>) -> Option<usize> {
+    fn number(&mut self, id: Option<NodeId>) -> Option<NodeNumber> {
         // The index is not kept with a checkpoint: it is made again when it is first asked for.
         if self.numbers.len() != self.nodes.id.len() {
-            self.numbers = self.nodes.id.iter().zip(0..).map(|(id, number)| (*id, number)).collect();
+            self.numbers = self.nodes.id.iter().enumerate().map(|(at, id)| (*id, NodeNumber::from_index(at))).collect();
         }
-        self.numbers.get(&id?).map(|number| *number as usize)
+        self.numbers.get(&id?).copied()
     }
 
     fn created(&mut self, shared: &Shared, fact: &NodeCreated, event: &Event) {
         let Some(id) = event.node_id else { return };
-        let parent = self.number(event.parent_node_id).map(|number| number as u32);
-        let retry_of = self.number(fact.retry_of).map(|number| number as u32);
+        let parent = self.number(event.parent_node_id);
+        let retry_of = self.number(fact.retry_of);
         if self.nodes.id.is_empty() {
             self.root_pad = Some(DocumentId(uuid::Uuid::nil()));
         }
-        self.numbers.insert(id, self.nodes.id.len() as u32);
+        self.numbers.insert(id, NodeNumber::from_index(self.nodes.id.len()));
         self.counts[NodeStatus::Planning as usize] += 1;
         let nodes = &mut self.nodes;
         nodes.id.push(id);
@@ -137,7 +137,7 @@ impl TreeColumns {
                 self.step(at, &fact.step_id).into_iter().for_each(|step| step.status = fact.status)
             }
             T::NodeDelegated(fact) => {
-                let child = self.number(Some(fact.child_node_id)).map(|number| number as u32);
+                let child = self.number(Some(fact.child_node_id));
                 if let Some(step) = self.step(at, &fact.step_id) {
                     (step.child, step.title) = (child, String::new());
                 }
@@ -170,7 +170,7 @@ impl TreeColumns {
     }
 
     fn called(&mut self, shared: &Shared, fact: &E, event: &Event) {
-        let Some(at) = self.number(event.node_id) else { return };
+        let Some(at) = self.number(event.node_id).map(NodeNumber::index) else { return };
         match fact {
             E::Started(_) => {
                 self.nodes.started_ms[at].get_or_insert(event.at.0 - shared.created_at.0);
@@ -200,7 +200,7 @@ impl TreeColumns {
         let mut next = Some(at);
         while let Some(number) = next {
             charge(&mut self.nodes, number);
-            next = self.nodes.parent[number].map(|parent| parent as usize);
+            next = self.nodes.parent[number].map(|parent| parent.index());
         }
     }
 
@@ -224,7 +224,7 @@ impl TreeColumns {
 
     /// What earlier versions finished is kept, as in the plan itself.
     fn planned(&mut self, at: usize, fact: &PlanCreated) {
-        let earlier = self.plans.remove(&(at as u32)).unwrap_or_default();
+        let earlier = self.plans.remove(&NodeNumber::from_index(at)).unwrap_or_default();
         let (mut kept, mut finished) = (Vec::new(), HashMap::new());
         let named = |id: &str| fact.bands.iter().flat_map(|band| &band.steps).any(|step| step.id == id);
         for step in earlier.into_iter().filter(|step| step.status == StepStatus::Completed) {
@@ -248,11 +248,11 @@ impl TreeColumns {
                 kept.push(done.unwrap_or(fresh));
             }
         }
-        self.plans.insert(at as u32, kept);
+        self.plans.insert(NodeNumber::from_index(at), kept);
     }
 
     fn step(&mut self, at: usize, id: &str) -> Option<&mut Planned> {
-        self.plans.get_mut(&(at as u32))?.iter_mut().find(|step| step.id == id)
+        self.plans.get_mut(&NodeNumber::from_index(at))?.iter_mut().find(|step| step.id == id)
     }
 
     pub(super) fn describe(&self, shared: &Shared) -> String {

@@ -1,6 +1,7 @@
 //! The view people look at, held against the whole fold at every event of a log.
 
 use engine::event::Event;
+use engine::ids::NodeNumber;
 use engine::projection::{node_row, run_row};
 use engine::run::{Machine, Run};
 use engine::view::View;
@@ -31,7 +32,7 @@ fn compare(run: &Run, view: &View) {
     };
     assert_eq!(snapshot["nodes"]["count"], state.nodes.len());
     for number in 0..state.nodes.len() {
-        let row = node_row(run, state, number as u32);
+        let row = node_row(run, state, NodeNumber::from_index(number));
         let column = |name: &str| &snapshot["nodes"][name][number];
         let since = |at: Option<engine::time::Timestamp>| at.map(|at| at.0 - run.shared.created_at.0);
         let open = run.shared.open_questions().find(|question| question.node_id == Some(row.id));

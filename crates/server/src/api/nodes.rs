@@ -13,7 +13,7 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
-use engine::ids::{ArtifactId, NodeId, PlanId, RunId};
+use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
 use engine::run::{Command, NodeOrder};
 use engine::time::Timestamp;
 use engine::workspace::Entry;
@@ -98,7 +98,7 @@ impl FromRequestParts<Arc<AppState>> for NodePath {
 #[derive(Deserialize)]
 struct ListQuery {
     /// The ordinal of the last node of the page before.
-    cursor: Option<u32>,
+    cursor: Option<NodeNumber>,
     /// Only nodes with an event of their own at this moment or later.
     since: Option<Timestamp>,
     limit: Option<usize>,
