@@ -1,5 +1,5 @@
-//! Identifiers. Every id a run hands out is *derived*, never drawn: the engine has no randomness, so
-//! folding the same inputs twice mints the same ids and a crash cannot leave two of anything.
+//! Identifiers. Every id a run creates is derived, never random: deciding the same inputs twice gives the same
+//! ids, so a crash cannot leave two of anything.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};

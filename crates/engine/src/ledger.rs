@@ -1,8 +1,8 @@
-//! Money in a tree of accounts. Each account is granted part of its parent's; a share is carved when work
-//! starts and returns when it ends or parks. What nobody was promised may be drawn by whoever needs it, so
-//! nothing starves; what somebody was promised is safe from everybody else.
+//! A tree of accounts, one per node. Each account is granted part of its parent's grant. A share is carved off when a
+//! node starts and returns when the node ends or blocks. Any account may draw on money that is not promised, so that
+//! nothing starves; a promised share is safe from all other accounts.
 //!
-//! Held at every depth: children's grants + own spending + own reservations ≤ own grant (a bill above its
+//! Invariant at every depth: children's grants + own spending + own reservations ≤ own grant (a bill above its
 //! reservation is charged in full, and then shows as an overdraft of the root, which stops the next call).
 
 use crate::budget::{Admission, Budgets, Exhausted, Reserve, Settled};
@@ -181,7 +181,7 @@ impl Accounts {
         }
     }
 
-    /// The work ended or is parked: its share returns.
+    /// The node ended or is blocked: its share returns to its parent.
     pub fn release(&mut self, number: NodeNumber) {
         if let Some(account) = self.list.get_mut(number.index()) {
             account.share = Sum::default();
@@ -189,7 +189,7 @@ impl Accounts {
         }
     }
 
-    /// Draw from above what the grant does not cover.
+    /// Draws what the grant does not cover from the parent's.
     fn cover(&mut self, number: NodeNumber) {
         let account = &self.list[number.index()];
         let missing = account.used().less(account.grant);
@@ -221,7 +221,7 @@ impl Accounts {
         self.trim(parent);
     }
 
-    /// Every rule of this module, for tests and for doctors.
+    /// Checks every invariant of this module.
     pub fn check(&self) -> Result<(), String> {
         let mut children = vec![Sum::default(); self.list.len()];
         for account in &self.list {

@@ -65,7 +65,7 @@ impl KindFields {
         KindFields { root_node_id, workspace_document_id, ..KindFields::default() }
     }
 
-    /// Its steps are what a task repeats.
+    /// A task counts its steps as iterations.
     pub(crate) fn task(state: &task::State) -> KindFields {
         KindFields { iteration: state.actions(), ..KindFields::default() }
     }
@@ -80,7 +80,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         project_ids: shared.brief.project_ids.clone(),
         status: shared.status(),
         activity,
-        // What a paused run waited for before is not why it rests now.
+        // A paused run may still have the stop reason of an earlier wait, which is not why it stands still now.
         stop_reason: shared.stop_reason.filter(|_| shared.status() != Status::Paused),
         stop_detail: shared.stop_detail.clone(),
         iteration: fields.iteration,
@@ -154,7 +154,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
     rows
 }
 
-/// The nodes these events changed: their own, and those whose subtree was charged for something.
+/// The nodes these events changed: their own, and ancestors whose subtree metrics changed.
 fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
     let Machine::Tree(state) = &run.machine else { return Vec::new() };
     let mut changed = BTreeSet::new();
@@ -166,7 +166,7 @@ fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
     changed.into_iter().map(|number| node_row(run, state, number)).collect()
 }
 
-/// One node as its row says it.
+/// The row of one node.
 pub fn node_row(run: &Run, state: &tree::State, number: NodeNumber) -> NodeRow {
     let node = &state.nodes[number.index()];
     NodeRow {
@@ -299,7 +299,7 @@ fn unshown_in(fact: &R) -> &[String] {
     }
 }
 
-/// The end, and what of a person's words nobody was told before it.
+/// How the run ended, with the messages that were never shown to a model.
 fn with_unshown(body: String, unshown: &[String]) -> String {
     unshown.iter().fold(body, |body, text| format!("{body}; {}", unshown::sentence(text)))
 }
@@ -356,7 +356,7 @@ pub fn report_markdown(report: &Value) -> String {
     out
 }
 
-/// How far it went, in the units of its kind.
+/// How far the run got: iterations, nodes or steps.
 fn extent(report: &Value) -> String {
     match report["nodes"].as_object() {
         Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),

@@ -1,5 +1,5 @@
-//! The roles' own words: one file each, with purpose, rules, schema and a worked example. The schema a
-//! model is held to is the one printed in the file it reads.
+//! The instructions of each role, one file each, with purpose, rules, schema and a worked example. Answers are checked
+//! against the schema that is printed in the file.
 
 use crate::model::Role;
 use serde_json::{Value, json};
@@ -19,12 +19,12 @@ pub fn system(role: Role) -> &'static str {
     }
 }
 
-/// What a planner is told besides where it may give work to subagents.
+/// Added to a planner's instructions when the run has subagents to delegate to.
 pub const GIVING: &str = include_str!("task/prompts/giving.md");
-/// What whoever does a piece of work as a subagent is told besides.
+/// Added to the instructions of an executor that works as a subagent.
 pub const GIVEN: &str = include_str!("task/prompts/given.md");
 
-/// Where a planner's answer says to whom a piece of work is given; nobody else gives any away.
+/// The JSON pointer to the schema of one piece of delegated work; only planners delegate.
 fn given_at(role: Role) -> Option<&'static str> {
     match role {
         Role::HomeworkPlanner => Some("/properties/executor_tasks/items"),
@@ -33,14 +33,14 @@ fn given_at(role: Role) -> Option<&'static str> {
     }
 }
 
-/// The schema of a planner that has subagents to give work to; nothing for the other roles.
+/// The schema of a planner that has subagents to delegate to; `None` for other roles.
 pub fn giving(role: Role) -> Option<&'static Value> {
     static SCHEMAS: OnceLock<Vec<Option<Value>>> = OnceLock::new();
     let all = SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| with_agent(*role)).collect());
     all[index(role)].as_ref()
 }
 
-/// In the schema of a piece of work, and required like the rest of it: some servers insist on that.
+/// The field is required like all others, because some servers reject schemas with optional fields.
 fn with_agent(role: Role) -> Option<Value> {
     let mut whole = schema(role).clone();
     let work = whole.pointer_mut(given_at(role)?)?;

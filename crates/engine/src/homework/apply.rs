@@ -20,7 +20,7 @@ const KEPT_MADE: usize = 50;
 const KEPT_BRANCHES: usize = 30;
 const KEPT_TOTALS: usize = 200;
 const KEPT_TEXTS: usize = 6;
-/// In characters: together the kept texts are about what the report can be shown.
+/// In characters. All kept texts together are about what fits the report's request.
 const KEPT_TEXT: usize = 6_000;
 
 impl State {
@@ -178,7 +178,7 @@ impl State {
         self.left_out += self.totals.keep_newest(KEPT_TOTALS);
     }
 
-    /// A text that was written is kept for the report where it is known which document got it.
+    /// Keeps a written text for the report when its document is known.
     fn wrote(&mut self, artifacts: &Artifacts, text: Option<String>) {
         let mut documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents);
         let (Some(text), Some(Named { id, title }), None) = (text, documents.next(), documents.next()) else { return };
@@ -291,7 +291,7 @@ impl State {
         });
     }
 
-    /// An iteration whose planner gave nothing usable adds nothing, and takes nothing away from what was known.
+    /// An iteration without a usable planner answer adds nothing and keeps the results of the iteration before.
     fn completed_without_plan(&mut self, fact: &IterationCompleted) {
         self.hint = false;
         self.end_iteration(fact);

@@ -1,4 +1,4 @@
-//! The end of an iteration: what it moved, what it repeats, what is written down, and how the run goes on.
+//! Closes an iteration: measures progress, detects repeats, writes the scratchpad entry and decides how the run goes on.
 
 use super::state::{Phase, State};
 use super::{SUMMARY, entry};
@@ -10,7 +10,7 @@ use crate::run::{Facts, Shared, StopReason};
 use crate::workspace::Mutation;
 use serde_json::json;
 
-/// Every so many iterations the journal gets a summary document.
+/// A summary document is written every this many iterations.
 const SUMMARY_EVERY: u32 = 10;
 
 impl State {
@@ -66,7 +66,8 @@ impl State {
         }
     }
 
-    /// The number of this repeat, when it is one: an equal, non-empty action set without progress.
+    /// How many repeats in a row this iteration makes; `None` if it is none. A repeat is an equal, non-empty action set without
+    /// progress.
     fn repeats_now(&self, progress: bool) -> Option<u32> {
         let planned = self.now.planned.as_ref().filter(|planned| !progress && !planned.actions.is_empty())?;
         let again = planned.withheld || self.last.as_ref().is_some_and(|last| last.actions == planned.actions);
@@ -136,7 +137,7 @@ impl State {
         });
     }
 
-    /// Ten iterations in one document, made from the journal without a model.
+    /// Summarises the last ten iterations in one document, from their scratchpad entries and without a model call.
     fn write_summary(&self, shared: &Shared, facts: &mut Facts) {
         let Some(workspace) = self.workspace.filter(|_| self.iteration.is_multiple_of(SUMMARY_EVERY)) else { return };
         let (id, project_id): (DocumentId, _) = (facts.mint(), shared.home_project());

@@ -76,7 +76,7 @@ impl State {
         facts.push(fact::IterationStarted { iteration: 1 });
     }
 
-    /// Whatever the iteration can do without an answer from outside.
+    /// What the iteration can do without waiting for a model or a tool.
     fn iterate(&self, shared: &Shared, facts: &mut Facts) {
         if self.now.verdict.is_some() {
             return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
@@ -169,7 +169,7 @@ impl State {
         facts.push(fact::PlanUpdated { iteration: self.iteration, version: plan.version, steps: plan.steps, changed });
     }
 
-    /// Record calls; what is over the limit is answered at once, so that the model learns of it.
+    /// Records calls. Calls beyond the limit get a refusal as their result at once, so that the model sees it.
     fn request(
         &self,
         calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>,
@@ -306,7 +306,7 @@ impl State {
         }
     }
 
-    /// A call that will bring no answer: the planner's ends the run (or the budget does), any other is contained.
+    /// A call failed for good. A failed planner ends the run; any other failure affects only its own part.
     pub(super) fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
         match EffectPosition::of(effect, &self.tag, self.iteration) {
             Some(EffectPosition::Plan { .. }) if shared.exhausted.is_some() => {
@@ -336,7 +336,7 @@ impl State {
     }
 }
 
-/// The canonical set of what an answer wants done: equal sets are the same idea, whatever the order or wording around it.
+/// The canonical set of an answer's actions. Order and wording around them do not matter when sets are compared.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
     let calls =
         answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));

@@ -1,4 +1,4 @@
-//! Where an effect stands in its iteration; the id is the place, written down.
+//! The position of an effect within its iteration, and the effect id that spells it.
 
 use crate::effect::EffectId;
 
@@ -29,7 +29,7 @@ pub enum EffectPosition {
 }
 
 impl EffectPosition {
-    /// `tag` tells runs apart: a provider sees the calls of all of them.
+    /// `tag` makes ids unique across runs, because providers see the calls of all runs.
     pub fn id(self, tag: &str, iteration: u32) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         EffectId(match self {
@@ -47,7 +47,7 @@ impl EffectPosition {
         })
     }
 
-    /// The place of an id of this iteration; `None` for any other.
+    /// The position an id of this iteration spells; `None` for any other id.
     pub fn of(effect: &EffectId, tag: &str, iteration: u32) -> Option<EffectPosition> {
         let rest = effect.0.strip_prefix(&format!("{tag}.i{iteration}."))?;
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();

@@ -1,4 +1,4 @@
-//! The journal's templates. Deterministic: equal inputs give equal bytes, and nothing here reads a clock.
+//! Templates of scratchpad entries. Equal inputs give equal bytes: nothing here reads a clock.
 
 use super::state::{Executor, State};
 use crate::calls::Call;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::fmt::Write;
 
 const LINE: usize = 240;
-/// An executor's outcome is more than a line and less than a document.
+/// In characters. An executor's outcome is longer than a line and shorter than a document.
 const LONGEST_OUTCOME: usize = 2_000;
 
-/// One iteration on the main pad.
+/// One iteration's entry in the main scratchpad.
 pub fn iteration(
     state: &State,
     lost: Option<&str>,
@@ -66,7 +66,7 @@ pub fn iteration(
     text
 }
 
-/// One iteration of an executor on its branch's pad.
+/// One executor's entry in the scratchpad of its branch.
 pub fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
     let mut text = format!("## Iteration {iteration}: {}\n\n{}", executor.task.title, executor.task.objective);
     section(&mut text, "Actions", executor.calls.iter().map(action).collect());
@@ -120,7 +120,7 @@ fn action(call: &Call) -> String {
     format!("{}({}){repair}{purpose}", call.tool, key_arguments(&call.arguments))
 }
 
-/// The arguments a person would name: short ones whole, long ones by their beginning.
+/// The arguments worth showing: short ones whole, the beginning of long ones.
 fn key_arguments(arguments: &Value) -> String {
     let Some(map) = arguments.as_object() else { return line(&arguments.to_string()) };
     let shown = map.iter().map(|(name, value)| {
@@ -191,7 +191,7 @@ fn goes(verdict: &Verdict) -> String {
     }
 }
 
-/// One line of bounded length, whatever a model wrote.
+/// One line of bounded length.
 fn line(text: &str) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() <= LINE { flat } else { format!("{}…", flat.chars().take(LINE).collect::<String>()) }

@@ -1,4 +1,4 @@
-//! Progress measured on the world, and evidence that is checked, not believed.
+//! Measures progress by changes in the workspace and verifies the evidence that models cite.
 
 use super::state::State;
 use crate::facts::homework::{HomeworkStepStatus, Planned, Progress, VerifiedEvidence};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 impl State {
-    /// What this iteration moved. A repeated read, a failed call or a reworded plan move nothing.
+    /// This iteration's progress. A repeated read, a failed call or a reworded plan is none.
     pub(super) fn progress(&self, found: &[VerifiedEvidence]) -> Progress {
         let artifacts = &self.now.artifacts;
         let mut reasons = Vec::new();
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Why the planner may not leave yet; empty when it may.
+    /// Why the planner may not end the run yet; empty when it may.
     pub(super) fn exit_objections(
         &self,
         shared: &Shared,

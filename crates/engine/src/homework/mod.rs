@@ -105,7 +105,7 @@ impl Rules for State {
         }
     }
 
-    /// The planner hears everything, executors what steers.
+    /// The planner is shown every message, executors only those in the steer lane.
     fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
         match EffectPosition::of(effect, &self.tag, self.iteration) {
             Some(EffectPosition::Plan { .. }) => true,
@@ -114,7 +114,7 @@ impl Rules for State {
         }
     }
 
-    /// What the loop is doing, in words.
+    /// One line about the current activity.
     fn activity(&self, shared: &Shared) -> String {
         let backing_off =
             shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));

@@ -1,4 +1,4 @@
-//! What each homework role is told, section by section.
+//! Builds the request of each homework role, section by section.
 
 use super::answer;
 use super::effect_id::EffectPosition;
@@ -80,7 +80,7 @@ impl State {
         out
     }
 
-    /// What people said to this call; a note counts what is too old to be shown.
+    /// The messages this call is shown; a note counts those that are left out.
     fn messages<'a>(&self, heard: impl Iterator<Item = &'a Steering>, out: &mut Sections) {
         let heard: Vec<&Steering> = heard.collect();
         let unread = |message: &Steering| !message.delivered || self.overheard.contains(&message.id);
@@ -184,7 +184,7 @@ impl State {
         out
     }
 
-    /// A word that should reach executors at work: it came while this iteration was under way.
+    /// Whether executors at work should see the message: it was sent during this iteration.
     pub(super) fn steers(&self, message: &Steering) -> bool {
         message.lane == Lane::Steer && (!message.delivered || self.overheard.contains(&message.id))
     }
@@ -203,7 +203,7 @@ impl State {
         out
     }
 
-    /// Everything the report may speak of: the texts themselves first, so that it can lead with the answer.
+    /// What the report may use. The texts come first, so that it can lead with the answer.
     pub(super) fn report_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         out.share(2).add("objective", &shared.brief.objective);
@@ -236,7 +236,7 @@ fn shown_branch(branch: &Branch) -> Value {
     json!({ "branch_id": branch.id, "document_id": branch.document, "title": branch.title, "last_entries": branch.tail })
 }
 
-/// A report must fit the wrap-up reserve; a correction is short; the others get room to think.
+/// A report must fit the wrap-up reserve and a correction is short; other calls get the ordinary size.
 fn size_of(role: Role) -> Size {
     match role {
         Role::HomeworkReport => Size::WrapUp,
@@ -245,7 +245,7 @@ fn size_of(role: Role) -> Size {
     }
 }
 
-/// What the planner may still use: the wrap-up reserve is not its own.
+/// What the planner may still use; excludes the wrap-up reserve.
 fn budgets_left(shared: &Shared, iteration: u32) -> Value {
     let budgets = &shared.budgets;
     let (spent, kept) = (&shared.ledger.spent, shared.wrap_up_reserve());

@@ -1,4 +1,5 @@
-//! What a homework run remembers: references and short texts only, bounded in everything but ids.
+//! The state of a homework run: references and short texts only, bounded in everything but ids. Stored in view checkpoints:
+//! a change of field names or meaning needs a new `view::FORMAT`.
 
 use super::plan::Plan;
 use crate::blob::Hash;
@@ -24,14 +25,14 @@ pub struct State {
     pub plan: Plan,
     pub now: Current,
     pub last: Option<Last>,
-    /// The newest three entries of the main pad.
+    /// The newest three entries of the main scratchpad.
     pub entries: VecDeque<String>,
     /// One line for each older iteration, the newest of them kept.
     pub history: VecDeque<String>,
     pub forgotten: u32,
     pub branches: Vec<Branch>,
     pub readings: HashSet<Hash>,
-    /// Newest last, at most fifty, for the planner's eyes.
+    /// Newest last, at most fifty; shown to the planner.
     pub made: VecDeque<Made>,
     /// Everything this run created or changed: what evidence may cite.
     pub touched: HashSet<Uuid>,
@@ -47,13 +48,13 @@ pub struct State {
     pub barred: Option<Vec<String>>,
     pub refused_exit: Vec<String>,
     pub hint: bool,
-    /// Words of people that executors were shown and the planner was not.
+    /// Messages that executors were shown and the planner was not.
     #[serde(default)]
     pub overheard: BTreeSet<MessageId>,
-    /// The newest texts this run wrote, their beginnings, for the report.
+    /// The beginnings of the newest texts this run wrote, for the report.
     #[serde(default)]
     pub written: VecDeque<Written>,
-    /// What subagents learned in it.
+    /// Lessons that subagents left.
     #[serde(default)]
     pub lessons: Vec<Learned>,
 }
@@ -64,9 +65,9 @@ pub enum Phase {
     NotStarted,
     /// Within an iteration; `Current` says how far.
     Iterating,
-    /// The iteration is closed and people must answer.
+    /// The iteration is closed, and the run waits for answers.
     Waiting,
-    /// The gate said stop; one last call writes the report's prose.
+    /// The run is about to stop; one last call writes the report's prose.
     Reporting,
     Ended,
 }
@@ -78,7 +79,7 @@ pub struct Workspace {
     pub plan: DocumentId,
 }
 
-/// The iteration in hand.
+/// The iteration in progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Current {
     pub started_at: Timestamp,
@@ -102,7 +103,7 @@ pub struct Current {
 pub struct Executor {
     pub task: ExecutorTask,
     pub pad: DocumentId,
-    /// The round in hand, from 1.
+    /// The current round, from 1.
     pub round: u32,
     /// Rounds answered so far.
     pub answered: u32,
@@ -113,7 +114,7 @@ pub struct Executor {
     pub snippet: Option<String>,
     pub completed_step_ids: Vec<String>,
     pub finished: Option<Finished>,
-    /// Tools its task names that do not exist, and those that do.
+    /// An error that lists tools its task names that do not exist, and those that do.
     #[serde(default)]
     pub refused_tools: Option<String>,
 }
@@ -134,7 +135,7 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-/// What the next planner call is told of this iteration.
+/// What the next planner call is shown of the iteration before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Last {
     pub iteration: u32,
@@ -147,7 +148,7 @@ pub struct Last {
     pub remaining_work: Vec<String>,
     pub actions: Vec<String>,
     pub lost: Option<String>,
-    /// The iteration the results are of, where the last one brought none of its own.
+    /// The iteration the results come from, when the last one had none of its own.
     #[serde(default)]
     pub results_of: Option<u32>,
 }
@@ -170,14 +171,14 @@ pub struct Made {
 }
 
 impl Executor {
-    /// Calls of the round in hand that failed: what it said of them does not hold.
+    /// Whether a call of the current round failed, so that what the answer claims about it is wrong.
     pub(super) fn failed_in_round(&self, in_round: impl Fn(&EffectId) -> bool) -> bool {
         let failed = |call: &&Call| call.result.as_ref().is_some_and(|result| !result.ok);
         self.calls.iter().filter(failed).any(|call| in_round(&call.id))
     }
 }
 
-/// A text of this run, as far as the report is shown it.
+/// The beginning of a text this run wrote, shown to the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     #[serde(rename = "ref")]

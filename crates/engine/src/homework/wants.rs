@@ -1,4 +1,4 @@
-//! The work an iteration waits for, read off its state.
+//! The effects an iteration waits for, computed from its state.
 
 use super::effect_id::EffectPosition;
 use super::state::{Executor, State};
@@ -38,7 +38,7 @@ impl State {
             .collect()
     }
 
-    /// The call itself, or its one correction; nothing once that was rejected too.
+    /// The call, or its one correction after a rejected answer; `None` once the correction was rejected too.
     fn model_want(&self, role: Role, position: impl Fn(bool) -> EffectPosition) -> Option<Want> {
         let rejected = |fix| self.now.rejected.contains_key(&position(fix).id(&self.tag, self.iteration));
         match (rejected(false), rejected(true)) {

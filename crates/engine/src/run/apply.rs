@@ -37,9 +37,9 @@ impl Shared {
         self.head = event.hash;
     }
 
-    /// Working time passes between events; a takeover says how far it really went.
+    /// Counts the working time since the last event; a takeover's event says when the old driver was last active.
     fn tick(&mut self, event: &Event) {
-        // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
+        // A command, and the events it causes at the same moment, do not prove that a driver worked until now.
         if event.actor != Actor::Platform {
             self.word_at = Some(event.at);
         }
@@ -147,7 +147,7 @@ impl Shared {
         }
     }
 
-    /// Every wait for another attempt is over.
+    /// Ends every wait for another attempt.
     fn try_now(&mut self, at: Timestamp) {
         self.provider_wait = None;
         self.probes = true;
@@ -244,7 +244,7 @@ impl Shared {
         self.ledger.settle(flight.reserve, &finished.settled);
         match &flight.model {
             Some(model) => self.metrics.charge(model, &finished.settled, finished.outcome == FinishedAs::Ok),
-            // An error is its server's words too.
+            // An error text comes from outside too.
             None => self.tainted |= matches!(finished.outcome, FinishedAs::Ok | FinishedAs::Failed),
         }
         match finished.outcome {
@@ -272,7 +272,7 @@ impl Shared {
     }
 }
 
-/// After this nobody is at work, so what was done before it counts now or never.
+/// Whether the run stops working with this fact, so that working time before it must be counted now.
 fn rests(fact: &Fact) -> bool {
     use facts::Run as R;
     matches!(

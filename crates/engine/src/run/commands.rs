@@ -1,4 +1,4 @@
-//! What people may tell a run, and when it refuses.
+//! Commands to a run, and when they are refused.
 
 use super::admission::{check_message, least_call};
 use super::shared::Shared;
@@ -71,7 +71,7 @@ pub enum NodeOrder {
     Resume,
 }
 
-/// Why a command changes nothing. `slug` is stable; `message` says what is so.
+/// Why a command was not accepted. `slug` is stable; `message` explains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub slug: &'static str,
@@ -79,7 +79,7 @@ pub struct Refusal {
     pub remedy: Option<Remedy>,
 }
 
-/// What would make a refused command work. Whoever shows the refusal says it in the words of its own interface.
+/// What would make a refused command work. The CLI and the page phrase it in their own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     RaiseIterations { run: RunId, to: u32 },
@@ -122,7 +122,7 @@ impl Run {
         }
     }
 
-    /// Everything is looked at before anything is recorded. Limits first, so that an answer finds the room it was given.
+    /// Everything is checked before anything is recorded. Limits are set first, because the answers may need the new room.
     fn respond(
         &mut self,
         answers: Vec<Reply>,
@@ -195,7 +195,7 @@ impl Run {
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
     }
 
-    /// Nothing is open any more: the run goes on, and says for what reason.
+    /// Resumes the run once no open question holds it up.
     pub(super) fn resume_if_answered(&mut self, reason: ResumeReason, now: Timestamp) {
         if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
             self.emit(Resumed { reason }, Actor::Platform, now);
@@ -295,7 +295,7 @@ impl Run {
         Ok(())
     }
 
-    /// The calls in flight are given up, a pause is lifted, and the machine does what is left.
+    /// Abandons the calls in flight, lifts a pause, and lets the machine finish and end the run.
     fn take_leave(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         if self.shared.paused {
             self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
@@ -308,7 +308,7 @@ impl Run {
         Ok(())
     }
 
-    /// What a person orders of a node. A retry sets a run that had ended going again.
+    /// A command to one node. A retry reopens a run that had ended.
     fn order(&mut self, node: NodeId, order: NodeOrder, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         if order == NodeOrder::Cancel && self.root_node() == Some(node) {
             return self.cancel(actor, now);
@@ -323,7 +323,7 @@ impl Run {
         let mut facts = self.facts(now);
         self.rules().order(&self.shared, node, order, &mut facts)?;
         if ended || self.shared.held {
-            // The ids of the facts are derived from where they stand: decide again behind the resumption.
+            // Ids are derived from positions in the log, so the facts are decided again after the `Resumed` event.
             let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
             self.emit(Resumed { reason }, actor, now);
             facts = self.facts(now);
@@ -357,7 +357,7 @@ impl Run {
         Ok(())
     }
 
-    /// The limits after a change, if something could be done under them.
+    /// The limits after a change, or a refusal when nothing could be done under them.
     fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
         let budgets = self.shared.budgets.patched(patch, &self.shared.brief.models);
         budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
@@ -417,7 +417,7 @@ impl Run {
         let worked = shared.metrics.running_ms;
         if let Some(limit) = budgets.max_wall_ms.filter(|limit| worked >= *limit) {
             let why = format!("run {run} has worked for {worked} ms and max_wall_ms is {limit}");
-            // A minute that has begun counts whole, and there must be one to work in.
+            // Round the used time up to a minute, and add one to work in.
             return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
         }
         match shared.ledger.admit(least, budgets, shared.wrap_up_reserve()) {

@@ -1,4 +1,4 @@
-//! Facts being decided: what will be recorded, with the ids, texts and workspace changes that go with it.
+//! Facts being decided, with the ids, texts and workspace changes that are recorded with them.
 
 use super::Shared;
 use crate::blob::{Blob, BlobRef};
@@ -8,14 +8,14 @@ use crate::time::Timestamp;
 use crate::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
 use serde_json::{Value, json};
 
-/// The node of a tree an event belongs to; nowhere for what concerns the whole run.
+/// The tree node an event belongs to; empty for events of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeRef {
     pub node: Option<NodeId>,
     pub parent: Option<NodeId>,
 }
 
-/// A change, the fact it belongs to, and the subagent whose doing it is.
+/// A workspace change, the index of the fact it belongs to, and the subagent that made it.
 pub(super) struct Drafted {
     pub fact: usize,
     pub mutation: Mutation,
@@ -65,7 +65,7 @@ impl Facts {
         self.mutate_by(None, mutation);
     }
 
-    /// The same, by a subagent that was given a part of the run.
+    /// The same, made by a subagent that works in the run.
     pub fn mutate_by(&mut self, by: Option<ActorId>, mutation: Mutation) {
         self.mutations.push(Drafted { fact: self.list.len(), mutation, by });
     }
@@ -90,7 +90,7 @@ impl Facts {
         });
     }
 
-    /// A run that has no one project of its own gets one for what it writes.
+    /// A run that does not work in exactly one project gets a project of its own to write to.
     pub(crate) fn open_home(&mut self, shared: &Shared) {
         let home = shared.home_project();
         if !shared.brief.project_ids.contains(&home) {
@@ -105,7 +105,7 @@ impl Facts {
     }
 }
 
-/// What tags everything a run makes.
+/// The properties on everything a run creates.
 fn run_props(shared: &Shared) -> Value {
     json!({ shared.brief.kind.run_key(): shared.id })
 }

@@ -15,7 +15,7 @@ impl State {
         }
     }
 
-    /// An errand that is continued gets its steps anew, and looks back again when they are over.
+    /// A continued task gets its full number of steps again, and another reflection at the end.
     fn go_on(&mut self) {
         self.acted = 0;
         self.rejected = None;

@@ -1,10 +1,10 @@
-//! Where an effect stands in its errand; the id is the place, written down.
+//! The position of an effect within its task, and the effect id that spells it.
 
 use crate::effect::EffectId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectPosition {
-    /// A continued errand asks for its next step anew: that is another call.
+    /// A continued task asks for its next step again, which is another call with another id.
     Choose {
         step: u32,
         generation: u32,
@@ -25,7 +25,7 @@ pub enum EffectPosition {
 }
 
 impl EffectPosition {
-    /// `tag` tells runs apart: a provider sees the calls of all of them.
+    /// `tag` makes ids unique across runs, because providers see the calls of all runs.
     pub fn id(self, tag: &str) -> EffectId {
         EffectId(match self {
             EffectPosition::Choose { step, generation: 0, fix: false } => format!("{tag}.s{step}"),

@@ -1,4 +1,4 @@
-//! What a subagent is told: its task, the pages it has seen, where it stands.
+//! Builds a subagent's requests: its task, the pages it has seen, and the page it is on.
 
 use super::state::{State, Taken};
 use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
@@ -8,11 +8,11 @@ use crate::run::{Kind, Shared};
 use crate::workspace::Artifacts;
 use serde_json::{Value, json};
 
-/// Pages shown in full, the newest first; of older ones what was done, in a line, and where it is.
+/// How many of the newest pages are shown in full; of older steps only one line and the path are shown.
 const SHOWN_PAGES: usize = 3;
 
 impl State {
-    /// What a step makes is stamped with it.
+    /// The properties on everything a step creates.
     pub(super) fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
         let mut props = json!({ Kind::Task.run_key(): shared.id });
         if let Some(taken) = self.open_step() {

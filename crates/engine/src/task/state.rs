@@ -1,4 +1,4 @@
-//! Where an errand stands.
+//! The state of a task run. Stored in view checkpoints, like `homework::State`.
 
 use crate::blob::BlobRef;
 use crate::calls::Rejected;
@@ -17,10 +17,10 @@ pub enum Phase {
     Choosing,
     /// Its step is carried out.
     Acting,
-    /// Over: the scratchpad is read for the reflection.
+    /// The steps are over; the scratchpad is read for the reflection.
     Recalling,
     Reflecting,
-    /// What it wants to keep is written down.
+    /// The new scratchpad is written.
     Keeping,
     Ended,
 }
@@ -75,7 +75,7 @@ pub struct State {
     pub(super) rejected: Option<Rejected>,
     pub(super) closing: Option<Closing>,
     pub(super) pad: Option<(i64, BlobRef)>,
-    /// What the agent wants to keep, and how much it wrote.
+    /// The new scratchpad, until it is written.
     pub(super) kept: Option<Kept>,
     pub(super) made: Artifacts,
 }

@@ -75,7 +75,7 @@ impl State {
         Ok(())
     }
 
-    /// The work of one of its children was cut short, or a step was not even begun.
+    /// Whether a child was cut short by a limit, or a step was never started.
     fn is_cut_below(&self, number: NodeNumber) -> bool {
         let Some(plan) = &self.at(number).plan else { return false };
         plan.skipped().next().is_some() || plan.children().any(|(_, child)| self.at(child).cut_short)
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-/// A parent always finds a document, even when the model wrote none.
+/// The document of a node whose model wrote none, so that its parent always finds one.
 pub(super) fn synthesis_document(title: &str, synthesis: &Synthesis, fallback: &str) -> ArtifactAnswer {
     let list = |heading: &str, items: &[String]| -> String {
         if items.is_empty() {

@@ -1,4 +1,4 @@
-//! The fold of tree facts: each arm records what its fact says happened, and looks again at the nodes it touched.
+//! The fold of tree facts: each arm records what its fact says, then refreshes the ready sets of the node.
 
 use super::node::{Artifact, Node, Working};
 use super::plan::Plan;
@@ -18,7 +18,7 @@ use crate::tree::envelope::Hint;
 use std::collections::VecDeque;
 
 const KEPT_TAIL: usize = 3;
-/// What an ended node keeps of its pad, in characters, in case it is opened again.
+/// In characters: what an ended node keeps of its scratchpad, in case it is reopened.
 const KEPT_WHEN_ENDED: usize = 2_000;
 
 impl State {
@@ -111,7 +111,7 @@ impl State {
         self.charge_path(flight.node, charge);
     }
 
-    /// Exactly what a node uses is used by every subtree it is in.
+    /// Adds a node's usage to every subtree it is in.
     fn charge_path(&mut self, number: NodeNumber, charge: impl Fn(&mut Metrics)) {
         let mut at = Some(number);
         while let Some(number) = at {
@@ -236,7 +236,7 @@ impl State {
             }
             T::NodeReopened(fact) => {
                 self.next_generation(number, fact.generation);
-                // What takes itself up again says next where it stands.
+                // A node that reopens itself sets its status with the next event.
                 if fact.caused_by != self.at(number).id {
                     self.set_status(number, NodeStatus::Waiting);
                 }
@@ -257,7 +257,7 @@ impl State {
                 self.accounts.open_root(&shared.budgets);
             }
         }
-        // A step's place was taken when its plan was accepted.
+        // A step's node was reserved when its plan was accepted.
         if parent.is_none() || fact.retry_of.is_some() {
             self.taken += 1;
         }

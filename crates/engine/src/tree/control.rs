@@ -1,4 +1,4 @@
-//! What people order of a subtree: cancel, retry, pause, resume; and taking up again what a limit cut short.
+//! Commands to a subtree (cancel, retry, pause, resume), and continuing what a limit cut short.
 
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
@@ -94,7 +94,7 @@ impl State {
         Ok(())
     }
 
-    /// Only what its ancestors still count on can be done again to any use.
+    /// Why a retry would be useless: a node above it is canceled, still plans, or has replaced it.
     fn not_retryable(&self, number: NodeNumber) -> Option<String> {
         for at in self.path(number) {
             let node = self.at(at);
@@ -126,7 +126,7 @@ impl State {
         self.delegate(shared, parent, step, child, Reserve::default(), Some(node.id), facts);
     }
 
-    /// The node and everybody above it that had moved on, the root first.
+    /// Reopens the node and every ancestor that had moved on, the root first.
     fn reopen_from(
         &self,
         number: NodeNumber,
@@ -164,8 +164,8 @@ impl State {
         }
     }
 
-    /// The same node begins anew, knowing what it had: the root, which has no step to give to another, and whatever
-    /// was cut short.
+    /// The same node begins again and keeps what it had: the root, because it has no step to give to a new node, and nodes
+    /// that were cut short.
     fn begin_again(&self, shared: &Shared, number: NodeNumber, leaf: bool, facts: &mut Facts) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         facts.push_at(node_ref, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
@@ -173,7 +173,7 @@ impl State {
         self.step_ended(number, StepStatus::Running, facts);
     }
 
-    /// A stopped or failed run goes on: what failed, was cut short or left steps out, deepest first, is taken up again.
+    /// Continues a stopped or failed run: nodes that failed, were cut short or skipped steps begin again, the deepest first.
     pub(super) fn go_on(&self, shared: &Shared, facts: &mut Facts) {
         if self.root().is_none_or(|root| root.is_live()) {
             return;
@@ -211,13 +211,13 @@ impl State {
         }
     }
 
-    /// How an ended node is taken up again, where there is something left to do.
+    /// How an ended node continues; `None` when it has nothing left to do.
     fn unfinished(&self, number: NodeNumber) -> Option<Unfinished> {
         let node = self.at(number);
         let delegated = matches!(node.stood, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
         let plan = node.plan.as_ref().filter(|_| delegated);
         match node.status {
-            // Its children failed it, and are taken up first; where none can be, it is planned anew.
+            // Its failed children continue first; if none can, it plans again.
             NodeStatus::Failed if plan.is_some_and(|plan| plan.any_completed()) => Some(Unfinished::SumUp),
             NodeStatus::Completed if plan.is_some_and(|plan| node.cut_short || plan.has_gaps()) => {
                 Some(Unfinished::SumUp)
@@ -228,7 +228,7 @@ impl State {
         }
     }
 
-    /// Its own, and those of its calls.
+    /// Withdraws the node's own question and those of its tool calls.
     pub(super) fn withdraw_questions(&self, number: NodeNumber, facts: &mut Facts) {
         let work = &self.at(number).work;
         let own = work.question.filter(|_| !work.question_closed);
@@ -240,10 +240,10 @@ impl State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unfinished {
-    /// Its children stand: it waits for what is left to them, and sums up again.
+    /// Its children's results are kept: it waits for the rest and aggregates again.
     SumUp,
-    /// It was in the middle of its own work, and begins that again.
+    /// It was in the middle of its own work and begins that again.
     Begin,
-    /// What it came to is over: another node takes its step.
+    /// It failed: a new node takes its step.
     Redo,
 }

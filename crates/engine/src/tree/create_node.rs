@@ -1,4 +1,4 @@
-//! A node's beginnings: its document, its place in the tree of documents, and what is noted there.
+//! Creates nodes with their scratchpads, and writes scratchpad entries and documents.
 
 use super::answer::PadAnswer;
 use super::state::State;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const LONGEST_PREVIEW: usize = 600;
 
 impl State {
-    /// A node exists, has its pad linked along the tree, and begins.
+    /// Creates a node and its scratchpad, linked below its parent's, and lets it begin.
     pub(super) fn create(
         &self,
         shared: &Shared,
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// A limit makes the node do its work itself, and says so.
+    /// A limit makes the node work as an executor; the guard event names the limit.
     pub(super) fn force_leaf(&self, node_ref: NodeRef, guard: &str, limit: Value, facts: &mut Facts) {
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit });
         facts.push_at(
@@ -66,7 +66,7 @@ impl State {
         );
     }
 
-    /// What a role wants remembered, and which tools it reached for.
+    /// Appends a role's scratchpad entry, with the tools it called.
     pub(super) fn note(&self, number: NodeNumber, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
         let mut markdown = said.append_markdown.trim().to_owned();
         if !tools.is_empty() {
@@ -89,7 +89,7 @@ impl State {
         );
     }
 
-    /// A document of the node's own making, under its pad.
+    /// Creates a document linked under the node's scratchpad.
     pub(super) fn write_document(
         &self,
         shared: &Shared,
@@ -112,7 +112,7 @@ impl State {
     }
 }
 
-/// A node does its work itself because it chose to.
+/// The planner decided that the node works as an executor.
 pub(super) fn executes_itself(decision: LeafDecision) -> NodeStatusChanged {
     NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor)
         .saying(format!("leaf_decision:{}", decision.name()))

@@ -1,4 +1,4 @@
-//! From an input to facts: who answered what, and which node moves next.
+//! From an input to facts: dispatches answers to their nodes and makes the next move of each ready node.
 
 use super::effect_id::Part;
 use super::state::{Move, State};
@@ -104,7 +104,7 @@ impl State {
         read(reply).and_then(accept)
     }
 
-    /// Park the branch until someone answers; the others go on.
+    /// Blocks the node until the question is answered; other branches go on.
     pub(super) fn ask(&self, number: NodeNumber, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let question_id = facts.mint();

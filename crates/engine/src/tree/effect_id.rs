@@ -1,5 +1,5 @@
-//! Where an effect stands in the tree; the id is the place, written down. Every generation of a node has
-//! effects of its own, so an answer to an earlier one is never taken for this one's.
+//! The position of an effect in the tree, and the effect id that spells it. Every generation of a node has its own
+//! effect ids, so that a late answer to an earlier generation is never taken for a current one.
 
 use crate::effect::EffectId;
 use crate::ids::NodeNumber;
@@ -34,7 +34,7 @@ pub enum Part {
 }
 
 impl EffectPosition {
-    /// `tag` tells runs apart: a provider sees the calls of all of them.
+    /// `tag` makes ids unique across runs, because providers see the calls of all runs.
     pub fn id(self, tag: &str) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         let EffectPosition { node, generation, part } = self;

@@ -1,4 +1,4 @@
-//! The end of the run: what the root came to, and the platform's report of it.
+//! The end of a tree run: its stop reason, from the root's outcome, and the platform's report.
 
 use super::results::latest;
 use super::state::State;
@@ -51,7 +51,7 @@ impl State {
         }
     }
 
-    /// Calls of canceled nodes that are still out: presumed paid, their answers no longer awaited.
+    /// Ends calls of canceled nodes that are still in flight; they are presumed paid.
     fn abandon(&self, shared: &Shared, facts: &mut Facts) {
         for (effect, state) in &shared.effects {
             let settled = match state {
@@ -117,8 +117,8 @@ impl State {
         Value::Object(counted.map(|status| (status.name().to_owned(), self.count(*status).into())).collect())
     }
 
-    /// What the tree was to do and did not: nodes that failed, were canceled or fell short, skipped steps, gaps the root
-    /// names. Of a node that waited for others, those are named, and not it.
+    /// What was not done: nodes that failed, were canceled or fell short, skipped steps, and gaps the root names. For a node
+    /// that fell short because of its children, only the children are listed.
     fn not_done(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let current = self.numbers().filter(|number| self.is_current(*number));
@@ -144,7 +144,7 @@ impl State {
         lines
     }
 
-    /// Neither the node nor one above it was replaced by another, or planned away.
+    /// Whether neither the node nor an ancestor was replaced by a retry or a new plan.
     fn is_current(&self, number: NodeNumber) -> bool {
         self.path(number).all(|at| {
             let node = self.at(at);

@@ -40,7 +40,7 @@ use effect_id::Part;
 use status::{NodeStatus, StepStatus};
 use wants::role_of;
 
-/// Why a canceled node has no result.
+/// The error of a canceled node.
 pub(crate) const CANCELED: &str = "canceled by a person";
 pub const SCRATCHPAD: &str = "document.tree_agent.scratchpad";
 pub const ARTIFACT: &str = "document.tree_agent.artifact";
@@ -97,7 +97,7 @@ impl Rules for State {
         state::describe(&self.counts, shared)
     }
 
-    /// A node that is paused still waits for what it has begun.
+    /// A paused node still accepts the outcomes of calls it had started.
     fn want(&self, shared: &Shared, effect: &EffectId) -> Option<Want> {
         let number = self.node_of(effect)?;
         let position = self.position_of(effect)?;
@@ -133,12 +133,13 @@ impl Rules for State {
         in_time && addressed
     }
 
-    /// No node can move but by an answer.
+    /// Whether every live node waits for an answer.
     fn awaits_people(&self, shared: &Shared) -> bool {
         self.is_idle() && shared.open_questions().next().is_some()
     }
 
-    /// A message to a node that has ended would never be shown to anyone; the root lives as long as the run may go on.
+    /// Refuses a message to a node that has ended, because no call would be shown it. The root accepts messages while the run
+    /// can continue.
     fn addressed(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
         match self.number(id) {
             None => no_such_node(shared, id),
@@ -177,7 +178,7 @@ impl Rules for State {
         }
     }
 
-    /// The run fails under its nodes: none of them goes on, and each says so. Children before their parents.
+    /// Fails every live node of a failing run, children before their parents.
     fn failed(&self, _shared: &Shared, error: &str, facts: &mut Facts) {
         let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(NodeNumber::ROOT) };
         for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {

@@ -39,7 +39,7 @@ pub struct Step {
     pub status: StepStatus,
     /// Finished under an earlier version of the plan.
     pub kept: bool,
-    /// The node that works on it, or did last.
+    /// The node that works on it, or the last one that did.
     pub child: Option<NodeNumber>,
 }
 
@@ -132,7 +132,7 @@ impl Plan {
             .filter(|step| step.status == StepStatus::Pending)
     }
 
-    /// The band started last came to nothing.
+    /// Whether no step of the last started band completed.
     pub fn last_band_failed(&self) -> bool {
         self.next_band > 0 && self.band(self.next_band - 1).all(|step| step.status != StepStatus::Completed)
     }
@@ -143,19 +143,19 @@ impl Plan {
         }
     }
 
-    /// The children whose results this version stands on.
+    /// The children whose results this version uses.
     pub fn children(&self) -> impl Iterator<Item = (&Step, NodeNumber)> {
         self.steps.iter().filter_map(|step| Some((step, step.child?)))
     }
 
-    /// What came before this step, whose child that is: earlier bands, and what earlier versions had finished.
+    /// The steps before the child's own: those of earlier bands, and those finished under earlier versions.
     pub fn before(&self, band: u32, child: NodeNumber) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| {
             step.status.is_terminal() && step.child != Some(child) && (step.kept || step.band < band)
         })
     }
 
-    /// Steps were left out although the band before them was worth something.
+    /// Whether steps were skipped although the band before them had results.
     pub fn has_gaps(&self) -> bool {
         self.skipped().next().is_some() && !self.last_band_failed()
     }

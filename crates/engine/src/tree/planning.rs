@@ -12,7 +12,7 @@ use crate::ids::{NodeNumber, PlanId};
 use crate::run::{Facts, Shared, least_call};
 use serde_json::Value;
 
-/// A limit that keeps a plan from being accepted: its key, and where it stands.
+/// The limit a plan exceeds: its key in `budgets`, and its value.
 struct LimitReached {
     guard: &'static str,
     limit: Value,
@@ -67,7 +67,7 @@ impl State {
         if fresh > self.nodes_left(shared) as usize {
             return Some(LimitReached { guard: "max_nodes", limit: budgets.max_nodes.into() });
         }
-        // One step and the summing up, at least: with less money the node had better do the work itself.
+        // At least one step and the aggregation; with less the node should do the work itself.
         let call = least_call(&shared.brief.models);
         let need = Reserve { tokens: call.tokens * 2, cost_usd: call.cost_usd + call.cost_usd };
         self.accounts.affords(number, need, shared.wrap_up_reserve()).err().map(|limit| over_budget(shared, limit))

@@ -1,5 +1,5 @@
-//! What each tree role is told: who it is, what it may still use, what others have found. A call sees its own
-//! pad, the envelopes of earlier bands, and, when it sums up, exactly what its children's hints name.
+//! Builds the request of each tree role: its node's task, allowances and earlier results. A call is shown the node's
+//! scratchpad, the envelopes of earlier bands and, when it aggregates, exactly what its children's hints name.
 
 use super::answer::MAX_ROUNDS;
 use super::effect_id::Part as At;
@@ -94,7 +94,7 @@ impl State {
         out
     }
 
-    /// What every call of a node is told. The title is the one line that is not JSON; it comes first.
+    /// The sections of every call of a node. The title comes first and is the one line that is not JSON.
     fn opening(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let node = self.at(number);
         let mut out = Sections::default();
@@ -141,7 +141,7 @@ impl State {
         shared.budgets.max_replans.saturating_sub(self.at(number).replans)
     }
 
-    /// What the bands before this node's own came to, for it and, through it, those below.
+    /// The results of the bands before this node's own.
     fn earlier_bands(&self, number: NodeNumber, out: &mut Sections) {
         let node = self.at(number);
         let Some(plan) = node.parent.and_then(|parent| self.at(parent).plan.as_ref()) else { return };

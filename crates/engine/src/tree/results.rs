@@ -1,5 +1,5 @@
-//! How a node ends: artifacts registered, the envelope written, the parent told what to read; or failed, or cut
-//! short by a limit with what there is.
+//! How a node ends: its artifacts are registered, its envelope is written and its parent gets a hint what to read; or it
+//! fails; or a limit cuts it short and its partial results become the envelope.
 
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, Synthesis};
@@ -17,7 +17,7 @@ use crate::ids::{ArtifactId, DocumentId, NodeNumber};
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
-/// A reader is shown this much of a document or payload.
+/// In characters: how much of a document or payload a reader is shown.
 const SHOWN_CHARS: usize = 24_000;
 
 pub(super) struct MadeArtifact {
@@ -27,11 +27,11 @@ pub(super) struct MadeArtifact {
     pub title: Option<String>,
     pub content: Option<BlobRef>,
     pub json: Option<Value>,
-    /// Given in an answer, not made by a tool: the same label again takes its place.
+    /// Given in an answer, not made by a tool. A later artifact with the same label replaces it.
     pub own: bool,
 }
 
-/// The text as the one JSON value readers see, cut honestly.
+/// The text as the JSON value readers are shown; a cut is marked.
 pub(super) fn shown(text: &str, facts: &mut Facts) -> BlobRef {
     let length = text.chars().count();
     if length <= SHOWN_CHARS {
@@ -66,7 +66,7 @@ impl State {
             .collect()
     }
 
-    /// Small data travels in the envelope; more of it is a document, which later bands and people can read too.
+    /// Small data is put into the envelope; larger data becomes a document, so that later bands and people can read it too.
     fn register_data(
         &self,
         shared: &Shared,
@@ -163,7 +163,7 @@ impl State {
         calls.filter(move |call| self.position_of(&call.id).is_some_and(|at| of_this_round(at.part)))
     }
 
-    /// Of those, what failed, in words: whoever gave them with a result did not know.
+    /// The errors of those that failed. The model gave its result before it could see them.
     fn failed_in_this_round(&self, number: NodeNumber) -> Vec<String> {
         let failed = self.calls_of_this_round(number).filter_map(|call| {
             let result = call.result.as_ref().filter(|result| !result.ok)?;
@@ -172,8 +172,8 @@ impl State {
         failed.collect()
     }
 
-    /// A result whose names the tools of its answer did not make, that lacks what was asked for although tools were to
-    /// make it, or whose calls failed, is sent back with the reasons: names until the rounds are used up, the rest once.
+    /// Refuses a result that names artifacts its tool calls did not make, lacks the required deliverable, or came with calls
+    /// that failed. Wrong names are refused until the rounds are used up, the other errors once.
     fn refuse_result(
         &self,
         number: NodeNumber,
@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    /// No room for the node's next call: what it and its children have made is its partial result.
+    /// No room for the node's next call: what it and its children made becomes its partial result.
     pub(super) fn cut_short(
         &self,
         shared: &Shared,
@@ -308,12 +308,12 @@ impl State {
         made.into_iter().map(|artifact| self.push_artifact(number, artifact, facts)).collect()
     }
 
-    /// Of what a child told its parent to read, what the platform has the text of.
+    /// The artifacts of a child's hint whose text the platform has.
     pub(super) fn readable(&self, child: NodeNumber) -> impl Iterator<Item = &Artifact> {
         self.hinted(child).filter(|artifact| artifact.content.is_some())
     }
 
-    /// What a completed child told its parent to read.
+    /// The artifacts a completed child's hint names.
     pub(super) fn hinted(&self, child: NodeNumber) -> impl Iterator<Item = &Artifact> {
         let node = self.at(child);
         let named = node.hint.iter().flat_map(|hint| &hint.artifacts);

@@ -1,5 +1,6 @@
-//! What a tree run remembers, and the three sets that keep it linear: nodes whose built-in tools are due, nodes
-//! that want a model, nodes whose next move needs nobody. A node is looked at when one of its events is applied.
+//! The state of a tree run, and three ready sets: nodes whose built-in tools are due, nodes that want a model, and nodes
+//! that can move by themselves. A node's membership is recomputed only when one of its events is applied, so the cost of
+//! an event does not grow with the tree.
 
 use super::effect_id::{EffectPosition, Part};
 use super::node::Node;
@@ -23,19 +24,19 @@ pub struct State {
     pub nodes: Vec<Node>,
     by_id: HashMap<NodeId, NodeNumber>,
     pub(super) accounts: Accounts,
-    /// Nodes of the tree and steps that were promised one.
+    /// Existing nodes plus planned steps, each of which will need a node. Counts against `max_nodes`.
     pub taken: u32,
     pub(super) flights: HashMap<EffectId, Flight>,
     pub(super) questions: HashMap<QuestionId, NodeNumber>,
     pub(super) tools: BTreeSet<NodeNumber>,
-    /// Deepest first: what was begun is finished before more is begun.
+    /// Deepest first, so that started work finishes before more is started.
     pub(super) ready: BTreeSet<(Reverse<u32>, NodeNumber)>,
     pub(super) agenda: BTreeSet<NodeNumber>,
-    /// How many nodes stand where, by status.
+    /// How many nodes have each status.
     pub(super) counts: [u32; NodeStatus::ALL.len()],
-    /// The run is over, until someone takes it up again.
+    /// The run has ended and was not continued.
     pub(super) ended: bool,
-    /// What subagents learned, and at which node.
+    /// Lessons that subagents left, with the node of each.
     pub(super) lessons: Vec<(NodeNumber, Learned)>,
 }
 
@@ -48,10 +49,10 @@ pub(super) struct Flight {
     pub since: Timestamp,
 }
 
-/// What a node does next without waiting for anyone.
+/// What a node does next without a model, a tool or a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// Read what the subagent it works as remembers.
+    /// Read the scratchpad of its subagent.
     Recall,
     StartBand,
     BandOver,
@@ -91,7 +92,7 @@ impl State {
         self.counts[status as usize]
     }
 
-    /// Money conserved at every depth, and what the nodes used adding up to what their trees used.
+    /// Checks that money is conserved at every depth and that the nodes' usage adds up to their subtrees'.
     pub fn check_money(&self) -> Result<(), String> {
         self.accounts.check()?;
         let mut below = vec![(0u64, 0u64, 0u64); self.nodes.len()];
@@ -138,12 +139,12 @@ impl State {
         std::iter::successors(Some(number), |at| self.at(*at).parent)
     }
 
-    /// Paused itself, or below a node that is.
+    /// Whether it or an ancestor is paused.
     pub(super) fn is_held(&self, number: NodeNumber) -> bool {
         self.path(number).any(|at| self.at(at).paused)
     }
 
-    /// The node and everything below it that its plan still counts on, parents first.
+    /// The node and its descendants under current plans, parents first.
     pub(super) fn subtree(&self, number: NodeNumber) -> Vec<NodeNumber> {
         let mut found = vec![number];
         let mut next = 0;
@@ -159,7 +160,7 @@ impl State {
         let node = self.at(number);
         let work = &node.work;
         let rejected = |part: Part| work.rejected.contains_key(&self.position(number, part).id(&self.tag));
-        // Most never have an answer that could not be used, and are asked about at every step.
+        // Called at every event; most nodes never have a rejected answer, so the id is rarely needed.
         let whole = |part: Part| work.rejected.is_empty() || !rejected(part);
         let first_whole =
             |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
@@ -227,7 +228,7 @@ impl State {
     }
 }
 
-/// In words, from how many nodes stand where.
+/// One line about the tree, from the number of nodes by status.
 pub(crate) fn describe(counts: &[u32; NodeStatus::ALL.len()], shared: &Shared) -> String {
     let total: u32 = counts.iter().sum();
     if total == 0 {

@@ -1,4 +1,4 @@
-//! The work the tree waits for, read off its ready-sets.
+//! The effects the tree waits for, read from its ready sets.
 
 use super::effect_id::Part;
 use super::state::State;
@@ -21,12 +21,12 @@ impl State {
         }
     }
 
-    /// When a limit has ended the work, the root's last word is paid from the reserve.
+    /// After a limit ended the work, the root's aggregation is paid from the wrap-up reserve.
     pub(super) fn is_wrap_up(&self, shared: &Shared, number: NodeNumber, part: Part) -> bool {
         number == NodeNumber::ROOT && matches!(part, Part::Aggregate { .. }) && shared.exhausted.is_some()
     }
 
-    /// Nothing is under way and nothing could be started.
+    /// Whether nothing is in flight and nothing can be started.
     pub(super) fn is_idle(&self) -> bool {
         self.agenda.is_empty() && self.ready.is_empty() && self.tools.is_empty() && self.flights.is_empty()
     }

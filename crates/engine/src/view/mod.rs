@@ -1,6 +1,6 @@
-//! What people look at: a run as it stood after any event of its log. A fold of its own, lighter than the one
-//! that drives (no plans to carry out, no money to share out), so that it can be kept as a checkpoint and
-//! taken up again in the middle of the log. It decides nothing; tests hold it equal to the whole fold.
+//! The view of a run after any event of its log. A separate fold, lighter than the one that drives a run (no plans, no
+//! accounts), so that it can be stored as a checkpoint and continued from the middle of the log. It decides nothing;
+//! tests compare it with the full fold.
 
 mod snapshot;
 mod tree_columns;
@@ -29,10 +29,10 @@ pub struct View {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Body {
-    /// Bounded in everything but ids: the machine's own state is light enough.
+    /// The machine's own state is bounded in everything but ids, and so small enough.
     Homework {
         state: Box<homework::State>,
-        /// Rows, written out: as values they weigh ten times as much, and there is one for every iteration there ever was.
+        /// Rows as JSON text: as values they take ten times the memory, and there is one per iteration.
         iterations: BTreeMap<u32, Box<RawValue>>,
     },
     Tree(Box<TreeColumns>),
@@ -55,7 +55,7 @@ impl View {
 
     pub fn apply(&mut self, event: &Event) {
         if let Body::Tree(canopy) = &mut self.body {
-            // Before the shared facts: whether a call was in flight is known only until it is settled.
+            // Before the shared state: after that, it is no longer known whether the call was in flight.
             canopy.apply(&self.shared, event);
         }
         self.shared.apply(event);
@@ -97,7 +97,7 @@ impl View {
         }
     }
 
-    /// The run object as it stood.
+    /// The run object at this event.
     pub fn run(&self) -> RunRow {
         match &self.body {
             Body::Homework { state, .. } => {
@@ -115,7 +115,7 @@ impl View {
         }
     }
 
-    /// To be kept. The text is a format of this version's own: see `FORMAT`.
+    /// The text of a checkpoint, in the format `FORMAT`.
     pub fn encode(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }

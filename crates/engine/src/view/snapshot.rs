@@ -19,7 +19,7 @@ struct Snapshot<'a> {
     iterations: Vec<&'a RawValue>,
     nodes: Option<Nodes<'a>>,
     steps: Option<Steps<'a>>,
-    /// Of a task: what was done so far.
+    /// The steps of a task so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     task_steps: Option<Vec<StepRow>>,
 }
@@ -33,7 +33,7 @@ struct Nodes<'a> {
     in_flight: Vec<u32>,
 }
 
-/// Steps that nobody works on, or not yet.
+/// Steps without a node.
 #[derive(Default, Serialize)]
 struct Steps<'a> {
     count: usize,

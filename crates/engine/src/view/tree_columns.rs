@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreeColumns {
     pub nodes: Columns,
-    /// By the node whose plan it is: the steps of its newest plan, and finished ones of earlier plans.
+    /// By node: the steps of its newest plan, and finished ones of earlier plans.
     pub plans: BTreeMap<NodeNumber, Vec<Planned>>,
     counts: [u32; NodeStatus::ALL.len()],
     root_pad: Option<DocumentId>,
@@ -54,7 +54,7 @@ pub struct Columns {
     pub ended_ms: Vec<Option<i64>>,
 }
 
-/// A step of a plan. One that a node works on has lost its title to that node.
+/// A step of a plan. After delegation only the child stores the title, which saves space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     pub id: String,
@@ -81,7 +81,7 @@ impl TreeColumns {
     }
 
     fn number(&mut self, id: Option<NodeId>) -> Option<NodeNumber> {
-        // The index is not kept with a checkpoint: it is made again when it is first asked for.
+        // The index is not stored in checkpoints; it is rebuilt at first use.
         if self.numbers.len() != self.nodes.id.len() {
             self.numbers = self.nodes.id.iter().enumerate().map(|(at, id)| (*id, NodeNumber::from_index(at))).collect();
         }
@@ -222,7 +222,7 @@ impl TreeColumns {
         (nodes.outcome[at], nodes.error[at], nodes.message[at], nodes.ended_ms[at]) = (None, None, None, None);
     }
 
-    /// What earlier versions finished is kept, as in the plan itself.
+    /// Finished steps of earlier versions are kept, as in `tree::plan`.
     fn planned(&mut self, at: usize, fact: &PlanCreated) {
         let earlier = self.plans.remove(&NodeNumber::from_index(at)).unwrap_or_default();
         let (mut kept, mut finished) = (Vec::new(), HashMap::new());

@@ -192,7 +192,10 @@ struct Page {
 
 impl Page {
     fn add(&mut self, branch: &Branch<'_>, lead: &str, below: &str) {
-        let folded = branch.below > 0 && branch.over && self.folding >= Folding::Finished && branch.node.ordinal != NodeNumber::ROOT;
+        let folded = branch.below > 0
+            && branch.over
+            && self.folding >= Folding::Finished
+            && branch.node.ordinal != NodeNumber::ROOT;
         self.lines.push(self.node_line(branch, lead, folded || (branch.children.is_empty() && branch.below > 0)));
         if folded {
             return;
