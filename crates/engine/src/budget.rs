@@ -81,7 +81,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Opt
 
 impl Budgets {
     /// The first limit that allows no work at all, with the smallest valid value; `None` when all limits are usable.
-    pub fn nonsense(&self) -> Option<String> {
+    pub fn invalid_limit(&self) -> Option<String> {
         let least_one = [
             ("max_iterations", self.max_iterations, "one iteration"),
             ("max_nodes", self.max_nodes, "one node, the root,"),

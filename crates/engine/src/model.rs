@@ -57,7 +57,7 @@ impl Role {
     }
 
     /// Whether messages are shown to this role, which makes them delivered.
-    pub fn hears_messages(self) -> bool {
+    pub fn is_shown_messages(self) -> bool {
         matches!(
             self,
             Role::HomeworkPlanner

@@ -36,7 +36,7 @@ fn wake_at(run: &Run) -> Option<Timestamp> {
 pub fn run_row(run: &Run) -> RunRow {
     let fields = match &run.machine {
         Machine::Homework(state) => KindFields::homework(state),
-        Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.pad)),
+        Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.scratchpad)),
         Machine::Task(state) => KindFields::task(state),
     };
     row(&run.shared, fields, run.activity())
@@ -188,7 +188,7 @@ pub fn node_row(run: &Run, state: &tree::State, number: NodeNumber) -> NodeRow {
         generation: node.generation,
         retry_of: node.retry_of,
         agent: node.agent.clone(),
-        scratchpad_doc_id: node.pad,
+        scratchpad_doc_id: node.scratchpad,
         scratchpad_tail: node.tail_preview.clone(),
         outcome: node.outcome,
         error: node.error.clone(),

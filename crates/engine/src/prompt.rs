@@ -6,7 +6,7 @@ use crate::effect::{ModelCall, ToolSpec};
 use crate::model::{ModelSpec, Role};
 use crate::prompts;
 use crate::request::{Part, Request, Speaker};
-use crate::run::{Closed, Shared, Steering};
+use crate::run::{Closed, Shared, UserMessage};
 pub use crate::sections::{Quote, Sections};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -72,11 +72,11 @@ pub fn model_call(
     size: Size,
 ) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
-    let giving = prompts::giving(role).filter(|_| !shared.brief.agents.is_empty());
+    let giving = prompts::schema_with_agents(role).filter(|_| !shared.brief.agents.is_empty());
     let words = [
         Some(prompts::system(role)),
-        giving.map(|_| prompts::GIVING),
-        sections.has(YOUR_IDENTITY).then_some(prompts::GIVEN),
+        giving.map(|_| prompts::GIVING_WORK),
+        sections.has(YOUR_IDENTITY).then_some(prompts::WORKING_AS_SUBAGENT),
     ];
     let system: Vec<Part> = words.into_iter().flatten().map(|text| Part::Text(text.to_owned())).collect();
     let correction = rejected.map(correction).unwrap_or_default();
@@ -137,14 +137,14 @@ pub fn questions(shared: &Shared) -> Vec<Value> {
 }
 
 /// The newest twenty of these messages.
-pub fn newest_messages<'a>(heard: impl Iterator<Item = &'a Steering>) -> Vec<&'a Steering> {
-    let mut heard: Vec<&Steering> = heard.collect();
+pub fn newest_messages<'a>(heard: impl Iterator<Item = &'a UserMessage>) -> Vec<&'a UserMessage> {
+    let mut heard: Vec<&UserMessage> = heard.collect();
     heard.drain(..heard.len().saturating_sub(SHOWN_MESSAGES));
     heard
 }
 
 /// The newest twenty messages; those this reader has not seen are marked.
-pub fn messages<'a>(heard: impl Iterator<Item = &'a Steering>, unread: impl Fn(&Steering) -> bool) -> Vec<Value> {
+pub fn messages<'a>(heard: impl Iterator<Item = &'a UserMessage>, unread: impl Fn(&UserMessage) -> bool) -> Vec<Value> {
     let shown = newest_messages(heard).into_iter();
     shown.map(|message| json!({ "text": message.text, "unread": unread(message) })).collect()
 }

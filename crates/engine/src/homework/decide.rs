@@ -46,7 +46,7 @@ impl State {
     fn start(&self, shared: &Shared, facts: &mut Facts) {
         let project = shared.home_project();
         let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) =
-            (facts.mint(), facts.mint(), facts.mint());
+            (facts.new_id(), facts.new_id(), facts.new_id());
         facts.open_home(shared);
         let title = headline(&shared.brief.objective);
         for (id, name, type_key, role, content) in [
@@ -78,25 +78,25 @@ impl State {
 
     /// What the iteration can do without waiting for a model or a tool.
     fn iterate(&self, shared: &Shared, facts: &mut Facts) {
-        if self.now.verdict.is_some() {
+        if self.current.verdict.is_some() {
             return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
         }
-        let unusable = self.now.rejected.get(&EffectPosition::Plan { fix: true }.id(&self.tag, self.iteration));
-        match (&self.now.planned, unusable) {
+        let unusable = self.current.rejected.get(&EffectPosition::Plan { fix: true }.id(&self.tag, self.iteration));
+        match (&self.current.planned, unusable) {
             (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
             (None, None) => {}
             (Some(planned), _) => {
-                if calls::open(&self.now.calls).next().is_some() || self.wants_repair() {
+                if calls::open(&self.current.calls).next().is_some() || self.wants_repair() {
                     return;
                 }
                 let ready_to_start =
-                    self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
-                if ready_to_start && self.now.not_run.is_empty() {
+                    self.current.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
+                if ready_to_start && self.current.not_run.is_empty() {
                     return self.start_executors(shared, &planned.executor_tasks, facts);
                 }
                 match self.executor_to_finish() {
                     Some(index) => self.finish_executor(index, None, facts),
-                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => {
+                    None if self.current.executors.iter().all(|executor| executor.finished.is_some()) => {
                         self.close(shared, None, facts)
                     }
                     None => {}
@@ -198,8 +198,8 @@ impl State {
     }
 
     pub(super) fn tool_answered(&self, shared: &Shared, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
-        let own = self.now.calls.iter().map(|call| (call, None));
-        let executors = self.now.executors.iter();
+        let own = self.current.calls.iter().map(|call| (call, None));
+        let executors = self.current.executors.iter();
         let of_executors =
             executors.flat_map(|executor| executor.calls.iter().map(|call| (call, executor.task.agent.as_deref())));
         let mut calls = own.chain(of_executors);
@@ -229,7 +229,7 @@ impl State {
     }
 
     fn corrected(&self, answer: RepairAnswer, facts: &mut Facts) {
-        let first = self.now.calls.len();
+        let first = self.current.calls.len();
         let mut failed: Vec<_> = self.failed_calls().cloned().collect();
         // By its id; where that is none of theirs, the one that failed with the same tool, or the only one there is.
         let mut meant = |call: &answer::CorrectedCall| {
@@ -268,7 +268,9 @@ impl State {
         response: BlobRef,
         facts: &mut Facts,
     ) {
-        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.round == round) else { return };
+        let Some(executor) = self.current.executors.get(index).filter(|executor| executor.round == round) else {
+            return;
+        };
         match answer::read::<ExecutorAnswer>(reply) {
             Ok(answer) => {
                 let answer = answer.bounded();
@@ -332,7 +334,7 @@ impl State {
     }
 
     pub(super) fn verdict(&self) -> Option<&Verdict> {
-        self.now.verdict.as_ref()
+        self.current.verdict.as_ref()
     }
 }
 

@@ -20,7 +20,7 @@ pub fn iteration(
     objections: &[String],
     verdict: &Verdict,
 ) -> String {
-    let planned = state.now.planned.as_ref();
+    let planned = state.current.planned.as_ref();
     let mut text = format!("## Iteration {}\n\n", state.iteration);
     match (planned, lost) {
         (Some(planned), _) => text.push_str(&planned.progress_summary),
@@ -31,7 +31,7 @@ pub fn iteration(
     }
     section(&mut text, "Actions", actions(state));
     section(&mut text, "Results", results(state));
-    section(&mut text, "New and changed", entities(&state.now.artifacts));
+    section(&mut text, "New and changed", entities(&state.current.artifacts));
     section(&mut text, "Plan", step_changes(state));
     section(
         &mut text,
@@ -51,7 +51,7 @@ pub fn iteration(
         &mut text,
         "Branches",
         state
-            .now
+            .current
             .executors
             .iter()
             .map(|executor| format!("{} {:?}: doc:{}", executor.task.branch_id, executor.task.title, executor.pad))
@@ -96,11 +96,11 @@ fn section(text: &mut String, title: &str, lines: Vec<String>) {
 }
 
 fn actions(state: &State) -> Vec<String> {
-    let withheld = state.now.planned.as_ref().filter(|planned| planned.withheld);
-    let mut lines: Vec<String> = state.now.calls.iter().map(action).collect();
+    let withheld = state.current.planned.as_ref().filter(|planned| planned.withheld);
+    let mut lines: Vec<String> = state.current.calls.iter().map(action).collect();
     lines.extend(
         state
-            .now
+            .current
             .executors
             .iter()
             .map(|executor| format!("executor {:?} on branch {}", executor.task.title, executor.task.branch_id)),
@@ -132,8 +132,8 @@ fn key_arguments(arguments: &Value) -> String {
 }
 
 fn results(state: &State) -> Vec<String> {
-    let calls = state.now.calls.iter().map(result);
-    let executors = state.now.executors.iter().filter_map(|executor| {
+    let calls = state.current.calls.iter().map(result);
+    let executors = state.current.executors.iter().filter_map(|executor| {
         let finished = executor.finished.as_ref()?;
         let said = finished
             .error
@@ -141,7 +141,7 @@ fn results(state: &State) -> Vec<String> {
             .map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
         Some(format!("executor {:?} {said}", executor.task.title))
     });
-    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, line(&task.why)));
+    let not_run = state.current.not_run.iter().map(|task| format!("executor {:?} {}", task.title, line(&task.why)));
     calls.chain(executors).chain(not_run).collect()
 }
 
@@ -167,7 +167,7 @@ fn entities(artifacts: &Artifacts) -> Vec<String> {
 }
 
 fn step_changes(state: &State) -> Vec<String> {
-    let before = &state.now.plan_before.steps;
+    let before = &state.current.plan_before.steps;
     let mut lines = Vec::new();
     for step in &state.plan.steps {
         match before.iter().find(|old| old.id == step.id) {

@@ -65,7 +65,7 @@ impl State {
 
     /// Creates a branch's scratchpad when the branch is first used; later tasks on the branch continue it.
     fn open_branch(&self, shared: &Shared, task: &ExecutorTask, facts: &mut Facts) -> DocumentId {
-        let (id, project_id): (DocumentId, _) = (facts.mint(), shared.home_project());
+        let (id, project_id): (DocumentId, _) = (facts.new_id(), shared.home_project());
         let props = json!({
             "homework_run_id": shared.id, "doc_role": "scratchpad_exec", "branch_id": task.branch_id,
             "iteration": self.iteration, "owner": "executor", "tags": ["homework"],
@@ -86,7 +86,7 @@ impl State {
 
     /// The first executor that has nothing more to do.
     pub(super) fn executor_to_finish(&self) -> Option<usize> {
-        self.now.executors.iter().position(|executor| {
+        self.current.executors.iter().position(|executor| {
             let idle = calls::open(&executor.calls).next().is_none();
             let said_so = executor.said_done && executor.answered == executor.round;
             executor.finished.is_none() && idle && (said_so || executor.round > MAX_ROUNDS)
@@ -94,7 +94,7 @@ impl State {
     }
 
     pub(super) fn finish_executor(&self, index: usize, error: Option<String>, facts: &mut Facts) {
-        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else {
+        let Some(executor) = self.current.executors.get(index).filter(|executor| executor.finished.is_none()) else {
             return;
         };
         let error = error.or_else(|| (!executor.said_done).then(|| unfinished(executor)));

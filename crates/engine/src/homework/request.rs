@@ -2,13 +2,13 @@
 
 use super::answer;
 use super::effect_id::EffectPosition;
-use super::state::{Branch, Executor, Last, State};
+use super::state::{Branch, Executor, LastIteration, State};
 use crate::calls::{self, Call};
 use crate::effect::{ModelCall, ToolCall};
 use crate::lessons::{self, ADD_LESSON};
 use crate::model::Role;
 use crate::prompt::{self, Sections, Size};
-use crate::run::{Lane, Shared, Status, Steering};
+use crate::run::{Lane, Shared, Status, UserMessage};
 use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl State {
         sections: Sections,
         fix: Option<EffectPosition>,
     ) -> ModelCall {
-        let rejected = fix.and_then(|position| self.now.rejected.get(&position.id(&self.tag, self.iteration)));
+        let rejected = fix.and_then(|position| self.current.rejected.get(&position.id(&self.tag, self.iteration)));
         prompt::model_call(shared, role, sections, rejected, size_of(role))
     }
 
@@ -81,9 +81,9 @@ impl State {
     }
 
     /// The messages this call is shown; a note counts those that are left out.
-    fn messages<'a>(&self, heard: impl Iterator<Item = &'a Steering>, out: &mut Sections) {
-        let heard: Vec<&Steering> = heard.collect();
-        let unread = |message: &Steering| !message.delivered || self.overheard.contains(&message.id);
+    fn messages<'a>(&self, heard: impl Iterator<Item = &'a UserMessage>, out: &mut Sections) {
+        let heard: Vec<&UserMessage> = heard.collect();
+        let unread = |message: &UserMessage| !message.delivered || self.unread_by_planner.contains(&message.id);
         let shown = prompt::messages(heard.iter().copied(), unread);
         if shown.len() < heard.len() {
             out.note(format!("messages: the newest {} of {} shown", shown.len(), heard.len()));
@@ -100,7 +100,7 @@ impl State {
         })
     }
 
-    fn last_iteration(&self, last: &Last, out: &mut Sections) {
+    fn last_iteration(&self, last: &LastIteration, out: &mut Sections) {
         out.add(
             "last_iteration",
             json!({
@@ -185,8 +185,8 @@ impl State {
     }
 
     /// Whether executors at work should see the message: it was sent during this iteration.
-    pub(super) fn steers(&self, message: &Steering) -> bool {
-        message.lane == Lane::Steer && (!message.delivered || self.overheard.contains(&message.id))
+    pub(super) fn steers(&self, message: &UserMessage) -> bool {
+        message.lane == Lane::Steer && (!message.delivered || self.unread_by_planner.contains(&message.id))
     }
 
     pub(super) fn repair(&self, shared: &Shared) -> Sections {

@@ -23,8 +23,9 @@ pub struct State {
     pub phase: Phase,
     pub workspace: Option<Workspace>,
     pub plan: Plan,
-    pub now: Current,
-    pub last: Option<Last>,
+    #[serde(rename = "now")]
+    pub current: CurrentIteration,
+    pub last: Option<LastIteration>,
     /// The newest three entries of the main scratchpad.
     pub entries: VecDeque<String>,
     /// One line for each older iteration, the newest of them kept.
@@ -33,7 +34,7 @@ pub struct State {
     pub branches: Vec<Branch>,
     pub readings: HashSet<Hash>,
     /// Newest last, at most fifty; shown to the planner.
-    pub made: VecDeque<Made>,
+    pub made: VecDeque<CitableEntity>,
     /// Everything this run created or changed: what evidence may cite.
     pub touched: HashSet<Uuid>,
     /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
@@ -49,11 +50,11 @@ pub struct State {
     pub refused_exit: Vec<String>,
     pub hint: bool,
     /// Messages that executors were shown and the planner was not.
-    #[serde(default)]
-    pub overheard: BTreeSet<MessageId>,
+    #[serde(default, rename = "overheard")]
+    pub unread_by_planner: BTreeSet<MessageId>,
     /// The beginnings of the newest texts this run wrote, for the report.
     #[serde(default)]
-    pub written: VecDeque<Written>,
+    pub written: VecDeque<DocumentExcerpt>,
     /// Lessons that subagents left.
     #[serde(default)]
     pub lessons: Vec<Learned>,
@@ -63,7 +64,7 @@ pub struct State {
 pub enum Phase {
     #[default]
     NotStarted,
-    /// Within an iteration; `Current` says how far.
+    /// Within an iteration; `CurrentIteration` says how far.
     Iterating,
     /// The iteration is closed, and the run waits for answers.
     Waiting,
@@ -81,7 +82,7 @@ pub struct Workspace {
 
 /// The iteration in progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Current {
+pub struct CurrentIteration {
     pub started_at: Timestamp,
     pub metrics_before: Metrics,
     pub plan_before: Plan,
@@ -91,7 +92,7 @@ pub struct Current {
     pub repaired: bool,
     pub executors: Vec<Executor>,
     /// Tasks that were not carried out, for the next request to know.
-    pub not_run: Vec<NotRun>,
+    pub not_run: Vec<TaskNotRun>,
     /// Answers that did not fit their schema.
     pub rejected: BTreeMap<EffectId, Rejected>,
     pub artifacts: Artifacts,
@@ -120,7 +121,7 @@ pub struct Executor {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct NotRun {
+pub struct TaskNotRun {
     pub branch_id: String,
     pub title: String,
     #[serde(default)]
@@ -137,14 +138,14 @@ pub struct Finished {
 
 /// What the next planner call is shown of the iteration before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Last {
+pub struct LastIteration {
     pub iteration: u32,
     pub summary: String,
     pub progress: Progress,
     pub artifacts: Artifacts,
     pub calls: Vec<Call>,
     pub executors: Vec<Executor>,
-    pub not_run: Vec<NotRun>,
+    pub not_run: Vec<TaskNotRun>,
     pub remaining_work: Vec<String>,
     pub actions: Vec<String>,
     pub lost: Option<String>,
@@ -164,7 +165,7 @@ pub struct Branch {
 
 /// A document or task of this run, as the planner cites it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct CitableEntity {
     #[serde(rename = "ref")]
     pub reference: String,
     pub title: String,
@@ -180,7 +181,7 @@ impl Executor {
 
 /// The beginning of a text this run wrote, shown to the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct DocumentExcerpt {
     #[serde(rename = "ref")]
     pub reference: String,
     pub title: String,

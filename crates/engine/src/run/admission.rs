@@ -64,7 +64,7 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     }
     check_agents(brief.kind, brief.agents.len())?;
     let budgets = &brief.budgets;
-    if let Some(why) = budgets.nonsense() {
+    if let Some(why) = budgets.invalid_limit() {
         return refuse("budget_too_small", why);
     }
     let least_window = crate::prompt::LEAST_WINDOW;

@@ -197,7 +197,7 @@ impl Run {
 
     /// Resumes the run once no open question holds it up.
     pub(super) fn resume_if_answered(&mut self, reason: ResumeReason, now: Timestamp) {
-        if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
+        if self.shared.unpaused_status == Status::WaitingOnUser && !self.rules().awaits_answers(&self.shared) {
             self.emit(Resumed { reason }, Actor::Platform, now);
             self.proceed(now);
         }
@@ -220,7 +220,7 @@ impl Run {
             );
         }
         if let Some(node) = node_id {
-            self.rules().addressed(&self.shared, node)?;
+            self.rules().check_addressee(&self.shared, node)?;
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -228,7 +228,7 @@ impl Run {
 
     fn queue_message(&mut self, text: String, node_id: Option<NodeId>, lane: Lane, actor: Actor, now: Timestamp) {
         let mut facts = self.facts(now);
-        let message_id = facts.mint();
+        let message_id = facts.new_id();
         facts.push(MessageQueued { message_id, text, node_id, lane });
         self.record(facts, actor);
     }
@@ -282,8 +282,8 @@ impl Run {
             return refuse("run_ended", format!("run {} is {} already", self.shared.id, status.name()));
         }
         let mut facts = self.facts(now);
-        if self.rules().takes_leave(&self.shared, &mut facts) {
-            return self.take_leave(actor, now);
+        if self.rules().finishes_before_cancel(&self.shared, &mut facts) {
+            return self.cancel_after_finishing(actor, now);
         }
         self.rules().canceled(&self.shared, &mut facts);
         self.rules().cut_short(&self.shared, "canceled", &mut facts);
@@ -296,13 +296,13 @@ impl Run {
     }
 
     /// Abandons the calls in flight, lifts a pause, and lets the machine finish and end the run.
-    fn take_leave(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    fn cancel_after_finishing(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         if self.shared.paused {
             self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
         }
         self.abandon_calls(now);
         let mut facts = self.facts(now);
-        self.rules().takes_leave(&self.shared, &mut facts);
+        self.rules().finishes_before_cancel(&self.shared, &mut facts);
         self.record(facts, actor);
         self.proceed(now);
         Ok(())
@@ -360,7 +360,7 @@ impl Run {
     /// The limits after a change, or a refusal when nothing could be done under them.
     fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
         let budgets = self.shared.budgets.patched(patch, &self.shared.brief.models);
-        budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
+        budgets.invalid_limit().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
     }
 
     fn continue_with(

@@ -16,7 +16,7 @@ pub struct NodeRef {
 }
 
 /// A workspace change, the index of the fact it belongs to, and the subagent that made it.
-pub(super) struct Drafted {
+pub(super) struct DraftedMutation {
     pub fact: usize,
     pub mutation: Mutation,
     pub by: Option<ActorId>,
@@ -26,10 +26,10 @@ pub struct Facts {
     pub now: Timestamp,
     run_id: RunId,
     next_seq: u64,
-    minted: u32,
+    ids_made: u32,
     pub(super) list: Vec<(NodeRef, Fact)>,
     pub(super) blobs: Vec<Blob>,
-    pub(super) mutations: Vec<Drafted>,
+    pub(super) mutations: Vec<DraftedMutation>,
 }
 
 impl Facts {
@@ -38,7 +38,7 @@ impl Facts {
             now,
             run_id: shared.id,
             next_seq: shared.last_seq + 1,
-            minted: 0,
+            ids_made: 0,
             list: Vec::new(),
             blobs: Vec::new(),
             mutations: Vec::new(),
@@ -67,18 +67,18 @@ impl Facts {
 
     /// The same, made by a subagent that works in the run.
     pub fn mutate_by(&mut self, by: Option<ActorId>, mutation: Mutation) {
-        self.mutations.push(Drafted { fact: self.list.len(), mutation, by });
+        self.mutations.push(DraftedMutation { fact: self.list.len(), mutation, by });
     }
 
-    pub fn mint<T: From<uuid::Uuid>>(&mut self) -> T {
-        self.minted += 1;
-        let place = [self.next_seq.to_le_bytes(), u64::from(self.minted).to_le_bytes()].concat();
+    pub fn new_id<T: From<uuid::Uuid>>(&mut self) -> T {
+        self.ids_made += 1;
+        let place = [self.next_seq.to_le_bytes(), u64::from(self.ids_made).to_le_bytes()].concat();
         ids::derive(self.now, &[self.run_id.0.as_bytes(), &place]).into()
     }
 
     /// `parent` → `child`, tagged with the run.
     pub(crate) fn link(&mut self, shared: &Shared, parent: DocumentId, child: DocumentId) {
-        let id: EdgeId = self.mint();
+        let id: EdgeId = self.new_id();
         let (project_id, props) = (shared.home_project(), run_props(shared));
         self.mutate(Mutation::Link {
             id,

@@ -192,11 +192,11 @@ impl Run {
 
     /// Records which messages this call is shown.
     fn deliver_messages(&mut self, effect: &EffectId, work: &Work, now: Timestamp) {
-        if !matches!(work, Work::Model(call) if call.role.hears_messages()) {
+        if !matches!(work, Work::Model(call) if call.role.is_shown_messages()) {
             return;
         }
         let (rules, node_ref) = (self.rules(), self.rules().node_ref(effect));
-        let heard = self.shared.messages.iter().filter(|message| rules.hears(&self.shared, effect, message));
+        let heard = self.shared.messages.iter().filter(|message| rules.shows_message(&self.shared, effect, message));
         let shown = crate::prompt::newest_messages(heard).into_iter().filter(|message| !message.delivered);
         for message_id in shown.map(|message| message.id).collect::<Vec<_>>() {
             self.emit_at(node_ref, MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);

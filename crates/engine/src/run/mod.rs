@@ -23,7 +23,7 @@ pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, NodeRef};
 pub use flight::{Due, EffectState, Parked};
-pub use shared::{Closed, Question, Shared, Steering};
+pub use shared::{Closed, Question, Shared, UserMessage};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
@@ -83,15 +83,15 @@ pub trait Rules {
         Admission::Fits
     }
     /// Whether this message is shown to this call.
-    fn hears(&self, _shared: &Shared, _effect: &EffectId, _message: &Steering) -> bool {
+    fn shows_message(&self, _shared: &Shared, _effect: &EffectId, _message: &UserMessage) -> bool {
         true
     }
     /// Whether only answers to open questions can move the run.
-    fn awaits_people(&self, shared: &Shared) -> bool {
+    fn awaits_answers(&self, shared: &Shared) -> bool {
         shared.open_questions().next().is_some()
     }
     /// Refuses a message to a node that cannot receive it.
-    fn addressed(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
+    fn check_addressee(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
         no_such_node(shared, node)
     }
     /// Decides a command to one node.
@@ -99,13 +99,13 @@ pub trait Rules {
         no_such_node(shared, node)
     }
     /// The call waits for a person from now on.
-    fn held(&self, _effect: &EffectId, _why: &str, _facts: &mut Facts) {}
+    fn call_waits_for_person(&self, _effect: &EffectId, _why: &str, _facts: &mut Facts) {}
     /// The facts that end each node of a canceled run.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
     /// The facts that end each node of a failing run.
     fn failed(&self, _shared: &Shared, _error: &str, _facts: &mut Facts) {}
     /// On cancel: true when the machine has work to do first (a task's reflection) and then ends the run itself.
-    fn takes_leave(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
+    fn finishes_before_cancel(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
         false
     }
     /// The run ends without a decision of the machine.

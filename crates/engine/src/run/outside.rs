@@ -85,12 +85,12 @@ impl Run {
     fn ask(&mut self, effect: &EffectId, text: String, options: Vec<String>, why: &str, now: Timestamp) {
         let node_ref = self.rules().node_ref(effect);
         let mut facts = self.facts(now);
-        let question_id = facts.mint();
+        let question_id = facts.new_id();
         let (node_id, effect_id) = (node_ref.node, Some(effect.clone()));
         let (deadline_at, default) = (None, None);
         let asked = QuestionAsked { question_id, node_id, text, options, deadline_at, default, effect: effect_id };
         facts.push_at(node_ref, asked);
-        self.rules().held(effect, why, &mut facts);
+        self.rules().call_waits_for_person(effect, why, &mut facts);
         self.record(facts, Actor::Platform);
     }
 

@@ -22,7 +22,8 @@ pub struct Shared {
     pub id: RunId,
     pub brief: Queued,
     /// The status apart from the pause, which is a flag of its own.
-    pub(super) standing: Status,
+    #[serde(rename = "standing")]
+    pub(super) unpaused_status: Status,
     pub paused: bool,
     /// Paused because every branch that could move is: resuming one of them resumes the run.
     pub held: bool,
@@ -38,7 +39,7 @@ pub struct Shared {
     /// The run has read content from a tool that is not built in.
     pub tainted: bool,
     pub questions: Vec<Question>,
-    pub messages: Vec<Steering>,
+    pub messages: Vec<UserMessage>,
     pub provider_wait: Option<ProviderWaiting>,
     /// A person wants the provider tried now, even if it is parked.
     #[serde(default)]
@@ -102,7 +103,7 @@ impl Closed {
 
 /// A message from a person to the run, and whether a model has been shown it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Steering {
+pub struct UserMessage {
     pub id: MessageId,
     pub text: String,
     pub node_id: Option<NodeId>,
@@ -117,7 +118,7 @@ impl Shared {
             id,
             budgets: brief.budgets.clone(),
             brief,
-            standing: Status::Queued,
+            unpaused_status: Status::Queued,
             paused: false,
             held: false,
             stop_reason: None,
@@ -147,7 +148,7 @@ impl Shared {
     }
 
     pub fn status(&self) -> Status {
-        if self.paused && !self.standing.is_terminal() { Status::Paused } else { self.standing }
+        if self.paused && !self.unpaused_status.is_terminal() { Status::Paused } else { self.unpaused_status }
     }
 
     /// Whether it may start new work.

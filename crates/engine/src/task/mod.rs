@@ -118,7 +118,7 @@ impl Rules for State {
     }
 
     /// After the first cancel the agent still reflects; a second cancel ends the run at once.
-    fn takes_leave(&self, _shared: &Shared, facts: &mut Facts) -> bool {
+    fn finishes_before_cancel(&self, _shared: &Shared, facts: &mut Facts) -> bool {
         let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
         if working {
             self.end(TaskEnding::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);

@@ -31,8 +31,8 @@ impl State {
 
     pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str) -> Value {
         let said = |action: StepAction| {
-            let last = self.steps.last().filter(|taken| taken.action == action);
-            last.and_then(|taken| taken.message.clone())
+            let last = self.steps.last().filter(|step| step.action == action);
+            last.and_then(|step| step.message.clone())
         };
         let not_done: Vec<&str> = if reason == StopReason::Completed { Vec::new() } else { vec![detail] };
         json!({

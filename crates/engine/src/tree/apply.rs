@@ -135,7 +135,7 @@ impl State {
             | T::StepCreated(_)
             | T::ArtifactRead(_)
             | T::Guard(_) => {}
-            T::ScratchpadLinked(fact) => self.at_mut(number).pad = fact.scratchpad_doc_id,
+            T::ScratchpadLinked(fact) => self.at_mut(number).scratchpad = fact.scratchpad_doc_id,
             T::ScratchpadUpdated(fact) => {
                 let node = self.at_mut(number);
                 node.tail_preview.clone_from(&fact.tail_preview);
@@ -241,8 +241,8 @@ impl State {
                     self.set_status(number, NodeStatus::Waiting);
                 }
             }
-            T::NodePaused(_) => self.hold(number, true),
-            T::NodeResumed(_) => self.hold(number, false),
+            T::NodePaused(_) => self.set_paused(number, true),
+            T::NodeResumed(_) => self.set_paused(number, false),
         }
         self.refresh(number);
     }
@@ -259,10 +259,10 @@ impl State {
         }
         // A step's node was reserved when its plan was accepted.
         if parent.is_none() || fact.retry_of.is_some() {
-            self.taken += 1;
+            self.reserved_nodes += 1;
         }
         let known = Metrics { cost_known: shared.metrics.cost_known, ..Metrics::default() };
-        self.admit(Node {
+        self.add(Node {
             id,
             parent,
             depth: fact.depth,
@@ -276,12 +276,12 @@ impl State {
             retry_of: fact.retry_of,
             agent: fact.agent.clone(),
             status: NodeStatus::Planning,
-            stood: NodeStatus::Planning,
+            status_before_end: NodeStatus::Planning,
             role: NodeRole::Planner,
             message: None,
             paused: false,
             generation: 1,
-            pad: DocumentId(uuid::Uuid::nil()),
+            scratchpad: DocumentId(uuid::Uuid::nil()),
             tail: Default::default(),
             tail_preview: String::new(),
             plan: None,
@@ -337,7 +337,7 @@ impl State {
             Plan::new(fact.plan_id, fact.version, fact.summary.clone().unwrap_or_default(), &fact.bands, earlier);
         let fresh = plan.pending().count() as u32;
         node.plan = Some(Box::new(plan));
-        self.taken += fresh;
+        self.reserved_nodes += fresh;
     }
 
     fn tool_answered(&mut self, number: NodeNumber, fact: &fact::ToolCallResult, seq: u64) {
@@ -375,7 +375,7 @@ impl State {
     }
 
     fn ended_as(&mut self, number: NodeNumber, status: NodeStatus, event: &Event) {
-        self.at_mut(number).stood = self.at(number).status;
+        self.at_mut(number).status_before_end = self.at(number).status;
         self.set_status(number, status);
         self.accounts.release(number);
         let node = self.at_mut(number);
@@ -402,7 +402,7 @@ impl State {
         node.message = None;
     }
 
-    fn hold(&mut self, number: NodeNumber, paused: bool) {
+    fn set_paused(&mut self, number: NodeNumber, paused: bool) {
         self.at_mut(number).paused = paused;
         for below in self.subtree(number) {
             if paused {

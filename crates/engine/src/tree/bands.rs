@@ -24,7 +24,7 @@ impl State {
                 shared.wrap_up_reserve(),
             );
             for step in steps {
-                let child = facts.mint();
+                let child = facts.new_id();
                 self.delegate(shared, number, step, child, share, None, facts);
             }
         }

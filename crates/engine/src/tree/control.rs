@@ -121,7 +121,7 @@ impl State {
         let (Some(parent), Some(step)) = (node.parent, step) else {
             return self.begin_again(shared, number, false, facts);
         };
-        let child: NodeId = facts.mint();
+        let child: NodeId = facts.new_id();
         self.reopen_from(parent, child, reopened, facts);
         self.delegate(shared, parent, step, child, Reserve::default(), Some(node.id), facts);
     }
@@ -204,7 +204,7 @@ impl State {
                     if let Some(parent) = node.parent {
                         self.reopen_from(parent, node.id, &mut reopened, facts);
                     }
-                    self.begin_again(shared, number, node.did_its_work_itself(), facts);
+                    self.begin_again(shared, number, node.worked_as_executor(), facts);
                 }
                 Unfinished::Redo => self.redo(shared, number, &mut reopened, facts),
             }
@@ -214,7 +214,8 @@ impl State {
     /// How an ended node continues; `None` when it has nothing left to do.
     fn unfinished(&self, number: NodeNumber) -> Option<Unfinished> {
         let node = self.at(number);
-        let delegated = matches!(node.stood, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
+        let delegated =
+            matches!(node.status_before_end, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
         let plan = node.plan.as_ref().filter(|_| delegated);
         match node.status {
             // Its failed children continue first; if none can, it plans again.

@@ -27,9 +27,9 @@ impl State {
         let node_ref = NodeRef { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
         let (title, depth) = (created.title.clone(), created.depth);
         facts.push_at(node_ref, created);
-        let pad: DocumentId = facts.mint();
+        let scratchpad: DocumentId = facts.new_id();
         facts.mutate(Mutation::CreateDocument {
-            id: pad,
+            id: scratchpad,
             project_id: shared.home_project(),
             title: format!("Scratchpad: {title}"),
             type_key: SCRATCHPAD.into(),
@@ -40,9 +40,9 @@ impl State {
             }),
         });
         if let Some(parent) = parent {
-            facts.link(shared, self.at(parent).pad, pad);
+            facts.link(shared, self.at(parent).scratchpad, scratchpad);
         }
-        facts.push_at(node_ref, fact::ScratchpadLinked { scratchpad_doc_id: pad });
+        facts.push_at(node_ref, fact::ScratchpadLinked { scratchpad_doc_id: scratchpad });
         self.begin(shared, node_ref, depth, leaf, facts);
     }
 
@@ -80,7 +80,7 @@ impl State {
         facts.push_at(
             self.node_ref_of(number),
             fact::ScratchpadUpdated {
-                scratchpad_doc_id: self.at(number).pad,
+                scratchpad_doc_id: self.at(number).scratchpad,
                 tail_preview: preview.chars().skip(skip).collect(),
                 updated_at: facts.now,
                 entry_key: key,
@@ -98,7 +98,7 @@ impl State {
         content: &str,
         facts: &mut Facts,
     ) -> DocumentId {
-        let (id, node): (DocumentId, _) = (facts.mint(), self.at(number));
+        let (id, node): (DocumentId, _) = (facts.new_id(), self.at(number));
         facts.mutate(Mutation::CreateDocument {
             id,
             project_id: shared.home_project(),
@@ -107,7 +107,7 @@ impl State {
             content: content.to_owned(),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id, "depth": node.depth }),
         });
-        facts.link(shared, node.pad, id);
+        facts.link(shared, node.scratchpad, id);
         id
     }
 }

@@ -14,7 +14,7 @@ use crate::tree::answer::{MAX_ROUNDS, QuestionAnswer};
 use serde::de::DeserializeOwned;
 
 /// How long a question with a default waits before the default is taken.
-const PATIENCE_MS: i64 = 24 * 3_600_000;
+const DEFAULT_ANSWER_AFTER_MS: i64 = 24 * 3_600_000;
 const LONGEST_TITLE: usize = 120;
 
 impl State {
@@ -23,19 +23,19 @@ impl State {
             return self.start(shared, facts);
         }
         if let Some(number) = self.agenda.first() {
-            return self.go(shared, *number, facts);
+            return self.make_move(shared, *number, facts);
         }
         if self.nodes[0].status.is_terminal() {
             return self.end(shared, facts);
         }
-        if self.awaits_people(shared) {
+        if self.awaits_answers(shared) {
             facts.push(WaitingOnUser { question_ids: shared.open_questions().map(|question| question.id).collect() });
         } else if self.is_idle() {
             facts.push(Paused { reason: Some("every branch that could move is paused".into()), branches: true });
         }
     }
 
-    fn go(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
+    fn make_move(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         match self.move_of(number) {
             Some(Move::Recall) => self.recall(number, facts),
             Some(Move::StartBand) => self.start_band(shared, number, facts),
@@ -49,7 +49,7 @@ impl State {
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
-        let root: NodeId = facts.mint();
+        let root: NodeId = facts.new_id();
         facts.open_home(shared);
         facts.push(fact::RunStarted { workspace_project_id: shared.home_project(), root_node_id: root });
         facts.push(fact::ToolsManifest { tools: shared.brief.tools.clone() });
@@ -107,9 +107,9 @@ impl State {
     /// Blocks the node until the question is answered; other branches go on.
     pub(super) fn ask(&self, number: NodeNumber, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
-        let question_id = facts.mint();
+        let question_id = facts.new_id();
         let default = question.default.filter(|default| !default.trim().is_empty());
-        let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(PATIENCE_MS));
+        let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(DEFAULT_ANSWER_AFTER_MS));
         facts.push_at(
             node_ref,
             QuestionAsked {

@@ -96,7 +96,7 @@ impl State {
             "status": reason.status(),
             "stop_reason": reason,
             "stop_detail": detail,
-            "nodes": self.standing(),
+            "nodes": self.counts_by_status(),
             "result": result,
             "evidence": shared.brief.success_criteria.iter().map(|criterion| json!({
                 "criterion": criterion.id,
@@ -112,7 +112,7 @@ impl State {
     }
 
     /// How many nodes ended how.
-    pub(crate) fn standing(&self) -> Value {
+    pub(crate) fn counts_by_status(&self) -> Value {
         let counted = NodeStatus::ALL.iter().filter(|status| self.count(**status) > 0);
         Value::Object(counted.map(|status| (status.name().to_owned(), self.count(*status).into())).collect())
     }

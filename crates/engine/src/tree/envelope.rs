@@ -107,7 +107,7 @@ pub fn envelope(
         artifact_ids: artifacts.iter().map(|artifact| artifact.id).collect(),
         document_ids,
         json_payload,
-        scratchpad_doc_id: Some(node.pad),
+        scratchpad_doc_id: Some(node.scratchpad),
         scratchpad_tail: Some(tail).filter(|tail| !tail.is_empty()),
     }
 }

@@ -34,7 +34,7 @@ use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::{NodeId, NodeNumber};
 use crate::prompt::{self, Size};
 use crate::run::{
-    Facts, Input, Lane, NodeOrder, NodeRef, Refusal, Remedy, Rules, Shared, Steering, Want, no_such_node,
+    Facts, Input, Lane, NodeOrder, NodeRef, Refusal, Remedy, Rules, Shared, UserMessage, Want, no_such_node,
 };
 use effect_id::Part;
 use status::{NodeStatus, StepStatus};
@@ -124,7 +124,7 @@ impl Rules for State {
     }
 
     /// A message to a node is for it and those below; a queued one is for whoever plans or sums up.
-    fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
+    fn shows_message(&self, _shared: &Shared, effect: &EffectId, message: &UserMessage) -> bool {
         let Some(position) = self.position_of(effect) else { return false };
         let in_time = message.lane == Lane::Steer || !matches!(position.part, Part::Round { .. });
         let addressed = message.node_id.is_none_or(|id| {
@@ -134,13 +134,13 @@ impl Rules for State {
     }
 
     /// Whether every live node waits for an answer.
-    fn awaits_people(&self, shared: &Shared) -> bool {
+    fn awaits_answers(&self, shared: &Shared) -> bool {
         self.is_idle() && shared.open_questions().next().is_some()
     }
 
     /// Refuses a message to a node that has ended, because no call would be shown it. The root accepts messages while the run
     /// can continue.
-    fn addressed(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
+    fn check_addressee(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
         match self.number(id) {
             None => no_such_node(shared, id),
             Some(number) if number != NodeNumber::ROOT && !self.at(number).is_live() => {
@@ -163,7 +163,7 @@ impl Rules for State {
         }
     }
 
-    fn held(&self, effect: &EffectId, why: &str, facts: &mut Facts) {
+    fn call_waits_for_person(&self, effect: &EffectId, why: &str, facts: &mut Facts) {
         let Some(number) = self.node_of(effect).filter(|number| self.at(*number).status == NodeStatus::Executing)
         else {
             return;

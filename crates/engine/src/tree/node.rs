@@ -33,12 +33,12 @@ pub struct Node {
     pub agent: Option<String>,
     pub status: NodeStatus,
     /// Its status before it ended.
-    pub stood: NodeStatus,
+    pub status_before_end: NodeStatus,
     pub role: NodeRole,
     pub message: Option<String>,
     pub paused: bool,
     pub generation: u32,
-    pub pad: DocumentId,
+    pub scratchpad: DocumentId,
     /// The newest entries of its scratchpad, while it works.
     pub tail: VecDeque<String>,
     pub tail_preview: String,
@@ -149,8 +149,8 @@ impl Node {
     }
 
     /// Whether it was executing, not delegating, when it ended.
-    pub fn did_its_work_itself(&self) -> bool {
-        match self.stood {
+    pub fn worked_as_executor(&self) -> bool {
+        match self.status_before_end {
             NodeStatus::Blocked => self.role == NodeRole::Executor,
             stood => stood == NodeStatus::Executing,
         }
@@ -167,7 +167,7 @@ impl Node {
     }
 
     /// Whether it works as a subagent whose scratchpad was not read yet.
-    pub(super) fn is_forgetful(&self) -> bool {
+    pub(super) fn needs_recall(&self) -> bool {
         self.agent.is_some() && self.asks_models() && !has_recalled(&self.work.calls)
     }
 

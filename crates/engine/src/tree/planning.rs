@@ -84,7 +84,7 @@ impl State {
                 fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded },
             );
         }
-        let plan_id: PlanId = facts.mint();
+        let plan_id: PlanId = facts.new_id();
         let version = earlier.map_or(1, |plan| plan.version + 1);
         let bands = bands_of(plan);
         let kept =

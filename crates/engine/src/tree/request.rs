@@ -27,7 +27,7 @@ impl State {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
             granted,
-            home_document: Some(node.pad),
+            home_document: Some(node.scratchpad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
             outside: shared.outside(&call.tool).cloned(),
             told: shared.told(&call.id),
@@ -57,7 +57,7 @@ impl State {
         out.add(
             "workspace",
             json!({
-                "scratchpad_document_id": node.pad,
+                "scratchpad_document_id": node.scratchpad,
                 "home_project_id": shared.home_project(),
                 "project_ids": shared.brief.project_ids,
             }),
@@ -116,7 +116,7 @@ impl State {
         out.add("allowances", self.allowances(shared, number));
         self.earlier_bands(number, &mut out);
         out.add_some("questions", &prompt::questions(shared));
-        let shown = shared.messages.iter().filter(|message| self.hears(shared, effect, message));
+        let shown = shared.messages.iter().filter(|message| self.shows_message(shared, effect, message));
         out.newest("messages", &prompt::messages(shown, |message| !message.delivered));
         out.lines("scratchpad", &node.tail);
         out

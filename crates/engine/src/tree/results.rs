@@ -109,7 +109,7 @@ impl State {
 
     pub(super) fn push_artifact(&self, number: NodeNumber, made: MadeArtifact, facts: &mut Facts) -> Artifact {
         let MadeArtifact { kind, document, label, title, content, json, own } = made;
-        let id: ArtifactId = facts.mint();
+        let id: ArtifactId = facts.new_id();
         let created = fact::ArtifactCreated {
             artifact_id: id,
             artifact_type: kind,

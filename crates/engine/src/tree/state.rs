@@ -25,7 +25,7 @@ pub struct State {
     by_id: HashMap<NodeId, NodeNumber>,
     pub(super) accounts: Accounts,
     /// Existing nodes plus planned steps, each of which will need a node. Counts against `max_nodes`.
-    pub taken: u32,
+    pub reserved_nodes: u32,
     pub(super) flights: HashMap<EffectId, Flight>,
     pub(super) questions: HashMap<QuestionId, NodeNumber>,
     pub(super) tools: BTreeSet<NodeNumber>,
@@ -115,7 +115,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn admit(&mut self, node: Node) -> NodeNumber {
+    pub(super) fn add(&mut self, node: Node) -> NodeNumber {
         let number = NodeNumber::from_index(self.nodes.len());
         self.by_id.insert(node.id, number);
         self.counts[node.status as usize] += 1;
@@ -140,7 +140,7 @@ impl State {
     }
 
     /// Whether it or an ancestor is paused.
-    pub(super) fn is_held(&self, number: NodeNumber) -> bool {
+    pub(super) fn is_paused_on_path(&self, number: NodeNumber) -> bool {
         self.path(number).any(|at| self.at(at).paused)
     }
 
@@ -165,7 +165,7 @@ impl State {
         let first_whole =
             |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
         match node.status {
-            _ if node.is_forgetful() => None,
+            _ if node.needs_recall() => None,
             NodeStatus::Planning => {
                 first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true })
             }
@@ -187,7 +187,7 @@ impl State {
         let node = self.at(number);
         let idle = calls::open(&node.work.calls).next().is_none();
         match node.status {
-            _ if node.is_forgetful() => idle.then_some(Move::Recall),
+            _ if node.needs_recall() => idle.then_some(Move::Recall),
             NodeStatus::Delegating => Some(Move::StartBand),
             NodeStatus::Waiting => node.plan.as_ref().filter(|plan| plan.open == 0).map(|_| Move::BandOver),
             NodeStatus::Blocked => node.is_answered().then_some(Move::Unblock),
@@ -214,7 +214,7 @@ impl State {
     /// Put a node into the sets its state belongs to.
     pub(super) fn refresh(&mut self, number: NodeNumber) {
         let node = self.at(number);
-        let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_held(number));
+        let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_paused_on_path(number));
         let uses_tools = live && node.uses_tools() && calls::open(&node.work.calls).next().is_some();
         let wants_model = live && self.call_wanted(number).is_some();
         let moves = live && self.move_of(number).is_some();
@@ -224,7 +224,7 @@ impl State {
     }
 
     pub(super) fn nodes_left(&self, shared: &Shared) -> u32 {
-        shared.budgets.max_nodes.saturating_sub(self.taken)
+        shared.budgets.max_nodes.saturating_sub(self.reserved_nodes)
     }
 }
 

@@ -54,9 +54,9 @@ impl View {
     }
 
     pub fn apply(&mut self, event: &Event) {
-        if let Body::Tree(canopy) = &mut self.body {
+        if let Body::Tree(columns) = &mut self.body {
             // Before the shared state: after that, it is no longer known whether the call was in flight.
-            canopy.apply(&self.shared, event);
+            columns.apply(&self.shared, event);
         }
         self.shared.apply(event);
         match &mut self.body {
@@ -82,9 +82,9 @@ impl View {
         }
     }
 
-    pub fn canopy(&self) -> Option<&TreeColumns> {
+    pub fn tree(&self) -> Option<&TreeColumns> {
         match &self.body {
-            Body::Tree(canopy) => Some(canopy),
+            Body::Tree(columns) => Some(columns),
             Body::Homework { .. } | Body::Task(_) => None,
         }
     }
@@ -104,9 +104,9 @@ impl View {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
                 projection::row(&self.shared, KindFields::homework(state), activity)
             }
-            Body::Tree(canopy) => {
-                let activity = self.shared.activity(|| canopy.describe(&self.shared));
-                projection::row(&self.shared, canopy.face(), activity)
+            Body::Tree(columns) => {
+                let activity = self.shared.activity(|| columns.describe(&self.shared));
+                projection::row(&self.shared, columns.kind_fields(), activity)
             }
             Body::Task(state) => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 pub struct TreeColumns {
     pub nodes: Columns,
     /// By node: the steps of its newest plan, and finished ones of earlier plans.
-    pub plans: BTreeMap<NodeNumber, Vec<Planned>>,
+    pub plans: BTreeMap<NodeNumber, Vec<PlannedStep>>,
     counts: [u32; NodeStatus::ALL.len()],
     root_pad: Option<DocumentId>,
     #[serde(skip)]
@@ -56,7 +56,7 @@ pub struct Columns {
 
 /// A step of a plan. After delegation only the child stores the title, which saves space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedStep {
     pub id: String,
     pub title: String,
     pub band: u32,
@@ -72,10 +72,10 @@ impl TreeColumns {
             Fact::Tree(T::NodeCreated(fact)) => self.created(shared, fact, event),
             Fact::Tree(fact) => {
                 if let Some(number) = self.number(event.node_id) {
-                    self.told(number.index(), shared, fact, event);
+                    self.apply_to_node(number.index(), shared, fact, event);
                 }
             }
-            Fact::Effect(fact) => self.called(shared, fact, event),
+            Fact::Effect(fact) => self.apply_effect(shared, fact, event),
             Fact::Run(_) | Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
         }
     }
@@ -124,11 +124,11 @@ impl TreeColumns {
         nodes.ended_ms.push(None);
     }
 
-    fn told(&mut self, at: usize, shared: &Shared, fact: &T, event: &Event) {
+    fn apply_to_node(&mut self, at: usize, shared: &Shared, fact: &T, event: &Event) {
         match fact {
             T::ScratchpadLinked(fact) if at == 0 => self.root_pad = Some(fact.scratchpad_doc_id),
             T::NodeStatusChanged(fact) => {
-                self.stand(at, fact.status);
+                self.set_status(at, fact.status);
                 self.nodes.role[at] = fact.role;
                 self.nodes.message[at].clone_from(&fact.message);
             }
@@ -160,7 +160,7 @@ impl TreeColumns {
             T::NodeReopened(fact) => {
                 self.begin_again(at, fact.generation);
                 if fact.caused_by != self.nodes.id[at] {
-                    self.stand(at, NodeStatus::Waiting);
+                    self.set_status(at, NodeStatus::Waiting);
                 }
             }
             T::NodePaused(_) => self.nodes.paused[at] = true,
@@ -169,7 +169,7 @@ impl TreeColumns {
         }
     }
 
-    fn called(&mut self, shared: &Shared, fact: &E, event: &Event) {
+    fn apply_effect(&mut self, shared: &Shared, fact: &E, event: &Event) {
         let Some(at) = self.number(event.node_id).map(NodeNumber::index) else { return };
         match fact {
             E::Started(_) => {
@@ -204,14 +204,14 @@ impl TreeColumns {
         }
     }
 
-    fn stand(&mut self, at: usize, status: NodeStatus) {
+    fn set_status(&mut self, at: usize, status: NodeStatus) {
         let was = std::mem::replace(&mut self.nodes.status[at], status);
         self.counts[was as usize] -= 1;
         self.counts[status as usize] += 1;
     }
 
     fn end(&mut self, at: usize, status: NodeStatus, shared: &Shared, event: &Event) {
-        self.stand(at, status);
+        self.set_status(at, status);
         self.nodes.ended_ms[at] = Some(event.at.0 - shared.created_at.0);
         (self.nodes.error[at], self.nodes.outcome[at]) = (None, None);
     }
@@ -236,7 +236,7 @@ impl TreeColumns {
         }
         for band in &fact.bands {
             for (of, index) in band.steps.iter().zip(0..) {
-                let fresh = Planned {
+                let fresh = PlannedStep {
                     id: of.id.clone(),
                     title: of.title.clone(),
                     band: band.index,
@@ -244,14 +244,14 @@ impl TreeColumns {
                     status: StepStatus::Pending,
                     child: None,
                 };
-                let done = finished.remove(&of.id).map(|step| Planned { band: band.index, step: index, ..step });
+                let done = finished.remove(&of.id).map(|step| PlannedStep { band: band.index, step: index, ..step });
                 kept.push(done.unwrap_or(fresh));
             }
         }
         self.plans.insert(NodeNumber::from_index(at), kept);
     }
 
-    fn step(&mut self, at: usize, id: &str) -> Option<&mut Planned> {
+    fn step(&mut self, at: usize, id: &str) -> Option<&mut PlannedStep> {
         self.plans.get_mut(&NodeNumber::from_index(at))?.iter_mut().find(|step| step.id == id)
     }
 
@@ -259,7 +259,7 @@ impl TreeColumns {
         tree::state::describe(&self.counts, shared)
     }
 
-    pub(super) fn face(&self) -> KindFields {
+    pub(super) fn kind_fields(&self) -> KindFields {
         KindFields::tree(self.nodes.id.first().copied(), self.root_pad)
     }
 }
