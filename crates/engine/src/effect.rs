@@ -139,7 +139,7 @@ pub struct ToolCall {
     /// Set when the tool is not built in.
     pub outside: Option<Outside>,
     /// A person's answer to the question this call asked before.
-    pub told: Option<Told>,
+    pub answered: Option<AnsweredQuestion>,
     /// The subagent that calls. Its permissions are checked at the time of the call.
     pub agent: Option<ActorId>,
 }
@@ -152,7 +152,7 @@ pub fn only_creates(tool: &str) -> bool {
 
 /// The answer a tool call that asked a question is repeated with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct AnsweredQuestion {
     /// The state the tool asked to get back.
     pub kept: Value,
     pub answer: String,
@@ -160,7 +160,7 @@ pub struct Told {
 
 /// A question that a tool asks a person before it goes on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asking {
+pub struct ToolQuestion {
     pub text: String,
     pub options: Vec<String>,
     /// Given back with the answer.
@@ -172,11 +172,11 @@ pub enum Outcome {
     Model(Result<ModelReply, CallError>),
     Tool(ToolOutcome),
     /// The tool asks a question; it is called again with the answer.
-    Asks(Asking),
+    Asks(ToolQuestion),
     /// The tool was called and no response came back, so its effect is unknown.
     Lost(String),
     /// The store could not be read. Nothing was sent, so the work is tried again.
-    Away(String),
+    Unavailable(String),
 }
 
 /// A whole answer: only a stream that reached its terminator gets here.

@@ -127,7 +127,7 @@ fn t12_a_homework_run_is_seen_as_it_stood_after_every_event() {
     let (mut play, _) = happy(brief("Compare backup tools"));
     play.go();
     play::view::check(&play.events);
-    let mut view = engine::view::View::born(&play.events[0]).expect("a view");
+    let mut view = engine::view::View::from_first_event(&play.events[0]).expect("a view");
     play.events[1..].iter().for_each(|event| view.apply(event));
     let shown: serde_json::Value = serde_json::from_str(&view.to_json(view.seq()).expect("JSON")).expect("an object");
     let rows = engine::projection::rows(&play.run, &play.events).iterations;

@@ -241,7 +241,7 @@ fn the_view_of_a_task_is_its_fold() {
     let (mut play, _) = sent(errand(None), steps, remember("learned"));
     play.go();
     play::view::check(&play.events);
-    let mut view = engine::view::View::born(&play.events[0]).expect("a view");
+    let mut view = engine::view::View::from_first_event(&play.events[0]).expect("a view");
     play.events[1..].iter().for_each(|event| view.apply(event));
     let shown: Vec<u32> = view.steps().expect("steps").iter().map(|row| row.step).collect();
     assert_eq!(shown, [0, 1, 2]);

@@ -35,7 +35,7 @@ impl State {
             home_document: home,
             props,
             outside: shared.outside(&call.tool).cloned(),
-            told: shared.told(&call.id),
+            answered: shared.answered_question(&call.id),
             agent: agent.map(|handle| shared.agent_id(handle)),
         }
     }

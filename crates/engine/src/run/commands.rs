@@ -51,7 +51,7 @@ pub enum Command {
     /// To one node of a tree and what is below it.
     Node {
         node: NodeId,
-        order: NodeOrder,
+        order: NodeCommand,
     },
 }
 
@@ -64,7 +64,7 @@ pub struct Reply {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NodeOrder {
+pub enum NodeCommand {
     Cancel,
     Retry,
     Pause,
@@ -309,12 +309,12 @@ impl Run {
     }
 
     /// A command to one node. A retry reopens a run that had ended.
-    fn order(&mut self, node: NodeId, order: NodeOrder, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
-        if order == NodeOrder::Cancel && self.root_node() == Some(node) {
+    fn order(&mut self, node: NodeId, order: NodeCommand, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if order == NodeCommand::Cancel && self.root_node() == Some(node) {
             return self.cancel(actor, now);
         }
         let ended = self.shared.status().is_terminal();
-        if ended && order != NodeOrder::Retry {
+        if ended && order != NodeCommand::Retry {
             return refuse(
                 "run_ended",
                 format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()),
@@ -332,9 +332,9 @@ impl Run {
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
         let how = match order {
-            NodeOrder::Cancel => ResumeReason::Withdrawn,
-            NodeOrder::Retry => ResumeReason::Retry,
-            NodeOrder::Pause | NodeOrder::Resume => ResumeReason::Answered,
+            NodeCommand::Cancel => ResumeReason::Withdrawn,
+            NodeCommand::Retry => ResumeReason::Retry,
+            NodeCommand::Pause | NodeCommand::Resume => ResumeReason::Answered,
         };
         self.resume_if_answered(how, now);
         self.proceed(now);

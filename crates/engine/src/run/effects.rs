@@ -257,7 +257,7 @@ impl Run {
             Outcome::Asks(asking) => self.tool_asks(effect, &flight, asking, now),
             Outcome::Lost(reason) => self.tool_lost(effect, &flight, reason, now),
             // It was never sent; wait as after a failed call.
-            Outcome::Away(reason) => {
+            Outcome::Unavailable(reason) => {
                 let at = Some(now.plus_ms(self.backoff(effect, &flight)));
                 let retry = Retry { at, error: Some(reason), ..Retry::default() };
                 self.finish(effect, attempt, FinishedAs::Transient, Settled::default(), retry, now);

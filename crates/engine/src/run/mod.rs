@@ -18,7 +18,7 @@ mod warnings;
 
 pub(crate) use admission::least_call;
 pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_agents, check_brief};
-pub use commands::{Command, NodeOrder, Refusal, Remedy, Reply};
+pub use commands::{Command, NodeCommand, Refusal, Remedy, Reply};
 pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, NodeRef};
@@ -95,7 +95,7 @@ pub trait Rules {
         no_such_node(shared, node)
     }
     /// Decides a command to one node.
-    fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
+    fn order(&self, shared: &Shared, node: NodeId, _order: NodeCommand, _facts: &mut Facts) -> Result<(), Refusal> {
         no_such_node(shared, node)
     }
     /// The call waits for a person from now on.
@@ -149,13 +149,13 @@ impl Run {
     /// Fold a log. `None` when it does not begin with `run.queued`.
     pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Run> {
         let mut events = events.into_iter();
-        let mut run = Run::born(events.next()?)?;
+        let mut run = Run::from_first_event(events.next()?)?;
         events.for_each(|event| run.apply(event));
         Some(run)
     }
 
     /// The state after a run's first event.
-    pub fn born(first: &Event) -> Option<Run> {
+    pub fn from_first_event(first: &Event) -> Option<Run> {
         let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
         let machine = match brief.kind {
             Kind::Homework => Machine::Homework(Box::default()),
@@ -184,7 +184,7 @@ impl Run {
             payload,
         };
         event.hash = event.link(event.hash);
-        let mut run = Run::born(&event)?;
+        let mut run = Run::from_first_event(&event)?;
         run.draft = Batch::after(id, 0);
         run.draft.events.push(event);
         Some(run)

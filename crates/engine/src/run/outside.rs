@@ -8,7 +8,7 @@ use super::terms::Status;
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::Settled;
-use crate::effect::{Asking, Class, EffectId, ToolCall, ToolOutcome, ToolOutput, Work};
+use crate::effect::{Class, EffectId, ToolCall, ToolOutcome, ToolOutput, ToolQuestion, Work};
 use crate::facts::effect::{Decision, FinishedAs, Resolved, Unknown};
 use crate::facts::run::{Answered, QuestionAsked, WaitingOnUser};
 use crate::ids::{ActorId, QuestionId};
@@ -34,12 +34,12 @@ impl Run {
         self.decide(Input::Tool { effect, outcome }, now);
     }
 
-    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: Asking, now: Timestamp) {
+    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: ToolQuestion, now: Timestamp) {
         if flight.attempt >= QUESTIONS || self.want(effect).is_none() {
             let error = format!("{} asked {QUESTIONS} times and was not asked again", flight.what);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
-        let Asking { text, options, kept } = asking;
+        let ToolQuestion { text, options, kept } = asking;
         let retry = Retry { kept: Some(kept), ..Retry::default() };
         self.finish(effect, flight.attempt, FinishedAs::Asked, Settled::default(), retry, now);
         self.ask(effect, text, options, "a tool asks", now);

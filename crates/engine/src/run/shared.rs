@@ -6,7 +6,7 @@ use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
-use crate::effect::{EffectId, Outside, RunContext, Told};
+use crate::effect::{AnsweredQuestion, EffectId, Outside, RunContext};
 use crate::event::genesis;
 use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId, RunId};
@@ -234,10 +234,10 @@ impl Shared {
     }
 
     /// The answer to the question this call asked before.
-    pub(crate) fn told(&self, effect: &EffectId) -> Option<Told> {
+    pub(crate) fn answered_question(&self, effect: &EffectId) -> Option<AnsweredQuestion> {
         match self.effects.get(effect) {
             Some(EffectState::Asking { kept, answer: Some(answer), .. }) => {
-                Some(Told { kept: kept.clone(), answer: answer.clone() })
+                Some(AnsweredQuestion { kept: kept.clone(), answer: answer.clone() })
             }
             _ => None,
         }

@@ -25,7 +25,7 @@ impl State {
             home_document: None,
             props,
             outside: None,
-            told: None,
+            answered: None,
             agent: None,
         }
     }

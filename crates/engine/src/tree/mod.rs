@@ -34,7 +34,7 @@ use crate::facts::tree::{self as fact, NodeStatusChanged};
 use crate::ids::{NodeId, NodeNumber};
 use crate::prompt::{self, Size};
 use crate::run::{
-    Facts, Input, Lane, NodeOrder, NodeRef, Refusal, Remedy, Rules, Shared, UserMessage, Want, no_such_node,
+    Facts, Input, Lane, NodeCommand, NodeRef, Refusal, Remedy, Rules, Shared, UserMessage, Want, no_such_node,
 };
 use effect_id::Part;
 use status::{NodeStatus, StepStatus};
@@ -151,15 +151,15 @@ impl Rules for State {
         }
     }
 
-    fn order(&self, shared: &Shared, id: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
+    fn order(&self, shared: &Shared, id: NodeId, order: NodeCommand, facts: &mut Facts) -> Result<(), Refusal> {
         let Some(number) = self.number(id) else {
             return no_such_node(shared, id);
         };
         match order {
-            NodeOrder::Cancel => self.cancel_node(number, facts),
-            NodeOrder::Retry => self.retry(shared, number, facts),
-            NodeOrder::Pause => self.pause(number, facts),
-            NodeOrder::Resume => self.resume(number, facts),
+            NodeCommand::Cancel => self.cancel_node(number, facts),
+            NodeCommand::Retry => self.retry(shared, number, facts),
+            NodeCommand::Pause => self.pause(number, facts),
+            NodeCommand::Resume => self.resume(number, facts),
         }
     }
 

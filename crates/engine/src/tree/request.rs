@@ -30,7 +30,7 @@ impl State {
             home_document: Some(node.scratchpad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
             outside: shared.outside(&call.tool).cloned(),
-            told: shared.told(&call.id),
+            answered: shared.answered_question(&call.id),
             agent: node.agent.as_deref().map(|handle| shared.agent_id(handle)),
         }
     }

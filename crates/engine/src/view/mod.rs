@@ -41,7 +41,7 @@ enum Body {
 
 impl View {
     /// The view after a run's first event; `None` when the log does not begin with `run.queued`.
-    pub fn born(first: &Event) -> Option<View> {
+    pub fn from_first_event(first: &Event) -> Option<View> {
         let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
         let body = match brief.kind {
             Kind::Homework => Body::Homework { state: Box::default(), iterations: BTreeMap::new() },

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 /// Fold a log as a view, stopping to be stored and read again on the way, and compare.
 pub fn check(events: &[Event]) {
-    let mut run = Run::born(&events[0]).expect("a run");
-    let mut view = View::born(&events[0]).expect("a view");
+    let mut run = Run::from_first_event(&events[0]).expect("a run");
+    let mut view = View::from_first_event(&events[0]).expect("a view");
     for event in &events[1..] {
         run.apply(event);
         view.apply(event);

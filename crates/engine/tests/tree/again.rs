@@ -29,7 +29,7 @@ fn t8_b1_a_retry_takes_up_the_bands_that_were_skipped() {
     let works = Rc::new(Cell::new(false));
     let mut play = shaky(works.clone());
     works.set(true);
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     assert_eq!(status_of(&play, "Step c"), NodeStatus::Completed, "the later band runs now");
@@ -140,7 +140,7 @@ fn b9_canceling_a_node_withdraws_its_question_and_answers_nothing() {
     });
     play.go();
     assert_eq!(play.run.shared.status(), Status::WaitingOnUser);
-    node(&mut play, "Step a", NodeOrder::Cancel);
+    node(&mut play, "Step a", NodeCommand::Cancel);
     play.go();
     check(&play);
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "withdrawn" })]);
@@ -191,9 +191,9 @@ fn b1_the_report_names_what_fell_short_and_nothing_of_what_was_replaced() {
         _ => None,
     });
     play.step(3);
-    node(&mut play, "Step m", NodeOrder::Cancel);
+    node(&mut play, "Step m", NodeCommand::Cancel);
     play.step(0);
-    node(&mut play, "Step m", NodeOrder::Retry);
+    node(&mut play, "Step m", NodeCommand::Retry);
     play.go();
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
@@ -217,7 +217,7 @@ fn b1_a_node_that_does_over_what_another_failed_at_is_told_why() {
         _ => None,
     });
     play.go();
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     assert_eq!(not_done(&play), json!([]));
@@ -257,7 +257,7 @@ fn t4_a_node_that_is_opened_again_still_has_its_notes() {
         _ => None,
     });
     play.go();
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     assert!(seen.borrow().contains("The whole long thought."), "{}", seen.borrow());

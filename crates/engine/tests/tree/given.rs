@@ -77,7 +77,7 @@ fn b15_what_a_node_learned_that_failed_stays_pending_though_the_run_completes() 
     assert_eq!((play.run.shared.status(), status_of(&play, "Step a")), (Status::Completed, NodeStatus::Failed));
     assert_eq!(learned(&play), (vec!["Oak is dear".to_owned()], vec![]));
     // Done over by another node of the same step it is the scout's again, and only what that learned is promoted
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     let created = payloads(&play, "tree.node_created");

@@ -11,7 +11,7 @@ use engine::facts::task::TaskEnding;
 use engine::facts::{Effect, Fact, Run as R, Task as K, Tree as T};
 use engine::ids::MessageId;
 use engine::model::Role;
-use engine::run::{Kind, Lane, NodeOrder};
+use engine::run::{Kind, Lane, NodeCommand};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
@@ -49,12 +49,12 @@ fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
 fn records(event: &Event, deed: &Action) -> bool {
     match (&event.fact, deed) {
         (Fact::Tree(fact), Action::Node(order, node)) => match (order, fact) {
-            (NodeOrder::Cancel, T::NodeCanceled(_))
-            | (NodeOrder::Pause, T::NodePaused(_))
-            | (NodeOrder::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
-            (NodeOrder::Retry, T::NodeCreated(fact)) => fact.retry_of == Some(*node),
+            (NodeCommand::Cancel, T::NodeCanceled(_))
+            | (NodeCommand::Pause, T::NodePaused(_))
+            | (NodeCommand::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
+            (NodeCommand::Retry, T::NodeCreated(fact)) => fact.retry_of == Some(*node),
             // The root has no step to give to another: it is opened again itself.
-            (NodeOrder::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
+            (NodeCommand::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
             _ => false,
         },
         (Fact::Run(R::MessageQueued(fact)), Action::Say(text) | Action::Continue(text)) => fact.text == *text,

@@ -5,7 +5,7 @@ use super::people::{Person, look, open_questions};
 use super::witness::Action;
 use super::{Due, World};
 use engine::ids::RunId;
-use engine::run::{Command, NodeOrder, Status};
+use engine::run::{Command, NodeCommand, Status};
 use engine::workspace::Scope;
 use runtime::ports::Library;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl World {
         for node in look(self.ground.store.as_ref(), run).await.into_iter().filter(|node| node.paused) {
             self.wishes += 1;
             let commands = self.ground.detached_commands(format!("person-{}", self.wishes));
-            let (node, order) = (node.id, NodeOrder::Resume);
+            let (node, order) = (node.id, NodeCommand::Resume);
             person.act(&commands, run, Action::Node(order, node), Command::Node { node, order }).await;
         }
     }

@@ -9,7 +9,7 @@ use engine::event::{Event, StoredEvent};
 use engine::facts::{Fact, Tree as T};
 use engine::ids::{ActorId, NodeId, QuestionId, RunId};
 use engine::money::Usd;
-use engine::run::{Command, Kind, Lane, NodeOrder};
+use engine::run::{Command, Kind, Lane, NodeCommand};
 use runtime::ports::Log;
 use runtime::{CommandError, RunCommands};
 use std::str::FromStr;
@@ -36,7 +36,7 @@ pub enum Wish {
     Continue,
     Lower,
     /// To one node of a tree.
-    Node(NodeOrder),
+    Node(NodeCommand),
     SayToNode,
 }
 
@@ -44,11 +44,11 @@ impl Wish {
     pub fn any(kind: Kind, dice: &mut Dice) -> Wish {
         use Wish as W;
         let nodes = [
-            W::Node(NodeOrder::Cancel),
-            W::Node(NodeOrder::Retry),
-            W::Node(NodeOrder::Retry),
-            W::Node(NodeOrder::Pause),
-            W::Node(NodeOrder::Resume),
+            W::Node(NodeCommand::Cancel),
+            W::Node(NodeCommand::Retry),
+            W::Node(NodeCommand::Retry),
+            W::Node(NodeCommand::Pause),
+            W::Node(NodeCommand::Resume),
             W::SayToNode,
             W::Answer,
         ];
@@ -146,12 +146,12 @@ pub struct Sight {
 }
 
 impl Sight {
-    fn fits(&self, order: NodeOrder) -> bool {
+    fn fits(&self, order: NodeCommand) -> bool {
         match order {
-            NodeOrder::Cancel => !self.ended,
-            NodeOrder::Retry => self.ended,
-            NodeOrder::Pause => !self.ended && !self.paused,
-            NodeOrder::Resume => self.paused,
+            NodeCommand::Cancel => !self.ended,
+            NodeCommand::Retry => self.ended,
+            NodeCommand::Pause => !self.ended && !self.paused,
+            NodeCommand::Resume => self.paused,
         }
     }
 }

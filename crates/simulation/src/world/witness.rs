@@ -5,7 +5,7 @@
 use crate::clock::VirtualClock;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows, RunRow};
 use engine::ids::{ArtifactId, NodeId, PlanId, ProjectId, RunId};
-use engine::run::{NodeOrder, Status};
+use engine::run::{NodeCommand, Status};
 use engine::workspace::{Change, Mutation};
 use runtime::ports::{Append, Claimed, Lease};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub enum Action {
     Cancel,
     Continue(String),
     SetBudgets,
-    Node(NodeOrder, NodeId),
+    Node(NodeCommand, NodeId),
 }
 
 #[derive(Clone, Debug, PartialEq)]

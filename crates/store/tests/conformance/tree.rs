@@ -211,7 +211,7 @@ async fn t1_rebuilding_gives_the_same_rows(world: World) {
     let mut run = grown(&world).await;
     let Machine::Tree(state) = &run.machine else { panic!("a tree") };
     let failed = state.nodes[2].id;
-    let retry = engine::run::Command::Node { node: failed, order: engine::run::NodeOrder::Retry };
+    let retry = engine::run::Command::Node { node: failed, order: engine::run::NodeCommand::Retry };
     run.command(retry, Actor::Person(world.me), now()).expect("a failed step may be tried again");
     world.store.append(crate::world::drafted(&mut run, None)).await.unwrap();
     let before = dumps(&world, &PROJECTIONS).await;
