@@ -1,5 +1,5 @@
-//! The simulation links the product's own loop and fold. A second one in this crate would prove nothing about
-//! the first, so its source is read for one.
+//! The simulation uses the product's own loop and fold. A second one would prove nothing about the first, so this test
+//! searches the crate's source for one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

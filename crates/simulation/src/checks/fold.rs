@@ -1,4 +1,4 @@
-//! The only fold in this crate, and it is the engine's own.
+//! The only fold in this crate; it calls the engine's own.
 
 use engine::event::Event;
 use engine::run::Run;

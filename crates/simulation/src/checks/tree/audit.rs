@@ -23,7 +23,7 @@ struct Seen {
     steps: HashMap<String, (u32, StepStatus, Option<NodeId>)>,
 }
 
-/// The first promise the log breaks, with where.
+/// The first invariant the log breaks, and where.
 pub fn audit(events: &[Event]) -> Result<(), String> {
     let mut audit = Audit { nodes: HashMap::new(), max_depth: 0, max_nodes: 0, ended: false };
     for (index, event) in events.iter().enumerate() {
