@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_told_without_reading_on() {
+    fn depth_is_decided_without_reading_on() {
         assert!(!is_deeper(&json!([[1]]), 2) && is_deeper(&json!([[1]]), 1) && !is_deeper(&json!(1), 0));
         assert!(is_deeper(&json!({"a": {"b": []}}), 2));
         let nested = |levels: usize| format!("{}\"]]\\\"[\"{}", "[".repeat(levels), "]".repeat(levels));

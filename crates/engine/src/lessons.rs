@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b15_a_lesson_stands_under_its_heading_and_nothing_else_moves() {
+    fn b15_a_lesson_is_added_under_its_heading_and_nothing_else_changes() {
         let first = remembered("", "Oak is\n## dear", None).expect("room");
         assert_eq!(first, "## Lessons\n\n- Oak is ## dear\n");
         let second = remembered(&first, "Pine is not", None).expect("room");

@@ -184,7 +184,7 @@ fn h4_an_exit_without_evidence_is_refused_and_the_reasons_come_back() {
 }
 
 #[test]
-fn h5_a_question_waits_without_burning_anything_and_the_answer_resumes() {
+fn h5_a_question_waits_without_using_time_or_money_and_the_answer_resumes() {
     let mut asked = false;
     let mut play = Play::new(brief("Ask me"), move |role, job| {
         if role == Role::HomeworkPlanner && !std::mem::replace(&mut asked, true) {

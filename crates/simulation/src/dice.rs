@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_rolls_the_same_dice_and_matters_do_not_mix() {
+    fn equal_seeds_give_equal_sequences_and_purposes_are_independent() {
         let rolls = |mut dice: Dice| (0..5).map(|_| dice.below(1_000)).collect::<Vec<_>>();
         assert_eq!(rolls(Dice::new(7)), rolls(Dice::new(7)));
         assert_eq!(rolls(Dice::about(7, "a")), rolls(Dice::about(7, "a")));

@@ -70,6 +70,25 @@ facts! {
     }
 }
 
+impl Finished {
+    /// Only the outcome; the caller adds what else is known of the attempt.
+    pub(crate) fn new(effect: &EffectId, attempt: u32, outcome: FinishedAs, settled: Settled) -> Finished {
+        Finished {
+            effect: effect.clone(),
+            attempt,
+            outcome,
+            settled,
+            response: None,
+            error: None,
+            retry_at: None,
+            counted: false,
+            exhausted: None,
+            provider_request_id: None,
+            kept: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -123,7 +123,7 @@ pub struct ExecutorAnswer {
     pub thought: String,
     #[serde(default, deserialize_with = "nullable")]
     pub tool_calls: Vec<CallAnswer>,
-    /// Some models send this field, some `exit_signal`, some neither.
+    /// Absent when the model did not say.
     #[serde(default)]
     pub done: Option<bool>,
     #[serde(default)]

@@ -13,7 +13,7 @@ const LINE: usize = 240;
 const LONGEST_OUTCOME: usize = 2_000;
 
 /// One iteration's entry in the main scratchpad.
-pub fn iteration(
+pub(crate) fn iteration(
     state: &State,
     lost: Option<&str>,
     progress: &Progress,
@@ -67,7 +67,7 @@ pub fn iteration(
 }
 
 /// One executor's entry in the scratchpad of its branch.
-pub fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
+pub(crate) fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
     let mut text = format!("## Iteration {iteration}: {}\n\n{}", executor.task.title, executor.task.objective);
     section(&mut text, "Actions", executor.calls.iter().map(action).collect());
     section(&mut text, "Results", executor.calls.iter().map(result).collect());

@@ -12,7 +12,7 @@ use crate::run::{Lane, Shared, Status, UserMessage};
 use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
-pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
+pub(crate) const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
 
 impl State {
     pub(super) fn tool_call(&self, shared: &Shared, call: &Call, executor: Option<&Executor>) -> ToolCall {
@@ -184,7 +184,7 @@ impl State {
         out
     }
 
-    /// Whether executors at work should see the message: it was sent during this iteration.
+    /// Whether executors are shown the message: it is in the steer lane, and no planner was shown it yet.
     pub(super) fn steers(&self, message: &UserMessage) -> bool {
         message.lane == Lane::Steer && (!message.delivered || self.unread_by_planner.contains(&message.id))
     }

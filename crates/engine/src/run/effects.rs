@@ -208,17 +208,9 @@ impl Run {
         let error = format!("{}: no room for this call within the limit", reason.name());
         self.warn_of_limits(Some(limit), now);
         let fact = Finished {
-            effect: effect.clone(),
-            attempt: 0,
-            outcome: FinishedAs::Refused,
-            settled: Settled::default(),
-            response: None,
             error: Some(error.clone()),
-            retry_at: None,
-            counted: false,
             exhausted: Some(limit),
-            provider_request_id: None,
-            kept: None,
+            ..Finished::new(effect, 0, FinishedAs::Refused, Settled::default())
         };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
         match self.want(effect) {
@@ -282,24 +274,12 @@ impl Run {
         let blob = Blob::new(reply.text.clone());
         let response = blob.reference();
         self.draft.blobs.push(blob);
-        self.emit_at(
-            self.rules().node_ref(effect),
-            Finished {
-                effect: effect.clone(),
-                attempt: flight.attempt,
-                outcome: FinishedAs::Ok,
-                settled,
-                response: Some(response),
-                error: None,
-                retry_at: None,
-                counted: false,
-                exhausted: None,
-                provider_request_id: reply.provider_request_id.clone(),
-                kept: None,
-            },
-            Actor::Platform,
-            now,
-        );
+        let fact = Finished {
+            response: Some(response),
+            provider_request_id: reply.provider_request_id.clone(),
+            ..Finished::new(effect, flight.attempt, FinishedAs::Ok, settled)
+        };
+        self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
         self.warn_of_limits(None, now);
         self.decide(Input::Reply { effect, reply: &reply, response }, now);
     }
@@ -393,19 +373,7 @@ impl Run {
         now: Timestamp,
     ) {
         let Retry { at, counted, error, kept } = retry;
-        let fact = Finished {
-            effect: effect.clone(),
-            attempt,
-            outcome,
-            settled,
-            response: None,
-            error,
-            retry_at: at,
-            counted,
-            exhausted: None,
-            provider_request_id: None,
-            kept,
-        };
+        let fact = Finished { error, retry_at: at, counted, kept, ..Finished::new(effect, attempt, outcome, settled) };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
     }
 

@@ -3,7 +3,7 @@
 use crate::effect::EffectId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EffectPosition {
+pub(crate) enum EffectPosition {
     /// A continued task asks for its next step again, which is another call with another id.
     Choose {
         step: u32,
@@ -26,7 +26,7 @@ pub enum EffectPosition {
 
 impl EffectPosition {
     /// `tag` makes ids unique across runs, because providers see the calls of all runs.
-    pub fn id(self, tag: &str) -> EffectId {
+    pub(crate) fn id(self, tag: &str) -> EffectId {
         EffectId(match self {
             EffectPosition::Choose { step, generation: 0, fix: false } => format!("{tag}.s{step}"),
             EffectPosition::Choose { step, generation: 0, fix: true } => format!("{tag}.s{step}.fix"),
@@ -39,7 +39,7 @@ impl EffectPosition {
         })
     }
 
-    pub fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
+    pub(crate) fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
         let rest = effect.0.strip_prefix(tag)?.strip_prefix('.')?;
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         match *rest.split('.').collect::<Vec<_>>().as_slice() {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_and_its_place_are_the_same_thing() {
+    fn an_effect_id_parses_to_its_position() {
         for position in [
             EffectPosition::Choose { step: 3, generation: 0, fix: false },
             EffectPosition::Choose { step: 3, generation: 0, fix: true },

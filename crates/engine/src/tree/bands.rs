@@ -85,7 +85,7 @@ impl State {
         facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Aggregating, NodeRole::Executor));
     }
 
-    /// Whether a limit has ended the work and this node has nothing left to do.
+    /// Whether a limit has ended the work and leaves this node no room for another call.
     fn is_spent(&self, shared: &Shared, number: NodeNumber) -> bool {
         shared.exhausted.is_some_and(|limit| {
             limit == Exhausted::BudgetWallClock

@@ -5,7 +5,7 @@ use crate::effect::EffectId;
 use crate::ids::NodeNumber;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EffectPosition {
+pub(crate) struct EffectPosition {
     pub node: NodeNumber,
     pub generation: u32,
     pub part: Part,
@@ -13,7 +13,7 @@ pub struct EffectPosition {
 
 /// `ask` counts the planner calls of one generation: after each answer from a person it is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     Plan {
         ask: u32,
         fix: bool,
@@ -35,7 +35,7 @@ pub enum Part {
 
 impl EffectPosition {
     /// `tag` makes ids unique across runs, because providers see the calls of all runs.
-    pub fn id(self, tag: &str) -> EffectId {
+    pub(crate) fn id(self, tag: &str) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         let EffectPosition { node, generation, part } = self;
         EffectId(match part {
@@ -48,7 +48,7 @@ impl EffectPosition {
         })
     }
 
-    pub fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
+    pub(crate) fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         let mut parts = effect.0.strip_prefix(tag)?.strip_prefix('.')?.split('.');
         let node = NodeNumber(number(parts.next()?, "n")?);
@@ -71,7 +71,7 @@ impl EffectPosition {
     }
 
     /// The answer this call is to correct, for a correction.
-    pub fn corrects(self) -> Option<EffectPosition> {
+    pub(crate) fn corrects(self) -> Option<EffectPosition> {
         let part = match self.part {
             Part::Plan { ask, fix: true } => Part::Plan { ask, fix: false },
             Part::Round { round, fix: true } => Part::Round { round, fix: false },
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_and_its_place_are_the_same_thing() {
+    fn an_effect_id_parses_to_its_position() {
         for part in [
             Part::Plan { ask: 1, fix: false },
             Part::Plan { ask: 3, fix: true },

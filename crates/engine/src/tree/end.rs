@@ -61,22 +61,7 @@ impl State {
                 }
             };
             let node_ref = self.node_of(effect).map(|number| self.node_ref_of(number)).unwrap_or_default();
-            facts.push_at(
-                node_ref,
-                Finished {
-                    effect: effect.clone(),
-                    attempt: state.attempt(),
-                    outcome: FinishedAs::Canceled,
-                    settled,
-                    response: None,
-                    error: None,
-                    retry_at: None,
-                    counted: false,
-                    exhausted: None,
-                    provider_request_id: None,
-                    kept: None,
-                },
-            );
+            facts.push_at(node_ref, Finished::new(effect, state.attempt(), FinishedAs::Canceled, settled));
         }
     }
 

@@ -133,7 +133,7 @@ impl Rules for State {
         in_time && addressed
     }
 
-    /// Whether every live node waits for an answer.
+    /// Whether nothing can move without an answer.
     fn awaits_answers(&self, shared: &Shared) -> bool {
         self.is_idle() && shared.open_questions().next().is_some()
     }

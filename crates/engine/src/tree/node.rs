@@ -171,7 +171,7 @@ impl Node {
         self.agent.is_some() && self.asks_models() && !has_recalled(&self.work.calls)
     }
 
-    /// Whether it may still start calls.
+    /// Whether none of its questions is open.
     pub(super) fn is_answered(&self) -> bool {
         self.work.asking.is_empty() && (self.work.question_closed || self.work.question.is_none())
     }

@@ -1,4 +1,4 @@
-//! The view people look at, held against the whole fold at every event of a log.
+//! Compares the view with the full fold at every event of a log.
 
 use engine::event::Event;
 use engine::ids::NodeNumber;
@@ -8,7 +8,7 @@ use engine::view::View;
 use serde_json::{Value, json};
 
 /// Fold a log as a view, stopping to be stored and read again on the way, and compare.
-pub fn check(events: &[Event]) {
+pub(crate) fn check(events: &[Event]) {
     let mut run = Run::from_first_event(&events[0]).expect("a run");
     let mut view = View::from_first_event(&events[0]).expect("a view");
     for event in &events[1..] {

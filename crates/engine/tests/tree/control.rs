@@ -1,7 +1,21 @@
-//! People at the controls: questions, cancel, retry, pause, steer.
+//! Commands to a tree: answer, cancel, retry, pause, steer.
 
 use crate::*;
 use engine::run::Status;
+
+/// Answers the root's planner with one band of two steps, and performs nothing else.
+fn answer_root_planner(play: &mut Play) {
+    play.run.take_over(None, play.now);
+    let effect = play.run.due(play.now).outside[0].clone();
+    let job = play.run.intend(&effect, play.now).unwrap();
+    let reply = engine::effect::ModelReply {
+        text: plan(&[&["a", "b"]]).to_string(),
+        usage: Default::default(),
+        truncated: false,
+        provider_request_id: None,
+    };
+    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+}
 
 #[test]
 fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_move() {
@@ -170,16 +184,7 @@ fn b1_a_paused_subtree_starts_nothing_and_goes_on_where_it_was() {
     let mut play = scripted(brief("Pause"), |role, title, _| {
         (role == Role::TreePlanner && title == "Pause").then(|| Ok(plan(&[&["a", "b"]])))
     });
-    play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = engine::effect::ModelReply {
-        text: plan(&[&["a", "b"]]).to_string(),
-        usage: Default::default(),
-        truncated: false,
-        provider_request_id: None,
-    };
-    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    answer_root_planner(&mut play);
     play.commit();
     node(&mut play, "Step a", NodeCommand::Pause);
     play.go();
@@ -208,16 +213,7 @@ fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
         assert_eq!(text.contains("Mind the gap"), title == "Step a", "{title}");
         (role == Role::TreePlanner && title == "Steer").then(|| Ok(plan(&[&["a", "b"]])))
     });
-    play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = engine::effect::ModelReply {
-        text: plan(&[&["a", "b"]]).to_string(),
-        usage: Default::default(),
-        truncated: false,
-        provider_request_id: None,
-    };
-    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    answer_root_planner(&mut play);
     let a = by_title(&play, "Step a");
     play.run
         .command(
@@ -266,7 +262,7 @@ fn b1_a_paused_node_whose_call_fails_brings_the_run_to_rest_at_once() {
 }
 
 #[test]
-fn b2_orders_given_while_nobody_is_at_work_are_no_working_time() {
+fn b2_commands_sent_while_no_driver_works_add_no_working_time() {
     let (mut play, effect, _) = called_out("Left alone");
     let died = play.now;
     play.now = play.now.plus_ms(3_600_000);
@@ -279,7 +275,7 @@ fn b2_orders_given_while_nobody_is_at_work_are_no_working_time() {
 }
 
 #[test]
-fn b1_what_is_retried_before_a_band_begins_is_over_before_it() {
+fn b1_a_step_retried_before_a_band_starts_ends_before_that_band() {
     // given: a node paused between its new plan and the first band of it
     let mut sums = 0;
     let mut play = scripted(brief("Again"), move |role, title, _| match (role, title) {

@@ -1,4 +1,4 @@
-//! A log with everything in it that people can do to a tree, written once and folded for ever.
+//! A stored log with every command people can send to a tree; it must always fold to the same state.
 
 use crate::play::golden_log;
 use crate::*;

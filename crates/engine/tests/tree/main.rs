@@ -3,20 +3,20 @@
 // The size of a play comes from outside, and one test measures time: neither is the engine's business.
 #![allow(clippy::disallowed_methods)]
 
-mod again;
+mod continue_and_retry;
 // The simulation judges its logs by the same file; as a dependency it would bring the whole runtime with it.
 #[path = "../../../simulation/src/checks/tree/audit.rs"]
 mod audit;
 mod control;
-mod deliver;
-mod given;
 mod golden;
-mod hostile;
+mod misbehaving_models;
 #[path = "../play/mod.rs"]
 mod play;
 mod random;
+mod results;
 mod rules;
 mod scale;
+mod subagents;
 
 use audit::audit;
 use engine::actor::Actor;

@@ -1,4 +1,4 @@
-//! Random trees under random faults, people and crashes: whatever happens, the log keeps its promises and the run ends.
+//! Random trees under random faults, commands and crashes: the log keeps the invariants and the run ends.
 
 use crate::*;
 use engine::blob::Hash;

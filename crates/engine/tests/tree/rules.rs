@@ -1,4 +1,4 @@
-//! Bands, results, replans, tools: the tree as it should go.
+//! Bands, results, replans and tools of a tree without faults.
 
 use crate::*;
 use engine::run::Status;

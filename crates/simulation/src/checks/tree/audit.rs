@@ -24,7 +24,7 @@ struct Seen {
 }
 
 /// The first invariant the log breaks, and where.
-pub fn audit(events: &[Event]) -> Result<(), String> {
+pub(crate) fn audit(events: &[Event]) -> Result<(), String> {
     let mut audit = Audit { nodes: HashMap::new(), max_depth: 0, max_nodes: 0, ended: false };
     for (index, event) in events.iter().enumerate() {
         let broken = |why: String| format!("seq {} {}: {why}", event.seq, event.kind());

@@ -1,4 +1,4 @@
-//! Tools that are not built in, played without a store: intents, answers, questions, and calls whose fate nobody knows.
+//! Tools that are not built in, played without a store: intents, answers, questions, and calls of unknown outcome.
 
 mod play;
 
@@ -272,7 +272,7 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
 }
 
 #[test]
-fn b4_a_spent_clock_refuses_the_call_and_the_model_learns_of_it() {
+fn b4_a_used_up_time_limit_refuses_the_call_and_the_model_is_shown_it() {
     let (mut play, job) = called(Kind::Homework, Class::ReadOnly);
     tell(&mut play, &job, Outcome::Lost("no answer".into()));
     play.now = play.now.plus_ms(3_600_000);
@@ -284,7 +284,7 @@ fn b4_a_spent_clock_refuses_the_call_and_the_model_learns_of_it() {
 }
 
 #[test]
-fn b1_a_canceled_node_takes_its_question_along_and_the_run_comes_to_its_end() {
+fn b1_canceling_a_node_withdraws_its_question_and_the_run_ends() {
     let (mut play, job) = called(Kind::Tree, Class::Once);
     tell(&mut play, &job, Outcome::Lost("gone".into()));
     let root = play.run.root_node().expect("a root");

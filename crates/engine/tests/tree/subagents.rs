@@ -1,4 +1,4 @@
-//! Nodes given to a subagent: what they see at every call, what they leave, and when it is promoted.
+//! Nodes delegated to a subagent: what they are shown at every call, and when their lessons are promoted.
 
 use super::*;
 use crate::play::{learned, lesson, scout};
@@ -85,7 +85,7 @@ fn b15_what_a_node_learned_that_failed_stays_pending_though_the_run_completes() 
 }
 
 #[test]
-fn a5_a_step_for_a_stranger_is_put_right_once_and_then_fails_its_node() {
+fn a5_a_step_for_an_unknown_subagent_gets_one_repair_and_then_fails_its_node() {
     let mut asked = 0;
     let mut play = scripted(with_scout("Compare woods"), move |role, title, job| {
         (role == Role::TreePlanner && title == "Compare woods").then(|| {
