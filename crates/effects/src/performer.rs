@@ -100,7 +100,7 @@ impl EffectsPerformer {
                     &narrowed
                 }
                 Err(Denied::Refused(why)) => return Outcome::Tool(ToolOutcome::refused(why)),
-                Err(Denied::Store(error)) => return Outcome::Away(error.to_string()),
+                Err(Denied::Store(error)) => return Outcome::Unavailable(error.to_string()),
             },
         };
         if call.outside.is_some() {
@@ -112,7 +112,7 @@ impl EffectsPerformer {
         };
         match outcome {
             Ok(outcome) => Outcome::Tool(outcome),
-            Err(error) => Outcome::Away(error.to_string()),
+            Err(error) => Outcome::Unavailable(error.to_string()),
         }
     }
 }

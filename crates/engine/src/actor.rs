@@ -1,4 +1,4 @@
-//! Who did something. Every state change names one.
+//! The actor behind a state change: the platform, a person or a subagent.
 
 use crate::ids::ActorId;
 use serde::{Deserialize, Serialize};

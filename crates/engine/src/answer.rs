@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Tool calls of one answer that are carried out.
+/// The most tool calls of one answer that are carried out.
 pub const MAX_TOOL_CALLS: usize = 8;
-/// The result of what is over a limit.
+/// The result recorded for a call beyond a limit.
 pub const NOT_RUN: &str = "not run: limit";
-/// As many mistakes as one repair can put right.
+/// The most errors sent back: one repair can fix about this many.
 const MAX_ERRORS: usize = 20;
 const MAX_TEXT: usize = 20_000;
 const MAX_LIST: usize = 50;

@@ -1,4 +1,4 @@
-//! One transaction's worth of truth: events, the texts they refer to, the workspace changes they made,
+//! What one append writes: events, the texts they refer to, the workspace changes they made,
 //! and the projection rows they imply.
 
 use crate::blob::{Blob, BlobRef, Hash};
@@ -7,7 +7,7 @@ use crate::facts::run::ProviderWaiting;
 use crate::facts::task::StepAction;
 use crate::facts::tree::ArtifactType;
 use crate::facts::tree::NodeOutcome;
-use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, PlanId, ProjectId, QuestionId, RunId};
+use crate::ids::{ActorId, ArtifactId, DocumentId, NodeId, NodeNumber, PlanId, ProjectId, QuestionId, RunId};
 use crate::metrics::Metrics;
 use crate::run::{Criterion, Kind, ScopeKind, Status, StopReason};
 use crate::time::Timestamp;
@@ -36,7 +36,7 @@ impl Batch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     pub run: RunRow,
-    /// When a run that waits for people must be looked at again though nobody answered: its first deadline.
+    /// The first deadline of a waiting run's questions: a worker must look at the run then, even if nobody answered.
     pub wake_at: Option<Timestamp>,
     pub iterations: Vec<IterationRow>,
     pub nodes: Vec<NodeRow>,
@@ -73,12 +73,12 @@ pub struct RunRow {
     pub model: String,
     pub warnings: Vec<String>,
     pub owner: ActorId,
-    /// Who a task was given to.
+    /// The subagent of a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<ActorId>,
-    /// Whom its planners may give work to.
+    /// The subagents its planners may delegate to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,8 +113,7 @@ pub struct IterationRow {
 pub struct NodeRow {
     pub id: NodeId,
     pub run_id: RunId,
-    /// Its number, in order of creation: effect ids begin with it.
-    pub ordinal: u32,
+    pub ordinal: NodeNumber,
     pub parent_node_id: Option<NodeId>,
     pub title: String,
     pub reason: String,
@@ -129,7 +128,7 @@ pub struct NodeRow {
     pub paused: bool,
     pub generation: u32,
     pub retry_of: Option<NodeId>,
-    /// The subagent it was given to.
+    /// The subagent it was delegated to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub scratchpad_doc_id: DocumentId,

@@ -74,14 +74,14 @@ pub struct BudgetPatch {
     pub repeat_limit: Option<u32>,
 }
 
-/// What is written down is given, `null` too.
+/// A field that is present is a change, even when it is `null`.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u64>>, D::Error> {
     Option::<u64>::deserialize(deserializer).map(Some)
 }
 
 impl Budgets {
-    /// The first limit nothing could be done under, in words that name the least that is valid.
-    pub fn nonsense(&self) -> Option<String> {
+    /// The first limit that allows no work at all, with the smallest valid value; `None` when all limits are usable.
+    pub fn invalid_limit(&self) -> Option<String> {
         let least_one = [
             ("max_iterations", self.max_iterations, "one iteration"),
             ("max_nodes", self.max_nodes, "one node, the root,"),
@@ -98,7 +98,7 @@ impl Budgets {
         Some(format!("max_wall_ms is {wall}: 60000, one minute, is the least that makes sense"))
     }
 
-    /// These limits with a change. Where no price is known money cannot be counted, so tokens are capped.
+    /// These limits after a change. Without a known price cost cannot be counted, so tokens are capped instead.
     pub fn patched(&self, patch: &BudgetPatch, models: &Models) -> Budgets {
         let implied = (!models.price_known()).then_some(IMPLIED_MAX_TOKENS);
         Budgets {
@@ -118,7 +118,7 @@ impl Budgets {
     }
 }
 
-/// Applies where the price is unknown and no token limit was given.
+/// The token limit of a run whose price is unknown and that was given none.
 pub const IMPLIED_MAX_TOKENS: u64 = 2_000_000;
 /// What one last call (report, aggregation, reflection) may use when everything else is spent.
 pub const WRAP_UP_TOKENS: u64 = 16_000;
@@ -158,7 +158,7 @@ pub struct Settled {
     pub tokens_out: u64,
     pub tokens_cached: u64,
     pub cost_usd: Usd,
-    /// Nobody saw the bill: the whole reservation is charged, and shown apart.
+    /// The actual cost is unknown, so the whole reservation is charged; shown separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub presumed: bool,
     /// The server gave no usage; the figures are ours.

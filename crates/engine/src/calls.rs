@@ -1,5 +1,5 @@
-//! Tool calls as a machine remembers them, and what is recorded of their outcomes. Which facts carry that
-//! record is the machine's own affair.
+//! Tool calls as a machine remembers them, and what is recorded of their outcomes. Each machine
+//! decides which of its facts carry that record.
 
 use crate::answer::NOT_RUN;
 use crate::blob::{BlobRef, Hash};
@@ -55,10 +55,11 @@ pub fn answered(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
     calls.iter().filter_map(|call| Some((call, call.result.as_ref()?)))
 }
 
-/// Calls over the limit that are recorded one by one. The next one stands for all that follow it: an answer may hold thousands.
+/// The most calls beyond the limit that are recorded one by one. The next call's record stands for all the rest, because an
+/// answer may hold thousands.
 const RECORDED_OVER_LIMIT: usize = 32;
 
-/// The calls of one answer of which `most` are carried out, without those that are not even recorded, and how many those are.
+/// The calls of one answer that are recorded (`most` of them are carried out), and how many were left out.
 pub fn recorded<T>(mut calls: Vec<T>, most: usize) -> (Vec<T>, usize) {
     let left_out = calls.len().saturating_sub(most + RECORDED_OVER_LIMIT + 1);
     calls.truncate(most + RECORDED_OVER_LIMIT + 1);
@@ -71,7 +72,7 @@ pub fn refused_for_all(index: usize, most: usize, left_out: usize) -> Option<Str
     last.then(|| format!("{NOT_RUN}; nor were {left_out} more calls of this answer"))
 }
 
-/// What one call came to.
+/// The recorded outcome of one call.
 pub struct Record {
     pub ok: bool,
     /// One or two lines for the journal.
@@ -85,7 +86,7 @@ pub struct Record {
     pub lesson: Option<Learned>,
 }
 
-/// Keep the result and the changes of a call, made by a subagent where one is named; they belong to the next fact pushed.
+/// Records a call's result and changes; they belong to the next fact pushed. `by` is the subagent that made the call.
 pub fn record(tool: &str, outcome: &ToolOutcome, by: Option<ActorId>, facts: &mut Facts) -> Record {
     match &outcome.result {
         Ok(output) => {
@@ -121,7 +122,7 @@ pub fn refused(error: &str, facts: &mut Facts) -> Record {
     }
 }
 
-/// The characters of a text that has more bytes than that.
+/// The text's length in characters, when that is less than its length in bytes.
 fn fewer_chars(text: &str) -> Option<u32> {
     let chars = text.chars().count();
     (chars < text.len()).then(|| u32::try_from(chars).unwrap_or(u32::MAX))

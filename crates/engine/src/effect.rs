@@ -1,5 +1,5 @@
-//! Work at the edge of the world: what it is, how it may be repeated, and what came of it.
-//! Failures are data here; only the driver decides about attempts.
+//! Effects: calls to models and tools, whether an interrupted one may be repeated, and its outcome.
+//! Failures are data here; `run/effects.rs` decides about further attempts.
 
 use crate::ids::{ActorId, DocumentId, ProjectId, RunId};
 use crate::model::{ModelSpec, Role};
@@ -28,7 +28,7 @@ impl From<String> for EffectId {
     }
 }
 
-/// What an action does to the world, and so how one that was interrupted may be treated.
+/// Whether a call that was interrupted may be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -37,7 +37,7 @@ pub enum Class {
     ReadOnly,
     /// Done again with the same key.
     Idempotent,
-    /// Never silently done again: its outcome is unknown until someone decides.
+    /// Never repeated automatically: its outcome is unknown until a person decides.
     Once,
 }
 
@@ -70,13 +70,13 @@ pub struct RunContext {
     pub home_project: ProjectId,
     /// The projects it was given; none for a run over everything its owner may use.
     pub projects: Vec<ProjectId>,
-    /// It has read something that came from outside: what it wants now may be somebody else's wish.
+    /// The run has read content from outside, so its next call may follow injected instructions.
     pub tainted: bool,
     /// The instant of the call: new ids are derived from it.
     pub now: crate::time::Timestamp,
 }
 
-/// A tool as a run was given it, journaled with the run: what a model is told of it.
+/// A tool as it was when the run was created. Recorded with the run, and shown to models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolSpec {
@@ -91,13 +91,13 @@ pub struct ToolSpec {
     pub outside: Option<Outside>,
 }
 
-/// Who carries a tool out that is not built in, and what was known of it when the run was given it.
+/// The server of a tool that is not built in, and the tool's state when the run was created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outside {
     pub server: String,
     pub class: Class,
-    /// Of its description and schema: one that says something else by now is not the tool that was granted.
+    /// Of its description and schema. A tool whose hash differs at the time of the call is refused: it is not what was granted.
     pub hash: String,
 }
 
@@ -130,37 +130,37 @@ pub struct ModelCall {
 pub struct ToolCall {
     pub tool: String,
     pub arguments: Value,
-    /// The names this caller was given.
+    /// The tools this caller may use.
     pub granted: Vec<String>,
     /// New documents and tasks without a parent link under this one.
     pub home_document: Option<DocumentId>,
     /// `homework_run_id`, `branch_id`, `iteration`: merged into the props of everything it creates.
     pub props: Value,
-    /// As the run was given it, for one that is not built in.
+    /// Set when the tool is not built in.
     pub outside: Option<Outside>,
-    /// What a person answered to the question this call asked before.
-    pub told: Option<Told>,
-    /// The subagent that calls, within somebody's run: what it may do is judged when it does it.
+    /// A person's answer to the question this call asked before.
+    pub answered: Option<AnsweredQuestion>,
+    /// The subagent that calls. Its permissions are checked at the time of the call.
     pub agent: Option<ActorId>,
 }
 
-/// Whether a built-in tool only creates, and so names no entity that anybody could know yet. Decided here once, by the
-/// rule that the registry names its actions by.
+/// Whether a built-in tool only creates entities, so that its arguments name no existing one. Relies on the registry's
+/// naming rule.
 pub fn only_creates(tool: &str) -> bool {
     tool.starts_with("create_")
 }
 
-/// A call that asked goes on with this.
+/// The answer a tool call that asked a question is repeated with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
-    /// What the tool wanted kept until then.
+pub struct AnsweredQuestion {
+    /// The state the tool asked to get back.
     pub kept: Value,
     pub answer: String,
 }
 
-/// A tool wants to know something of a person before it goes on.
+/// A question that a tool asks a person before it goes on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asking {
+pub struct ToolQuestion {
     pub text: String,
     pub options: Vec<String>,
     /// Given back with the answer.
@@ -171,12 +171,12 @@ pub struct Asking {
 pub enum Outcome {
     Model(Result<ModelReply, CallError>),
     Tool(ToolOutcome),
-    /// A tool outside asks; it is called again with the answer.
-    Asks(Asking),
-    /// A tool outside was called and nothing came back: nobody here knows what it did.
+    /// The tool asks a question; it is called again with the answer.
+    Asks(ToolQuestion),
+    /// The tool was called and no response came back, so its effect is unknown.
     Lost(String),
-    /// The workspace could not be read: nothing happened, and the work is to be done again.
-    Away(String),
+    /// The store could not be read. Nothing was sent, so the work is tried again.
+    Unavailable(String),
 }
 
 /// A whole answer: only a stream that reached its terminator gets here.
@@ -206,17 +206,17 @@ pub struct Usage {
 pub enum CallFailure {
     /// The provider could not be reached or answered 5xx: retried, and counted by the circuit breaker.
     Unreachable,
-    /// 429 and its like: retried, never parks the provider.
+    /// 429 and similar: retried, never parks the provider.
     RateLimited,
     /// The answer broke off, stalled or was empty: retried.
     Interrupted,
     /// 401/403.
     Auth,
-    /// The money ran out.
+    /// The account has no credit left.
     Quota,
     /// The provider will never take this request.
     Rejected,
-    /// This machine could not make the call (no file handle was left): retried, and held against nobody.
+    /// This machine could not make the call (no file handle was left): retried, and not counted as an attempt.
     Local,
 }
 
@@ -239,7 +239,7 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
-    /// Nothing was done, and this is why.
+    /// Nothing was done; `why` is shown to the model.
     pub fn refused(why: impl Into<String>) -> ToolOutcome {
         ToolOutcome { result: Err(why.into()), mutations: Vec::new() }
     }

@@ -37,7 +37,7 @@ pub struct StoredEvent {
     pub payload: String,
 }
 
-/// What a chain starts from: nothing but the run's own id.
+/// The hash the chain starts from, derived from the run's id alone.
 pub fn genesis(run_id: RunId) -> Hash {
     Hash::of(&[b"pleach", run_id.0.as_bytes()])
 }
@@ -82,7 +82,7 @@ impl Event {
     }
 }
 
-/// What an event is besides its fact.
+/// An event without its fact.
 struct EventHeader {
     run_id: RunId,
     seq: u64,
@@ -119,7 +119,7 @@ impl StoredEvent {
         EventHeader { run_id, seq, node_id, parent_node_id, at, actor, hash }.write(out, &self.kind, &self.payload);
     }
 
-    /// Understand the payload. Types this version does not know stay as they are and are ignored by folds.
+    /// Decodes the payload. Event types this version does not know become `Fact::Unknown`, which folds ignore.
     pub fn decode(self) -> Event {
         let fact = Fact::decode(&self.kind, &self.payload);
         Event {

@@ -1,5 +1,5 @@
-//! Identifiers. Every id a run hands out is *derived*, never drawn: the engine has no randomness, so
-//! folding the same inputs twice mints the same ids and a crash cannot leave two of anything.
+//! Identifiers. Every id a run creates is derived, never random: deciding the same inputs twice gives the same
+//! ids, so a crash cannot leave two of anything.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,30 @@ ids! {
     LessonId,
     /// An offer of membership in a project, until it is settled.
     InvitationId,
+}
+
+/// A node's place in the order in which the nodes of its tree were created, counted from 0. People and effect ids
+/// write it as `n3`; it is shorter than the node's id and indexes the lists that are kept by node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeNumber(pub u32);
+
+impl NodeNumber {
+    pub const ROOT: NodeNumber = NodeNumber(0);
+
+    pub fn from_index(index: usize) -> NodeNumber {
+        NodeNumber(u32::try_from(index).expect("max_nodes is a u32"))
+    }
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for NodeNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 impl RunId {

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// stops at 128 levels: half of that leaves room for what stands around it.
 pub const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 4 << 20;
-/// A text may be read this many times over, in search of where its objects end. Each stray brace costs one reading.
+/// The most passes over a text while searching where its objects end. Each stray brace costs one pass.
 const READINGS: usize = 8;
 /// Short texts may have as many stray braces as they like.
 const FREE_WORK: usize = 1 << 20;
@@ -26,7 +26,7 @@ pub fn extract(text: &str) -> Result<Value, String> {
     let mut at = 0;
     while let Some(offset) = text[at..].find('{') {
         let start = at + offset;
-        // What was said while thinking is no answer; inside an answer the same word is only text.
+        // Text before the end of thinking is no answer; inside an answer the same tag is only text.
         if text[at..start].contains(THOUGHT_ENDS) {
             found = None;
         }
@@ -138,7 +138,7 @@ fn object_end(bytes: &[u8]) -> (Result<usize, String>, usize) {
     (Err("the JSON breaks off before its end".into()), bytes.len())
 }
 
-/// Whether JSON text nests deeper than `MAX_DEPTH`. Told before it is parsed, in one reading.
+/// Whether JSON text nests deeper than `MAX_DEPTH`; decided in one pass, before parsing.
 pub fn is_too_deep(json: &[u8]) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     json.iter().any(|byte| {
@@ -179,7 +179,7 @@ pub fn canonical(value: &Value) -> String {
     sorted(value).to_string()
 }
 
-/// The value without what changes by itself: a second reading of an unchanged world looks equal.
+/// The value without fields that change by themselves, so that reading unchanged data twice gives equal values.
 pub fn without_noise(value: &Value) -> Value {
     const NOISE: [&str; 9] =
         ["created_at", "updated_at", "timestamp", "at", "version", "count", "total", "position", "elapsed_ms"];
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_told_without_reading_on() {
+    fn depth_is_decided_without_reading_on() {
         assert!(!is_deeper(&json!([[1]]), 2) && is_deeper(&json!([[1]]), 1) && !is_deeper(&json!(1), 0));
         assert!(is_deeper(&json!({"a": {"b": []}}), 2));
         let nested = |levels: usize| format!("{}\"]]\\\"[\"{}", "[".repeat(levels), "]".repeat(levels));

@@ -1,11 +1,12 @@
-//! Money in a tree of accounts. Each account is granted part of its parent's; a share is carved when work
-//! starts and returns when it ends or parks. What nobody was promised may be drawn by whoever needs it, so
-//! nothing starves; what somebody was promised is safe from everybody else.
+//! A tree of accounts, one per node. Each account is granted part of its parent's grant. A share is carved off when a
+//! node starts and returns when the node ends or blocks. Any account may draw on money that is not promised, so that
+//! nothing starves; a promised share is safe from all other accounts.
 //!
-//! Held at every depth: children's grants + own spending + own reservations ≤ own grant (a bill above its
+//! Invariant at every depth: children's grants + own spending + own reservations ≤ own grant (a bill above its
 //! reservation is charged in full, and then shows as an overdraft of the root, which stops the next call).
 
 use crate::budget::{Admission, Budgets, Exhausted, Reserve, Settled};
+use crate::ids::NodeNumber;
 use crate::money::Usd;
 
 /// Tokens and micro-dollars, counted apart.
@@ -62,7 +63,7 @@ impl From<Sum> for Reserve {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    parent: Option<u32>,
+    parent: Option<NodeNumber>,
     grant: Sum,
     /// Promised when its band started: kept for it even while unused.
     share: Sum,
@@ -82,7 +83,7 @@ impl Account {
     }
 }
 
-/// Accounts by number, in the order they were opened; the first is the run's own.
+/// One account per node, by its number; the root's is the run's own.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     list: Vec<Account>,
@@ -103,20 +104,20 @@ impl Accounts {
     }
 
     /// The next account, with a share of its parent's free money.
-    pub fn open(&mut self, parent: u32, share: Reserve) {
-        let number = self.list.len() as u32;
+    pub fn open(&mut self, parent: NodeNumber, share: Reserve) {
+        let number = NodeNumber::from_index(self.list.len());
         self.list.push(Account { parent: Some(parent), ..Account::default() });
-        let free = self.list[parent as usize].free();
+        let free = self.list[parent.index()].free();
         let share = Sum::from(share);
         let share = share.less(share.less(free));
-        self.list[number as usize].share = share;
+        self.list[number.index()].share = share;
         self.raise(number, share);
     }
 
     /// Equal shares for `count` children, after `kept_back` and one `least` for each of `later` steps and for
     /// the account's own last call. Unlimited money is not shared out: it is drawn as needed.
-    pub fn carve(&self, number: u32, count: usize, later: usize, least: Reserve, kept_back: Reserve) -> Reserve {
-        let Some(account) = self.list.get(number as usize) else { return Reserve::default() };
+    pub fn carve(&self, number: NodeNumber, count: usize, later: usize, least: Reserve, kept_back: Reserve) -> Reserve {
+        let Some(account) = self.list.get(number.index()) else { return Reserve::default() };
         let floor = Sum::from(least);
         let aside = Sum { tokens: floor.tokens * (later as u64 + 1), cost: floor.cost * (later as u64 + 1) };
         let kept = if account.parent.is_none() { Sum::from(kept_back) } else { Sum::default() };
@@ -126,7 +127,7 @@ impl Accounts {
     }
 
     /// Would this call fit now? `Wait` only while some call in flight may return money.
-    pub fn admit(&self, number: u32, call: Reserve, kept_back: Reserve, calls_open: bool) -> Admission {
+    pub fn admit(&self, number: NodeNumber, call: Reserve, kept_back: Reserve, calls_open: bool) -> Admission {
         let call = Sum::from(call);
         match self.available(number, kept_back).covers(call) {
             Ok(()) => Admission::Fits,
@@ -136,19 +137,19 @@ impl Accounts {
     }
 
     /// Is there money for this, from here up to the root?
-    pub fn affords(&self, number: u32, need: Reserve, kept_back: Reserve) -> Result<(), Exhausted> {
+    pub fn affords(&self, number: NodeNumber, need: Reserve, kept_back: Reserve) -> Result<(), Exhausted> {
         self.available(number, kept_back).covers(need.into())
     }
 
     /// What this account may still use: its own free money and everything unpromised above it.
-    pub fn left(&self, number: u32, kept_back: Reserve) -> Reserve {
+    pub fn left(&self, number: NodeNumber, kept_back: Reserve) -> Reserve {
         self.available(number, kept_back).into()
     }
 
-    fn available(&self, number: u32, kept_back: Reserve) -> Sum {
+    fn available(&self, number: NodeNumber, kept_back: Reserve) -> Sum {
         let mut sum = Sum::default();
         let mut at = Some(number);
-        while let Some(account) = at.and_then(|at| self.list.get(at as usize)) {
+        while let Some(account) = at.and_then(|at| self.list.get(at.index())) {
             let kept = if account.parent.is_none() { Sum::from(kept_back) } else { Sum::default() };
             sum = sum.plus(account.free().less(kept));
             at = account.parent;
@@ -161,16 +162,16 @@ impl Accounts {
         self.list.first().map_or(Sum::default(), |root| root.grant.less(self.spent).less(kept_back.into()))
     }
 
-    pub fn reserve(&mut self, number: u32, call: Reserve) {
-        if let Some(account) = self.list.get_mut(number as usize) {
+    pub fn reserve(&mut self, number: NodeNumber, call: Reserve) {
+        if let Some(account) = self.list.get_mut(number.index()) {
             account.reserved = account.reserved.plus(call.into());
             self.cover(number);
         }
     }
 
     /// The bill replaces the reservation; what is left over beyond the share goes back up.
-    pub fn settle(&mut self, number: u32, call: Reserve, bill: &Settled) {
-        if let Some(account) = self.list.get_mut(number as usize) {
+    pub fn settle(&mut self, number: NodeNumber, call: Reserve, bill: &Settled) {
+        if let Some(account) = self.list.get_mut(number.index()) {
             account.reserved = account.reserved.less(call.into());
             let bill = Sum { tokens: bill.tokens_in.saturating_add(bill.tokens_out), cost: bill.cost_usd.0 };
             account.spent = account.spent.plus(bill);
@@ -180,52 +181,52 @@ impl Accounts {
         }
     }
 
-    /// The work ended or is parked: its share returns.
-    pub fn release(&mut self, number: u32) {
-        if let Some(account) = self.list.get_mut(number as usize) {
+    /// The node ended or is blocked: its share returns to its parent.
+    pub fn release(&mut self, number: NodeNumber) {
+        if let Some(account) = self.list.get_mut(number.index()) {
             account.share = Sum::default();
             self.trim(number);
         }
     }
 
-    /// Draw from above what the grant does not cover.
-    fn cover(&mut self, number: u32) {
-        let account = &self.list[number as usize];
+    /// Draws what the grant does not cover from the parent's.
+    fn cover(&mut self, number: NodeNumber) {
+        let account = &self.list[number.index()];
         let missing = account.used().less(account.grant);
         if missing != Sum::default() {
             self.raise(number, missing);
         }
     }
 
-    fn raise(&mut self, number: u32, by: Sum) {
+    fn raise(&mut self, number: NodeNumber, by: Sum) {
         // The root's grant is the run's limit; being over it is an overdraft, not more money.
-        let Some(parent) = self.list[number as usize].parent else { return };
-        let account = &mut self.list[number as usize];
+        let Some(parent) = self.list[number.index()].parent else { return };
+        let account = &mut self.list[number.index()];
         account.grant = account.grant.plus(by);
-        let above = &mut self.list[parent as usize];
+        let above = &mut self.list[parent.index()];
         above.promised = above.promised.plus(by);
         self.cover(parent);
     }
 
-    fn trim(&mut self, number: u32) {
-        let account = &mut self.list[number as usize];
+    fn trim(&mut self, number: NodeNumber) {
+        let account = &mut self.list[number.index()];
         let Some(parent) = account.parent else { return };
         let back = account.grant.less(account.used().most(account.share));
         if back == Sum::default() {
             return;
         }
         account.grant = account.grant.less(back);
-        let above = &mut self.list[parent as usize];
+        let above = &mut self.list[parent.index()];
         above.promised = above.promised.less(back);
         self.trim(parent);
     }
 
-    /// Every rule of this module, for tests and for doctors.
+    /// Checks every invariant of this module.
     pub fn check(&self) -> Result<(), String> {
         let mut children = vec![Sum::default(); self.list.len()];
         for account in &self.list {
             if let Some(parent) = account.parent {
-                children[parent as usize] = children[parent as usize].plus(account.grant);
+                children[parent.index()] = children[parent.index()].plus(account.grant);
             }
         }
         for (number, account) in self.list.iter().enumerate() {
@@ -248,6 +249,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const ROOT: NodeNumber = NodeNumber::ROOT;
+    const FIRST: NodeNumber = NodeNumber(1);
+    const SECOND: NodeNumber = NodeNumber(2);
+
     fn tokens(tokens: u64) -> Reserve {
         Reserve { tokens, cost_usd: Usd(tokens * 2) }
     }
@@ -264,30 +269,30 @@ mod tests {
     fn b2_a_share_is_safe_from_siblings_and_returns_at_the_end() {
         let mut accounts = Accounts::default();
         accounts.open_root(&limits(1_000));
-        let share = accounts.carve(0, 2, 0, tokens(100), tokens(100));
+        let share = accounts.carve(ROOT, 2, 0, tokens(100), tokens(100));
         assert_eq!(share.tokens, 400, "1000 less the reserve of 100 and 100 for its own last call, in two");
-        accounts.open(0, share);
-        accounts.open(0, share);
+        accounts.open(ROOT, share);
+        accounts.open(ROOT, share);
         assert_eq!(
-            accounts.admit(1, tokens(500), tokens(100), false),
+            accounts.admit(FIRST, tokens(500), tokens(100), false),
             Admission::Fits,
             "its share and what nobody was promised"
         );
-        assert_eq!(accounts.admit(1, tokens(501), tokens(100), false), Admission::Never(Exhausted::BudgetCost));
+        assert_eq!(accounts.admit(FIRST, tokens(501), tokens(100), false), Admission::Never(Exhausted::BudgetCost));
         assert_eq!(
-            accounts.admit(1, tokens(501), tokens(100), true),
+            accounts.admit(FIRST, tokens(501), tokens(100), true),
             Admission::Wait,
             "a call in flight may bring money back"
         );
         assert_eq!(
-            accounts.admit(1, tokens(901), tokens(100), true),
+            accounts.admit(FIRST, tokens(901), tokens(100), true),
             Admission::Never(Exhausted::BudgetCost),
             "nothing could bring that"
         );
-        accounts.release(2);
-        assert_eq!(accounts.admit(1, tokens(900), tokens(100), false), Admission::Fits);
+        accounts.release(SECOND);
+        assert_eq!(accounts.admit(FIRST, tokens(900), tokens(100), false), Admission::Fits);
         assert_eq!(
-            accounts.admit(1, tokens(901), tokens(0), false),
+            accounts.admit(FIRST, tokens(901), tokens(0), false),
             Admission::Fits,
             "the reserve is for the one who may use it"
         );
@@ -297,9 +302,9 @@ mod tests {
     fn b2_unlimited_money_is_drawn_and_never_carved() {
         let mut accounts = Accounts::default();
         accounts.open_root(&Budgets { max_cost_usd: None, ..Budgets::default() });
-        assert_eq!(accounts.carve(0, 3, 4, tokens(10), tokens(10)), Reserve::default());
-        accounts.open(0, Reserve::default());
-        accounts.reserve(1, tokens(1_000_000));
+        assert_eq!(accounts.carve(ROOT, 3, 4, tokens(10), tokens(10)), Reserve::default());
+        accounts.open(ROOT, Reserve::default());
+        accounts.reserve(FIRST, tokens(1_000_000));
         accounts.check().expect("conserved");
     }
 
@@ -323,14 +328,14 @@ mod tests {
         fn b2_invariant_35_money_is_conserved_at_every_depth(ops in prop::collection::vec(op(), 0..120), most in 1_000..50_000u64) {
             let mut accounts = Accounts::default();
             accounts.open_root(&limits(most));
-            let mut open: Vec<(u32, u64, u64)> = Vec::new();
+            let mut open: Vec<(NodeNumber, u64, u64)> = Vec::new();
             for op in ops {
                 let count = accounts.list.len();
                 match op {
-                    Op::Open(at, share) => accounts.open((at % count) as u32, tokens(share)),
-                    Op::Release(at) => accounts.release((at % count) as u32),
+                    Op::Open(at, share) => accounts.open(NodeNumber::from_index(at % count), tokens(share)),
+                    Op::Release(at) => accounts.release(NodeNumber::from_index(at % count)),
                     Op::Call(at, reserve, used) => {
-                        let number = (at % count) as u32;
+                        let number = NodeNumber::from_index(at % count);
                         match accounts.admit(number, tokens(reserve), Reserve::default(), !open.is_empty()) {
                             Admission::Fits => {
                                 accounts.reserve(number, tokens(reserve));

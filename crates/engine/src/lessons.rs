@@ -1,5 +1,5 @@
-//! What a subagent learns while it does a piece of somebody's run: lessons that stay pending until its owner, or the
-//! verified success of the run, promotes them to its scratchpad. Knows texts, limits and names; not where they are kept.
+//! Lessons a subagent leaves while it works in a run. They stay pending until its owner, or the verified success of the
+//! run, promotes them to its scratchpad. Knows texts, limits and names; the store keeps them.
 
 use crate::answer::NOT_RUN;
 use crate::calls::{self, Call, CallResult};
@@ -16,15 +16,15 @@ use std::collections::BTreeMap;
 pub const ADD_LESSON: &str = "add_lesson";
 pub const DESCRIPTION: &str = "Note down something that will help you in other work, with where you know it from. It is pending until your owner, \
      or the success of this run, promotes it to your scratchpad.";
-/// Characters of one lesson.
+/// The most characters of one lesson.
 pub const LONGEST: usize = 1_000;
-/// Lessons of one executor, or of one generation of a node.
+/// The most lessons of one executor, or of one generation of a node.
 pub const MOST: usize = 5;
-/// Subagents one run may give work to.
+/// The most subagents one run may delegate to.
 pub const MOST_AGENTS: usize = 8;
 const HEADING: &str = "## Lessons";
 
-/// Where a lesson stands.
+/// The status of a lesson.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LessonStatus {
@@ -67,7 +67,7 @@ impl Learned {
     }
 }
 
-/// The tool as those who are given it see it; a run's own tools do not name it.
+/// The tool's description for subagents; it is not among the run's own tools.
 pub fn spec() -> ToolSpec {
     ToolSpec {
         name: ADD_LESSON.into(),
@@ -78,12 +78,12 @@ pub fn spec() -> ToolSpec {
     }
 }
 
-/// A subagent's dealings with its own memory are no progress of the run, and no evidence for it.
+/// Whether the tool only uses the subagent's own memory, which is neither progress nor evidence of the run.
 pub(crate) fn is_memory(tool: &str) -> bool {
     [ADD_LESSON, READ_SCRATCHPAD].contains(&tool)
 }
 
-/// How many more lessons an executor may leave.
+/// How many more lessons an executor or node may leave.
 pub(crate) struct Allowance(usize);
 
 impl Allowance {
@@ -102,7 +102,7 @@ impl Allowance {
         over.then(|| format!("not kept: there are {MOST} lessons already, and that is the most"))
     }
 
-    /// Is this one more than there may be?
+    /// Whether this lesson is beyond the limit.
     fn is_over(&mut self, tool: &str) -> bool {
         if tool != ADD_LESSON {
             return false;
@@ -113,17 +113,17 @@ impl Allowance {
     }
 }
 
-/// What its scratchpad said when the work was begun.
+/// The subagent's scratchpad as it was read when the work began.
 fn recalled(calls: &[Call]) -> Option<&CallResult> {
     calls.iter().find(|call| call.tool == READ_SCRATCHPAD)?.result.as_ref()
 }
 
-/// It has read its scratchpad, or found that it cannot.
+/// Whether the scratchpad was read, or reading it failed.
 pub(crate) fn has_recalled(calls: &[Call]) -> bool {
     recalled(calls).is_some()
 }
 
-/// What whoever does a piece of work as a subagent is told of itself.
+/// Adds the subagent's identity and scratchpad to a request.
 pub(crate) fn tell_who(shared: &Shared, handle: &str, calls: &[Call], out: &mut Sections) {
     let identity = shared.agent(handle).map(|agent| agent.identity.as_str());
     out.add(YOUR_IDENTITY, json!({ "handle": handle, "identity": identity }));
@@ -137,14 +137,14 @@ pub(crate) fn tell_who(shared: &Shared, handle: &str, calls: &[Call], out: &mut 
     }
 }
 
-/// The subagents of this run, for those who plan.
+/// Adds the run's subagents to a planner's request.
 pub(crate) fn tell_agents(shared: &Shared, out: &mut Sections) {
     let agents = shared.brief.agents.iter();
     let lines: Vec<_> = agents.map(|agent| json!({ "handle": agent.handle, "identity": agent.identity })).collect();
     out.share(2).add_some("agents", &lines);
 }
 
-/// The tools of whoever works here, as a prompt lists them; a subagent has one more.
+/// The tools as a prompt lists them; a subagent has one more.
 pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent: bool) -> Vec<String> {
     let mut lines = prompt::tool_lines(tools);
     if as_agent {
@@ -153,12 +153,12 @@ pub(crate) fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>, as_agent
     lines
 }
 
-/// Results without what a subagent read of itself, which has a section of its own.
+/// The results, without the scratchpad reading, which has its own section.
 pub(crate) fn results(calls: &[Call]) -> impl Iterator<Item = (&Call, &CallResult)> {
     calls::answered(calls).filter(|(call, _)| call.tool != READ_SCRATCHPAD)
 }
 
-/// Verified: what was learned becomes what is remembered, as far as there is room. Commits with the next fact.
+/// Promotes the lessons of a verified run as far as the scratchpad has room. Commits with the next fact.
 pub(crate) fn promote(learned: impl Iterator<Item = Learned>, facts: &mut Facts) {
     let mut by_agent: BTreeMap<ActorId, Vec<LessonId>> = BTreeMap::new();
     for Learned { lesson_id, agent_id } in learned {
@@ -169,7 +169,7 @@ pub(crate) fn promote(learned: impl Iterator<Item = Learned>, facts: &mut Facts)
     }
 }
 
-/// The scratchpad with a lesson more, at the end of its lessons; `None` where there is no room for it.
+/// The scratchpad with the lesson appended to its lessons; `None` when there is no room.
 pub fn remembered(pad: &str, lesson: &str, run: Option<RunId>) -> Option<String> {
     let origin = run.map(|run| format!(" (run {run})")).unwrap_or_default();
     let item = format!("- {}{origin}\n", crate::lines::one_line(lesson));
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b15_a_lesson_stands_under_its_heading_and_nothing_else_moves() {
+    fn b15_a_lesson_is_added_under_its_heading_and_nothing_else_changes() {
         let first = remembered("", "Oak is\n## dear", None).expect("room");
         assert_eq!(first, "## Lessons\n\n- Oak is ## dear\n");
         let second = remembered(&first, "Pine is not", None).expect("room");

@@ -1,5 +1,5 @@
-//! What a line is. Whoever shows foreign text line by line asks here, so that nothing that any reader takes for a line
-//! break gets out of a quotation.
+//! Line breaks. Code that shows foreign text line by line uses this module, so that no character any reader treats as a
+//! line break escapes from a quotation.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What a run, an iteration or a node used. Kept by the fold, from settled effects only.
+//! Usage of a run, an iteration or a node, counted by the fold from settled effects only.
 
 use crate::budget::Settled;
 use crate::money::Usd;

@@ -1,9 +1,9 @@
-//! Which model plays which role, and what a token costs there. Journaled with the run: a price or a
-//! mapping that changes later does not rewrite what was agreed.
+//! Which model plays which role, and its prices. Recorded with the run, so that later changes of prices or
+//! configuration do not affect it.
 
 use serde::{Deserialize, Serialize};
 
-/// The parts a model plays; the word on the wire.
+/// The role of a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -56,8 +56,8 @@ impl Role {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// People's messages are shown to this role, and counted as delivered.
-    pub fn hears_messages(self) -> bool {
+    /// Whether messages are shown to this role, which makes them delivered.
+    pub fn is_shown_messages(self) -> bool {
         matches!(
             self,
             Role::HomeworkPlanner

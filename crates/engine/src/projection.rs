@@ -5,7 +5,7 @@ use crate::batch::{ArtifactRow, EntryRow, IterationRow, NodeRow, NotificationRow
 use crate::event::Event;
 use crate::facts::{Effect as E, Fact, Homework as H, Run as R, Tree as T};
 use crate::homework;
-use crate::ids::{ArtifactId, DocumentId, NodeId, RunId};
+use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, RunId};
 use crate::run::{Machine, Run, Shared, Status, StopReason, unshown};
 use crate::task;
 use crate::time::Timestamp;
@@ -36,7 +36,7 @@ fn wake_at(run: &Run) -> Option<Timestamp> {
 pub fn run_row(run: &Run) -> RunRow {
     let fields = match &run.machine {
         Machine::Homework(state) => KindFields::homework(state),
-        Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.pad)),
+        Machine::Tree(state) => KindFields::tree(run.root_node(), state.root().map(|root| root.scratchpad)),
         Machine::Task(state) => KindFields::task(state),
     };
     row(&run.shared, fields, run.activity())
@@ -65,7 +65,7 @@ impl KindFields {
         KindFields { root_node_id, workspace_document_id, ..KindFields::default() }
     }
 
-    /// Its steps are what a task repeats.
+    /// A task counts its steps as iterations.
     pub(crate) fn task(state: &task::State) -> KindFields {
         KindFields { iteration: state.actions(), ..KindFields::default() }
     }
@@ -80,7 +80,7 @@ pub(crate) fn row(shared: &Shared, fields: KindFields, activity: String) -> RunR
         project_ids: shared.brief.project_ids.clone(),
         status: shared.status(),
         activity,
-        // What a paused run waited for before is not why it rests now.
+        // A paused run may still have the stop reason of an earlier wait, which is not why it stands still now.
         stop_reason: shared.stop_reason.filter(|_| shared.status() != Status::Paused),
         stop_detail: shared.stop_detail.clone(),
         iteration: fields.iteration,
@@ -154,7 +154,7 @@ pub(crate) fn iterations(run_id: RunId, events: &[Event]) -> Vec<IterationRow> {
     rows
 }
 
-/// The nodes these events changed: their own, and those whose subtree was charged for something.
+/// The nodes these events changed: their own, and ancestors whose subtree metrics changed.
 fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
     let Machine::Tree(state) = &run.machine else { return Vec::new() };
     let mut changed = BTreeSet::new();
@@ -166,14 +166,14 @@ fn nodes(run: &Run, events: &[Event]) -> Vec<NodeRow> {
     changed.into_iter().map(|number| node_row(run, state, number)).collect()
 }
 
-/// One node as its row says it.
-pub fn node_row(run: &Run, state: &tree::State, number: u32) -> NodeRow {
-    let node = &state.nodes[number as usize];
+/// The row of one node.
+pub fn node_row(run: &Run, state: &tree::State, number: NodeNumber) -> NodeRow {
+    let node = &state.nodes[number.index()];
     NodeRow {
         id: node.id,
         run_id: run.shared.id,
         ordinal: number,
-        parent_node_id: node.parent.map(|parent| state.nodes[parent as usize].id),
+        parent_node_id: node.parent.map(|parent| state.nodes[parent.index()].id),
         title: node.title.clone(),
         reason: node.reason.clone(),
         success_criteria: node.criteria.clone(),
@@ -188,7 +188,7 @@ pub fn node_row(run: &Run, state: &tree::State, number: u32) -> NodeRow {
         generation: node.generation,
         retry_of: node.retry_of,
         agent: node.agent.clone(),
-        scratchpad_doc_id: node.pad,
+        scratchpad_doc_id: node.scratchpad,
         scratchpad_tail: node.tail_preview.clone(),
         outcome: node.outcome,
         error: node.error.clone(),
@@ -299,7 +299,7 @@ fn unshown_in(fact: &R) -> &[String] {
     }
 }
 
-/// The end, and what of a person's words nobody was told before it.
+/// How the run ended, with the messages that were never shown to a model.
 fn with_unshown(body: String, unshown: &[String]) -> String {
     unshown.iter().fold(body, |body, text| format!("{body}; {}", unshown::sentence(text)))
 }
@@ -356,7 +356,7 @@ pub fn report_markdown(report: &Value) -> String {
     out
 }
 
-/// How far it went, in the units of its kind.
+/// How far the run got: iterations, nodes or steps.
 fn extent(report: &Value) -> String {
     match report["nodes"].as_object() {
         Some(nodes) => format!("{} nodes", nodes.values().filter_map(Value::as_u64).sum::<u64>()),

@@ -1,12 +1,12 @@
-//! How a request is put together: the role's instructions as prose in the system message, everything else as data in the
-//! user message (`sections`), and the whole of it within what prompts may take and what the model can hold.
+//! Assembles a request: the role's instructions as prose in the system message, everything else as data in the user
+//! message (`sections`), within the prompt limit and the model's context window.
 
 use crate::calls::Rejected;
 use crate::effect::{ModelCall, ToolSpec};
 use crate::model::{ModelSpec, Role};
 use crate::prompts;
 use crate::request::{Part, Request, Speaker};
-use crate::run::{Closed, Shared, Steering};
+use crate::run::{Closed, Shared, UserMessage};
 pub use crate::sections::{Quote, Sections};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,15 +19,15 @@ const WRAP_UP_ANSWER: u32 = 4_000;
 /// Below this the rules of a role and an answer leave no room for the work itself.
 pub const LEAST_WINDOW: u32 = 6_000;
 const BYTES_PER_TOKEN: usize = 3;
-/// What is shown again of an answer that could not be used, and of what was wrong with it.
+/// How much of a rejected answer, and of its errors, is shown in the repair request.
 const REJECTED_BYTES: u32 = 12_000;
 const ERRORS_BYTES: usize = 3_000;
 const SHOWN_QUESTIONS: usize = 20;
-/// A person who is asked about a call sees all of it; the model wrote it, and need not read it again.
+/// In characters. A person sees the whole question; the model wrote the call it is about and needs only its beginning.
 const QUESTION_CHARACTERS: usize = 5_000;
 const SHOWN_MESSAGES: usize = 20;
 
-/// The section of whoever works as a subagent: with it come the rules for doing so.
+/// The section that makes a call a subagent's; the rules for subagents are sent with it.
 pub const YOUR_IDENTITY: &str = "your_identity";
 
 /// How large a call may be.
@@ -72,11 +72,11 @@ pub fn model_call(
     size: Size,
 ) -> ModelCall {
     let model = shared.brief.models.for_role(role).clone();
-    let giving = prompts::giving(role).filter(|_| !shared.brief.agents.is_empty());
+    let giving = prompts::schema_with_agents(role).filter(|_| !shared.brief.agents.is_empty());
     let words = [
         Some(prompts::system(role)),
-        giving.map(|_| prompts::GIVING),
-        sections.has(YOUR_IDENTITY).then_some(prompts::GIVEN),
+        giving.map(|_| prompts::GIVING_WORK),
+        sections.has(YOUR_IDENTITY).then_some(prompts::WORKING_AS_SUBAGENT),
     ];
     let system: Vec<Part> = words.into_iter().flatten().map(|text| Part::Text(text.to_owned())).collect();
     let correction = rejected.map(correction).unwrap_or_default();
@@ -93,7 +93,7 @@ pub fn model_call(
 /// The answer that cannot be used, and why.
 fn correction(rejected: &Rejected) -> Request {
     let mut said = Request::default();
-    // Some servers refuse a message without words.
+    // Some servers refuse an empty message.
     if rejected.response.bytes > 0 {
         said.say(Speaker::Assistant, vec![Part::Stored { blob: rejected.response, limit: REJECTED_BYTES }]);
     }
@@ -118,7 +118,7 @@ pub fn tool_lines<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> Vec<String> 
     tools.map(|tool| serde_json::to_string(&line(tool)).unwrap_or_default()).collect()
 }
 
-/// Everything people were asked, newest twenty, with what they answered.
+/// The newest twenty questions with their answers.
 pub fn questions(shared: &Shared) -> Vec<Value> {
     let asked = shared.questions.iter().filter(|question| question.closed != Some(Closed::Withdrawn));
     let newest = asked.rev().take(SHOWN_QUESTIONS).collect::<Vec<_>>();
@@ -136,15 +136,15 @@ pub fn questions(shared: &Shared) -> Vec<Value> {
         .collect()
 }
 
-/// The newest twenty of what people said to this call.
-pub fn newest_messages<'a>(heard: impl Iterator<Item = &'a Steering>) -> Vec<&'a Steering> {
-    let mut heard: Vec<&Steering> = heard.collect();
+/// The newest twenty of these messages.
+pub fn newest_messages<'a>(heard: impl Iterator<Item = &'a UserMessage>) -> Vec<&'a UserMessage> {
+    let mut heard: Vec<&UserMessage> = heard.collect();
     heard.drain(..heard.len().saturating_sub(SHOWN_MESSAGES));
     heard
 }
 
-/// What people said, newest twenty, with what this reader has not seen marked.
-pub fn messages<'a>(heard: impl Iterator<Item = &'a Steering>, unread: impl Fn(&Steering) -> bool) -> Vec<Value> {
+/// The newest twenty messages; those this reader has not seen are marked.
+pub fn messages<'a>(heard: impl Iterator<Item = &'a UserMessage>, unread: impl Fn(&UserMessage) -> bool) -> Vec<Value> {
     let shown = newest_messages(heard).into_iter();
     shown.map(|message| json!({ "text": message.text, "unread": unread(message) })).collect()
 }

@@ -1,5 +1,5 @@
-//! The roles' own words: one file each, with purpose, rules, schema and a worked example. The schema a
-//! model is held to is the one printed in the file it reads.
+//! The instructions of each role, one file each, with purpose, rules, schema and a worked example. Answers are checked
+//! against the schema that is printed in the file.
 
 use crate::model::Role;
 use serde_json::{Value, json};
@@ -19,13 +19,13 @@ pub fn system(role: Role) -> &'static str {
     }
 }
 
-/// What a planner is told besides where it may give work to subagents.
-pub const GIVING: &str = include_str!("task/prompts/giving.md");
-/// What whoever does a piece of work as a subagent is told besides.
-pub const GIVEN: &str = include_str!("task/prompts/given.md");
+/// Added to a planner's instructions when the run has subagents to delegate to.
+pub const GIVING_WORK: &str = include_str!("task/prompts/giving.md");
+/// Added to the instructions of an executor that works as a subagent.
+pub const WORKING_AS_SUBAGENT: &str = include_str!("task/prompts/given.md");
 
-/// Where a planner's answer says to whom a piece of work is given; nobody else gives any away.
-fn given_at(role: Role) -> Option<&'static str> {
+/// The JSON pointer to the schema of one piece of delegated work; only planners delegate.
+fn work_pointer(role: Role) -> Option<&'static str> {
     match role {
         Role::HomeworkPlanner => Some("/properties/executor_tasks/items"),
         Role::TreePlanner => Some("/properties/plan/properties/bands/items/properties/steps/items"),
@@ -33,17 +33,17 @@ fn given_at(role: Role) -> Option<&'static str> {
     }
 }
 
-/// The schema of a planner that has subagents to give work to; nothing for the other roles.
-pub fn giving(role: Role) -> Option<&'static Value> {
+/// The schema of a planner that has subagents to delegate to; `None` for other roles.
+pub fn schema_with_agents(role: Role) -> Option<&'static Value> {
     static SCHEMAS: OnceLock<Vec<Option<Value>>> = OnceLock::new();
     let all = SCHEMAS.get_or_init(|| Role::ALL.iter().map(|role| with_agent(*role)).collect());
     all[index(role)].as_ref()
 }
 
-/// In the schema of a piece of work, and required like the rest of it: some servers insist on that.
+/// The field is required like all others, because some servers reject schemas with optional fields.
 fn with_agent(role: Role) -> Option<Value> {
     let mut whole = schema(role).clone();
-    let work = whole.pointer_mut(given_at(role)?)?;
+    let work = whole.pointer_mut(work_pointer(role)?)?;
     work["properties"]["agent"] = json!({"type": ["string", "null"]});
     work["required"].as_array_mut()?.push("agent".into());
     Some(whole)
@@ -72,16 +72,16 @@ mod tests {
     #[test]
     fn a5_a_planner_with_subagents_has_one_field_more_and_nobody_else_has() {
         for role in Role::ALL {
-            let Some(giving) = giving(role) else { continue };
-            let work = giving.pointer(given_at(role).expect("a place")).expect("a schema there");
+            let Some(giving) = schema_with_agents(role) else { continue };
+            let work = giving.pointer(work_pointer(role).expect("a place")).expect("a schema there");
             assert_eq!(work["properties"]["agent"]["type"], json!(["string", "null"]));
             let mut plain = giving.clone();
-            let work = plain.pointer_mut(given_at(role).expect("a place")).expect("a schema there");
+            let work = plain.pointer_mut(work_pointer(role).expect("a place")).expect("a schema there");
             work["properties"].as_object_mut().expect("properties").remove("agent");
             work["required"].as_array_mut().expect("required").pop();
             assert_eq!(&plain, schema(role), "{}", role.name());
         }
-        assert_eq!(Role::ALL.iter().filter(|role| giving(**role).is_some()).count(), 2);
+        assert_eq!(Role::ALL.iter().filter(|role| schema_with_agents(**role).is_some()).count(), 2);
     }
 
     #[test]

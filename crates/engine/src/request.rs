@@ -68,14 +68,14 @@ pub struct Request {
     pub messages: Vec<Message>,
 }
 
-/// The stored form: which texts, in which order, said by whom.
+/// The stored form of a request: the hashes of its parts in order, with the speaker of each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest(pub Vec<(Speaker, Vec<ManifestPart>)>);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ManifestPart {
-    /// A short text stands in the manifest itself: kept apart it would cost more than it is long.
+    /// A short text is in the manifest itself, because a blob of its own would take more space.
     Said(String),
     Stored {
         hash: Hash,
@@ -84,7 +84,7 @@ pub enum ManifestPart {
     },
 }
 
-/// Texts shorter than this are said in the manifest.
+/// Shorter texts are written into the manifest itself.
 const WORTH_KEEPING: usize = 400;
 
 impl Request {
@@ -123,7 +123,7 @@ impl Request {
         (Manifest(messages.collect()), fresh)
     }
 
-    /// The hashes a performer must fetch before it can speak.
+    /// The hashes a performer must fetch before it can send the request.
     pub fn stored(&self) -> Vec<Hash> {
         let parts = self.messages.iter().flat_map(|message| &message.parts);
         parts.filter_map(|part| if let Part::Stored { blob, .. } = part { Some(blob.hash) } else { None }).collect()

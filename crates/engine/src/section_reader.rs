@@ -84,7 +84,7 @@ impl SectionReader {
         self.items(name).iter().filter_map(|item| item[field].as_str().map(str::to_owned)).collect()
     }
 
-    /// May this tool be called? A request without a list of tools forbids none.
+    /// Whether the tool may be called. A request without a list of tools allows all.
     pub fn offers(&self, tool: &str) -> bool {
         !self.sections.contains_key("tools") || self.items("tools").iter().any(|entry| entry["name"] == tool)
     }

@@ -1,6 +1,6 @@
 //! The user message of a request, section by section: a `## name` line, then JSON, one value per line, so no text a model
-//! or a tool wrote can pass for a heading. Made to fit here, whoever asks: what is short stays whole, what is long gives way
-//! to it, and a last section `trimmed` says what was cut.
+//! or a tool wrote can pass for a heading. Sections are cut to fit here: short ones stay whole, long ones are shortened,
+//! and a last section `trimmed` lists the cuts.
 
 use crate::calls::{Call, CallResult};
 use crate::request::Part;
@@ -8,15 +8,15 @@ use crate::shorten;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// One result in full, up to here.
+/// A single result is shown in full up to this size.
 pub const RESULT_CHARS: u32 = 24_000;
-/// An item of a list is worth showing in no less.
+/// In bytes; a shorter excerpt of a list item is not worth showing.
 const LEAST_ITEM: usize = 240;
-/// The same for a result with what is around it.
+/// The same for a result with its frame.
 const LEAST_QUOTE: usize = 480;
-/// What names, ids and arguments around a result may take when room is short.
+/// In bytes: what names, ids and arguments around a result may take when room is short.
 const FRAME: usize = 600;
-/// Admission for saying what was cut.
+/// Bytes reserved for the list of cuts.
 const NOTES: usize = 1_600;
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct Sections {
 
 struct Section {
     name: String,
-    /// How many shares of a room that is too small.
+    /// Its weight when the room is too small.
     weight: usize,
     body: Body,
 }
@@ -104,7 +104,7 @@ impl Sections {
         self.push(name, Body::One(written(value)));
     }
 
-    /// What is JSON already.
+    /// Adds text that is JSON already.
     pub fn add_json(&mut self, name: &str, json: String) {
         self.push(name, Body::One(json));
     }
@@ -162,7 +162,7 @@ impl Sections {
         self.list.iter().any(|section| section.name == name)
     }
 
-    /// Something that is left out before anything had to fit.
+    /// Notes something the caller left out.
     pub fn note(&mut self, what: String) {
         self.notes.push(what);
     }
@@ -326,7 +326,7 @@ fn fitting<'a>(sizes: impl Iterator<Item = &'a usize>, bytes: usize, least: usiz
     fits.count().max(1)
 }
 
-/// The share that fills the room: who needs less than its shares takes less, and leaves the rest to the others.
+/// The size of one share that fills the room. A section that needs less leaves its rest to the others.
 fn level(sizes: &[(usize, usize)], room: usize) -> usize {
     let (mut open, mut room) = (sizes.to_vec(), room);
     loop {

@@ -1,4 +1,4 @@
-//! Making a value fit: long texts lose their ends, then long lists their items, and every cut says so where it is.
+//! Shortens a JSON value to a size: long texts lose their ends, then long lists their items, and each cut is marked in place.
 //! What is returned is always a JSON value of at most the size asked for (a few dozen bytes apart from that).
 
 use serde_json::{Value, json};

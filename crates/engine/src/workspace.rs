@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Whose eyes a query sees with. Every query takes one; what is outside it does not exist.
+/// What a query may see. Every query takes a scope; rows outside it are treated as absent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The platform's own work: rebuild, recovery, doctor. Never given to a tool or a request.
@@ -233,7 +233,7 @@ pub struct Named {
     pub title: String,
 }
 
-/// What one call, iteration or run made and changed.
+/// What one call, iteration or run created and changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -276,7 +276,7 @@ impl Artifacts {
         add(&mut self.created_edges, &other.created_edges);
     }
 
-    /// Forgets all but the newest `limit` of each list; says how many that were.
+    /// Drops all but the newest `limit` of each list; returns how many were dropped.
     pub fn keep_newest(&mut self, limit: usize) -> usize {
         let lists = [
             &mut self.created_documents,
@@ -288,7 +288,7 @@ impl Artifacts {
         lists.into_iter().map(|list| list.drain(..list.len().saturating_sub(limit)).len()).sum()
     }
 
-    /// What a set of mutations amounts to; `title_of` names entities that are only changed.
+    /// The artifacts of a set of mutations; `title_of` names entities that are only changed.
     pub fn of(mutations: &[Mutation]) -> Artifacts {
         let mut found = Artifacts::default();
         for mutation in mutations {

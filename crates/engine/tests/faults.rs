@@ -1,4 +1,4 @@
-//! What faults of the world do to a run, played without a store or a network.
+//! Provider faults and unshown messages, played without a store or a network.
 
 mod play;
 
@@ -80,7 +80,7 @@ fn r6_thousands_of_calls_over_the_limit_are_a_bounded_number_of_events() {
 }
 
 #[test]
-fn r10_a_retry_after_of_a_day_is_told_with_its_end_and_resume_tries_at_once() {
+fn r10_a_retry_after_of_a_day_is_shown_with_its_end_and_resume_tries_at_once() {
     // Given a provider that wants a day's rest
     let mut play = after(vec![failing(CallFailure::RateLimited, Some(DAY_MS))]);
     play.step(1);
@@ -139,7 +139,7 @@ fn r10_a_call_that_this_machine_could_not_make_is_no_attempt_of_the_provider() {
 }
 
 #[test]
-fn r11_words_that_no_call_was_shown_are_told_when_the_run_ends() {
+fn r11_messages_that_no_call_was_shown_are_reported_when_the_run_ends() {
     for how in [Command::Cancel, Command::Pause] {
         // Given a run whose only call is out
         let mut play = after(Vec::new());
@@ -177,7 +177,7 @@ fn r11_words_that_no_call_was_shown_are_told_when_the_run_ends() {
 }
 
 #[test]
-fn r11_words_that_were_shown_are_not_told_again() {
+fn r11_messages_that_were_shown_are_not_reported() {
     let mut play = after(Vec::new());
     let person = person(&play);
     let words = Command::Say { text: "use metric units".into(), node: None, lane: Lane::Steer };

@@ -127,7 +127,7 @@ fn t12_a_homework_run_is_seen_as_it_stood_after_every_event() {
     let (mut play, _) = happy(brief("Compare backup tools"));
     play.go();
     play::view::check(&play.events);
-    let mut view = engine::view::View::born(&play.events[0]).expect("a view");
+    let mut view = engine::view::View::from_first_event(&play.events[0]).expect("a view");
     play.events[1..].iter().for_each(|event| view.apply(event));
     let shown: serde_json::Value = serde_json::from_str(&view.to_json(view.seq()).expect("JSON")).expect("an object");
     let rows = engine::projection::rows(&play.run, &play.events).iterations;
@@ -184,7 +184,7 @@ fn h4_an_exit_without_evidence_is_refused_and_the_reasons_come_back() {
 }
 
 #[test]
-fn h5_a_question_waits_without_burning_anything_and_the_answer_resumes() {
+fn h5_a_question_waits_without_using_time_or_money_and_the_answer_resumes() {
     let mut asked = false;
     let mut play = Play::new(brief("Ask me"), move |role, job| {
         if role == Role::HomeworkPlanner && !std::mem::replace(&mut asked, true) {

@@ -30,7 +30,7 @@ fn the_engine_depends_on_its_list_and_nothing_else() {
 }
 
 #[test]
-fn the_engine_never_asks_what_time_it_is() {
+fn the_engine_never_reads_a_clock() {
     for file in sources("src") {
         let text = std::fs::read_to_string(&file).expect("a source file");
         for leak in ["SystemTime", "Instant::now", "new_v4", "now_v7", "async fn", "thread::"] {

@@ -1,4 +1,4 @@
-//! The errand of a subagent, played without a store or a network: every end is looked back upon, once.
+//! Task runs, played without a store or a network: every end is followed by one reflection.
 
 mod play;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-fn errand(max_steps: Option<u32>) -> Queued {
+fn task_brief(max_steps: Option<u32>) -> Queued {
     let id = ActorId(derive(START, &[b"agent"]));
     let agent = Agent { id, handle: "scout".into(), identity: "You are tidy.".into(), max_steps };
     Queued { kind: Kind::Task, agent: Some(agent), ..play::brief("Write the opening hours down") }
@@ -32,7 +32,7 @@ fn done() -> Value {
 type Asked = Rc<RefCell<Vec<(Role, Job)>>>;
 
 /// The agent takes `steps` in turn, the last of them for ever, and then reflects.
-fn sent(brief: Queued, steps: Vec<Value>, reflection: Result<Value, CallError>) -> (Play, Asked) {
+fn scripted_task(brief: Queued, steps: Vec<Value>, reflection: Result<Value, CallError>) -> (Play, Asked) {
     let asked = Asked::default();
     let seen = asked.clone();
     let mut taken = 0;
@@ -45,6 +45,16 @@ fn sent(brief: Queued, steps: Vec<Value>, reflection: Result<Value, CallError>) 
         Ok(steps[(taken - 1).min(steps.len() - 1)].clone())
     });
     (play, asked)
+}
+
+/// Opens a page, creates a document and is done.
+fn writes_a_document() -> (Play, Asked) {
+    let steps = vec![
+        navigate("/projects/1"),
+        json!({ "action": "execute", "action_name": "create_document", "params": { "title": "Hours" } }),
+        done(),
+    ];
+    scripted_task(task_brief(None), steps, remember("keep the hours in one document"))
 }
 
 fn reflections(asked: &Asked) -> usize {
@@ -72,12 +82,7 @@ fn count(play: &Play, kind: &str) -> usize {
 #[test]
 fn a4_a_task_that_is_done_begins_at_whoami_and_reflects_before_it_ends() {
     // Given an agent that opens a page, acts on it and is done
-    let steps = vec![
-        navigate("/projects/1"),
-        json!({ "action": "execute", "action_name": "create_document", "params": { "title": "Hours" } }),
-        done(),
-    ];
-    let (mut play, asked) = sent(errand(None), steps, remember("keep the hours in one document"));
+    let (mut play, asked) = writes_a_document();
     // When it runs
     play.go();
     // Then it completed, after one reflection that saw the conversation and the old notes, and the new notes are kept
@@ -107,10 +112,10 @@ fn a4_a_task_that_is_done_begins_at_whoami_and_reflects_before_it_ends() {
 fn a4_error_and_max_steps_reflect_once_and_end_with_their_own_reason() {
     let gives_up = vec![json!({ "action": "error", "message": "no such project" })];
     for (brief, steps, status, reason) in [
-        (errand(None), gives_up, Status::Failed, StopReason::Error),
-        (errand(Some(3)), vec![navigate("/whoami")], Status::Stopped, StopReason::MaxSteps),
+        (task_brief(None), gives_up, Status::Failed, StopReason::Error),
+        (task_brief(Some(3)), vec![navigate("/whoami")], Status::Stopped, StopReason::MaxSteps),
     ] {
-        let (mut play, asked) = sent(brief, steps, remember("learned"));
+        let (mut play, asked) = scripted_task(brief, steps, remember("learned"));
         play.go();
         assert_eq!((play.run.shared.status(), play.run.shared.stop_reason), (status, Some(reason)));
         assert_eq!((reflections(&asked), written(&play).len()), (1, 1), "{reason:?}");
@@ -120,7 +125,7 @@ fn a4_error_and_max_steps_reflect_once_and_end_with_their_own_reason() {
 #[test]
 fn a4_answers_that_never_fit_are_an_exception_and_reflect_once() {
     // Given an agent that cannot say what it wants, even when asked again
-    let (mut play, asked) = sent(errand(None), vec![json!({ "action": "navigate" })], remember("learned"));
+    let (mut play, asked) = scripted_task(task_brief(None), vec![json!({ "action": "navigate" })], remember("learned"));
     play.go();
     assert_eq!(play.run.shared.status(), Status::Failed);
     assert_eq!((count(&play, "task.answer_rejected"), reflections(&asked)), (1, 1));
@@ -128,9 +133,9 @@ fn a4_answers_that_never_fit_are_an_exception_and_reflect_once() {
 
 #[test]
 fn a4_the_first_cancel_reflects_and_the_second_does_not() {
-    let person = Actor::Person(errand(None).owner);
+    let person = Actor::Person(task_brief(None).owner);
     // Given a task in the middle
-    let (mut play, asked) = sent(errand(None), vec![navigate("/whoami")], remember("was interrupted"));
+    let (mut play, asked) = scripted_task(task_brief(None), vec![navigate("/whoami")], remember("was interrupted"));
     play.step(4);
     // When it is canceled once
     play.run.command(Command::Cancel, person, play.now).expect("canceled");
@@ -141,7 +146,7 @@ fn a4_the_first_cancel_reflects_and_the_second_does_not() {
     assert_eq!(written(&play), ["was interrupted"]);
 
     // Given another one, canceled twice
-    let (mut play, asked) = sent(errand(None), vec![navigate("/whoami")], remember("never asked"));
+    let (mut play, asked) = scripted_task(task_brief(None), vec![navigate("/whoami")], remember("never asked"));
     play.step(4);
     for _ in 0..2 {
         play.run.command(Command::Cancel, person, play.now).expect("canceled");
@@ -155,11 +160,11 @@ fn a4_the_first_cancel_reflects_and_the_second_does_not() {
 #[test]
 fn a4_nothing_to_add_keeps_the_scratchpad_and_too_much_is_cut_and_says_so() {
     for keeps in [json!({ "scratchpad": null }), json!({ "scratchpad": "" }), json!({})] {
-        let (mut play, _) = sent(errand(None), vec![done()], Ok(keeps));
+        let (mut play, _) = scripted_task(task_brief(None), vec![done()], Ok(keeps));
         play.go();
         assert_eq!((play.run.shared.status(), written(&play).len()), (Status::Completed, 0));
     }
-    let (mut play, _) = sent(errand(None), vec![done()], remember(&"ä".repeat(10_001)));
+    let (mut play, _) = scripted_task(task_brief(None), vec![done()], remember(&"ä".repeat(10_001)));
     play.go();
     assert_eq!(written(&play)[0].chars().count(), 10_000);
     let updated = play.events.iter().find(|event| event.kind() == "task.scratchpad_updated").expect("an update");
@@ -175,7 +180,7 @@ fn a4_a_reflection_that_fails_never_changes_the_outcome() {
         maybe_paid: false,
     };
     for reflection in [Err(failed), Ok(json!("no object at all"))] {
-        let (mut play, asked) = sent(errand(None), vec![done()], reflection);
+        let (mut play, asked) = scripted_task(task_brief(None), vec![done()], reflection);
         play.go();
         assert_eq!((play.run.shared.status(), reflections(&asked)), (Status::Completed, 1));
         assert_eq!(count(&play, "task.scratchpad_update_failed"), 1);
@@ -188,7 +193,7 @@ fn a4_a_provider_that_takes_no_key_skips_the_reflection() {
         CallError { failure: CallFailure::Auth, message: "401".into(), retry_after_ms: None, maybe_paid: false };
     let asked = Rc::new(RefCell::new(0));
     let calls = asked.clone();
-    let mut play = Play::new(errand(None), move |_, _| {
+    let mut play = Play::new(task_brief(None), move |_, _| {
         *calls.borrow_mut() += 1;
         Err(refused.clone())
     });
@@ -198,13 +203,13 @@ fn a4_a_provider_that_takes_no_key_skips_the_reflection() {
 }
 
 #[test]
-fn a_task_that_ran_out_of_steps_goes_on_and_looks_back_again() {
+fn a_task_that_ran_out_of_steps_continues_and_reflects_again() {
     let (mut play, asked) =
-        sent(errand(Some(2)), vec![navigate("/whoami"), navigate("/whoami"), done()], remember("notes"));
+        scripted_task(task_brief(Some(2)), vec![navigate("/whoami"), navigate("/whoami"), done()], remember("notes"));
     play.go();
     assert_eq!(play.run.shared.stop_reason, Some(StopReason::MaxSteps));
     let go_on = Command::Continue { budgets: BudgetPatch::default(), message: None };
-    play.run.command(go_on, Actor::Person(errand(None).owner), play.now).expect("continued");
+    play.run.command(go_on, Actor::Person(task_brief(None).owner), play.now).expect("continued");
     play.commit();
     play.go();
     assert_eq!((play.run.shared.status(), reflections(&asked)), (Status::Completed, 2));
@@ -217,13 +222,13 @@ fn a_task_killed_after_any_commit_ends_as_it_would_have() {
         let steps = [navigate("/projects/1"), done()];
         let rest: Vec<Value> = steps.into_iter().skip(taken.saturating_sub(1)).collect();
         let (mut play, asked) =
-            sent(errand(None), if rest.is_empty() { vec![done()] } else { rest }, remember("learned"));
+            scripted_task(task_brief(None), if rest.is_empty() { vec![done()] } else { rest }, remember("learned"));
         play.blobs = blobs.clone();
         play.resume_from(events);
         play.go();
         (play, asked)
     };
-    let (mut whole, _) = sent(errand(None), vec![navigate("/projects/1"), done()], remember("learned"));
+    let (mut whole, _) = scripted_task(task_brief(None), vec![navigate("/projects/1"), done()], remember("learned"));
     whole.go();
     let ends = whole.batches.iter().filter_map(|batch| batch.events.last().map(|event| event.seq as usize));
     for cut in ends.filter(|end| *end < whole.events.len()) {
@@ -238,10 +243,10 @@ fn a_task_killed_after_any_commit_ends_as_it_would_have() {
 #[test]
 fn the_view_of_a_task_is_its_fold() {
     let steps = vec![navigate("/projects/1"), json!({ "action": "error", "message": "no" })];
-    let (mut play, _) = sent(errand(None), steps, remember("learned"));
+    let (mut play, _) = scripted_task(task_brief(None), steps, remember("learned"));
     play.go();
     play::view::check(&play.events);
-    let mut view = engine::view::View::born(&play.events[0]).expect("a view");
+    let mut view = engine::view::View::from_first_event(&play.events[0]).expect("a view");
     play.events[1..].iter().for_each(|event| view.apply(event));
     let shown: Vec<u32> = view.steps().expect("steps").iter().map(|row| row.step).collect();
     assert_eq!(shown, [0, 1, 2]);
@@ -249,8 +254,8 @@ fn the_view_of_a_task_is_its_fold() {
 
 #[test]
 fn a_scratchpad_that_moved_meanwhile_is_left_alone() {
-    // Given a task whose scratchpad somebody writes while its agent looks back
-    let (mut play, _) = sent(errand(None), vec![done()], remember("mine"));
+    // Given a task whose scratchpad somebody writes while its agent reflects
+    let (mut play, _) = scripted_task(task_brief(None), vec![done()], remember("mine"));
     play.deny("write_scratchpad", "the scratchpad was changed meanwhile");
     play.go();
     // Then the outcome stands and says so, and nothing was written
@@ -260,12 +265,7 @@ fn a_scratchpad_that_moved_meanwhile_is_left_alone() {
 
 #[test]
 fn the_reflection_request_is_golden() {
-    let steps = vec![
-        navigate("/projects/1"),
-        json!({ "action": "execute", "action_name": "create_document", "params": { "title": "Hours" } }),
-        done(),
-    ];
-    let (mut play, asked) = sent(errand(None), steps, remember("keep the hours in one document"));
+    let (mut play, asked) = writes_a_document();
     play.go();
     for (role, name) in [(Role::AgentStep, "agent_step_request.txt"), (Role::AgentReflection, "reflection_request.txt")]
     {

@@ -102,7 +102,7 @@ async fn called(server: &McpServer, offer: &Offer) -> Result<Value, String> {
         home_document: None,
         props: json!({}),
         outside: None,
-        told: None,
+        answered: None,
         agent: None,
     };
     match server.call(offer, &call, &EffectId(offer.name.clone())).await {

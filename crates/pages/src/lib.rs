@@ -191,7 +191,7 @@ impl Pages<'_> {
             home_document,
             props,
             outside: None,
-            told: None,
+            answered: None,
             agent: None,
         };
         let outcome = self.registry.call(self.store, &run, &call, cause.effect).await?;

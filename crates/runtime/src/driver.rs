@@ -212,7 +212,7 @@ impl Driver {
                 Outcome::Tool(ToolOutcome { mutations, .. }) => {
                     self.drafted.push((effect.clone(), mutations.iter().filter_map(versioned).collect()));
                 }
-                Outcome::Away(error) => {
+                Outcome::Unavailable(error) => {
                     tracing::warn!(run = %self.lease.run_id, error, "a tool waits for the store");
                     self.pause_for_store().await?;
                 }

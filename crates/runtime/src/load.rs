@@ -25,7 +25,7 @@ pub async fn load(log: &dyn Log, id: RunId) -> Result<Option<Run>, StoreError> {
             let event = stored.decode();
             match &mut run {
                 None => {
-                    run = Some(Run::born(&event).ok_or_else(|| {
+                    run = Some(Run::from_first_event(&event).ok_or_else(|| {
                         StoreError::Unusable(format!("the log of run {id} does not begin with run.queued"))
                     })?)
                 }

@@ -41,7 +41,7 @@ pub async fn onward(
             let event = stored.decode();
             match &mut view {
                 Some(view) => view.apply(&event),
-                None => view = View::born(&event),
+                None => view = View::from_first_event(&event),
             }
             match &view {
                 Some(view) => keep(log, run, view).await,

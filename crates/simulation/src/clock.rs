@@ -1,24 +1,24 @@
-//! Time that only passes when everybody waits: the paused clock of the runtime, seen as wall time.
+//! Virtual time: tokio's paused clock, which advances only when every task waits, shown as wall time.
 
 use engine::time::Timestamp;
 use runtime::ports::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 
-/// 2026-11-01, long before anything else happens.
+/// 2026-11-01, the start of every world.
 const BEGINNING: Timestamp = Timestamp(1_793_491_200_000);
-/// Somebody who looks at the clock this often goes round in circles.
-const GLANCES: u64 = 3_000_000;
+/// A world that reads the clock this often is in a loop.
+const MAX_READS: u64 = 3_000_000;
 
 pub struct VirtualClock {
     start: Instant,
-    glances: AtomicU64,
+    reads: AtomicU64,
 }
 
 impl VirtualClock {
     /// Starts now; only inside a runtime.
     pub fn start() -> VirtualClock {
-        VirtualClock { start: Instant::now(), glances: AtomicU64::new(0) }
+        VirtualClock { start: Instant::now(), reads: AtomicU64::new(0) }
     }
 
     /// Milliseconds since the beginning of the world.
@@ -33,8 +33,8 @@ impl VirtualClock {
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        let glances = self.glances.fetch_add(1, Ordering::Relaxed);
-        assert!(glances < GLANCES, "livelock: the clock was read {GLANCES} times");
+        let reads = self.reads.fetch_add(1, Ordering::Relaxed);
+        assert!(reads < MAX_READS, "livelock: the clock was read {MAX_READS} times");
         BEGINNING.plus_ms(self.elapsed_ms() as i64)
     }
 }

@@ -1,4 +1,4 @@
-//! Chance, from a seed and nothing else: the same seed rolls the same dice on every machine.
+//! Seeded random numbers: the same seed gives the same sequence on every machine.
 
 /// SplitMix64: one word of state, good enough to choose among faults.
 #[derive(Clone, Debug)]
@@ -9,12 +9,11 @@ impl Dice {
         Dice(seed)
     }
 
-    /// Dice of their own for one matter: what is rolled for it does not depend on what was rolled before.
-    pub fn about(seed: u64, matter: &str) -> Dice {
+    /// An independent sequence for one purpose, so that it does not depend on what was drawn before.
+    pub fn about(seed: u64, topic: &str) -> Dice {
         const PRIME: u64 = 0x0000_0100_0000_01b3;
-        let mixed = matter
-            .bytes()
-            .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+        let mixed =
+            topic.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
         let mut dice = Dice(mixed);
         dice.roll();
         dice
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_rolls_the_same_dice_and_matters_do_not_mix() {
+    fn equal_seeds_give_equal_sequences_and_purposes_are_independent() {
         let rolls = |mut dice: Dice| (0..5).map(|_| dice.below(1_000)).collect::<Vec<_>>();
         assert_eq!(rolls(Dice::new(7)), rolls(Dice::new(7)));
         assert_eq!(rolls(Dice::about(7, "a")), rolls(Dice::about(7, "a")));

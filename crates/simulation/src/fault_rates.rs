@@ -1,5 +1,5 @@
-//! How unkind a world is. Drawn before anything else, so that some worlds are quiet and grow deep, some
-//! have one kind of trouble, and some have every kind at once.
+//! The fault rates of a world. Drawn first, so that some worlds have no faults and their runs get far, some have one kind
+//! of fault, and some have all kinds at once.
 
 use crate::dice::Dice;
 
@@ -11,7 +11,7 @@ pub struct FaultRates {
     pub model: Model,
     /// Commands per run during the storm.
     pub commands: u64,
-    /// How long the trouble lasts.
+    /// How long faults occur.
     pub storm_ms: u64,
 }
 
@@ -19,7 +19,7 @@ pub struct FaultRates {
 pub struct Process {
     pub crash_before_commit: u32,
     pub crash_after_commit: u32,
-    /// The whole process stands still before a commit, for up to two minutes.
+    /// The whole process stalls before a commit, for up to two minutes.
     pub stall: u32,
     /// Crashes and stops at any moment, per worker and minute.
     pub crash_any_time: u32,
@@ -30,15 +30,15 @@ pub struct Process {
 pub struct Store {
     /// Nothing was written.
     pub refused: u32,
-    /// It was written, and the answer was lost.
+    /// It was written, and the reply was lost.
     pub reply_lost: u32,
-    /// A network in between sent it twice; the second answer arrives.
+    /// The request was sent twice; the second reply arrives.
     pub sent_twice: u32,
     pub unreadable: u32,
     pub hint_lost: u32,
     /// A commit takes up to five seconds; others write meanwhile.
     pub slow: u32,
-    /// Stretches in which nobody reaches the database, most of them longer than a lease.
+    /// Times when the database is unreachable, most of them longer than a lease.
     pub outages: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct Model {
     pub lying_usage: u32,
     pub no_usage: u32,
     pub garbled: u32,
-    /// Stretches in which nobody reaches the provider.
+    /// Times when the provider is unreachable.
     pub outages: u64,
 }
 
@@ -64,7 +64,7 @@ impl FaultRates {
         FaultRates::default()
     }
 
-    /// A third of the worlds has no trouble of a kind, so that the others show alone.
+    /// Each kind of fault is absent from over a third of the worlds, so that the others show alone.
     pub fn of(seed: u64) -> FaultRates {
         let mut dice = Dice::about(seed, "weather");
         let quiet = dice.happens(120);
@@ -103,14 +103,14 @@ impl FaultRates {
         FaultRates { process, store, model, commands, storm_ms: dice.between(20_000, 400_000) }
     }
 
-    /// Nothing holds up a process that wants to store something.
+    /// Whether no fault delays or fails calls to the store.
     pub fn is_kind_to_stores(&self) -> bool {
         let Store { refused, reply_lost, sent_twice, unreadable, slow, outages, .. } = self.store;
         let chances = [self.process.stall, refused, reply_lost, sent_twice, unreadable, slow];
         outages == 0 && chances.iter().all(|chance| *chance == 0)
     }
 
-    /// No process dies and no store fails: nothing may be lost here.
+    /// Whether no process dies and no store call fails, so that nothing may be lost.
     pub fn is_steady(&self) -> bool {
         let Process { crash_before_commit, crash_after_commit, crash_any_time, terminate, .. } = self.process;
         self.is_kind_to_stores()
@@ -118,7 +118,7 @@ impl FaultRates {
     }
 }
 
-/// Drawn apart, so that the rest of a world does not depend on it.
+/// Drawn from its own sequence, so that other faults do not depend on it.
 fn store_outages(seed: u64, quiet: bool) -> u64 {
     let mut dice = Dice::about(seed, "how often the database is away");
     if quiet || dice.happens(600) { 0 } else { dice.between(1, 3) }

@@ -1,9 +1,9 @@
-//! Pleach on a world that can be scripted and broken on purpose.
+//! Deterministic simulation, fuzzing and a scripted model server.
 //!
-//! `world` runs the product's own driver, worker, desk, tools and stores on a seeded fake world with virtual
-//! time; `checks` hold what happened against the invariants, with the provider's bill and a witness at
-//! the store's door as outside oracles; `scripted` is a model server for tests of real processes. There is
-//! no loop and no fold of the product's in this crate: a test reads its source to keep it so.
+//! `world` runs the product's own driver, worker, run commands, tools and store in a seeded world with virtual time and
+//! injected faults. `checks` compares what happened with the invariants; the fake provider's bill and `world::witness`,
+//! which records every call to the store, are independent oracles. `scripted` is a model server for tests of real
+//! processes. This crate must not have a driver loop or a fold of its own; `tests/one_loop.rs` checks that.
 
 pub mod checks;
 mod clock;

@@ -1,7 +1,7 @@
-//! One seed from the first roll of the dice to the verdict, and many of them at once.
+//! Runs the world of a seed and checks it.
 
-use crate::checks::{self, Judged};
-use crate::world::{Kinds, Lived, Setup, live};
+use crate::checks::{self, CheckResult};
+use crate::world::{FinishedWorld, Kinds, Setup, run_world};
 use std::cell::RefCell;
 use std::sync::Once;
 
@@ -9,22 +9,22 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// How one seed went.
+/// The result of one seed.
 #[derive(Debug)]
 pub struct SeedResult {
     pub seed: u64,
-    pub wrongs: Vec<String>,
+    pub violations: Vec<String>,
     pub trace_hash: u64,
     pub trace: Vec<String>,
     pub events: u64,
     pub requests: usize,
-    /// Calls that a driver found without their answer.
+    /// Calls that a new driver declared lost.
     pub lost: usize,
     pub deaths: u32,
     pub virtual_ms: u64,
 }
 
-/// One seed in twenty lives twice, and must leave the same trace.
+/// One seed in twenty runs twice and must give the same trace.
 const TWICE_EVERY: u64 = 20;
 
 /// tokio swallows a panic in a spawned task; here it fails the seed.
@@ -47,7 +47,7 @@ fn watch_panics() {
     });
 }
 
-/// Live one world and judge it, on this thread.
+/// Runs one world and checks it, on this thread.
 pub fn run(setup: Setup) -> SeedResult {
     watch_panics();
     PANIC.with_borrow_mut(|seen| *seen = Some(String::new()));
@@ -57,20 +57,20 @@ pub fn run(setup: Setup) -> SeedResult {
         .start_paused(true)
         .build()
         .expect("a runtime starts");
-    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         runtime.block_on(async {
-            let lived = live(setup).await;
-            let judged = checks::judge(&lived).await;
-            (lived, judged)
+            let finished = run_world(setup).await;
+            let checked = checks::check_world(&finished).await;
+            (finished, checked)
         })
     }));
     drop(runtime);
     let panics = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
-    let mut verdict = match judged {
-        Ok((lived, judged)) => SeedResult::of(lived, judged),
+    let mut verdict = match checked {
+        Ok((finished, checked)) => SeedResult::of(finished, checked),
         Err(_) => SeedResult {
             seed,
-            wrongs: Vec::new(),
+            violations: Vec::new(),
             trace_hash: 0,
             trace: Vec::new(),
             events: 0,
@@ -81,7 +81,7 @@ pub fn run(setup: Setup) -> SeedResult {
         },
     };
     if !panics.is_empty() {
-        verdict.wrongs.insert(0, format!("panic: {panics}"));
+        verdict.violations.insert(0, format!("panic: {panics}"));
     }
     verdict
 }
@@ -92,25 +92,25 @@ pub fn run_seed(seed: u64, kinds: Kinds) -> SeedResult {
     if seed.is_multiple_of(TWICE_EVERY) {
         let again = run(Setup::of(seed, kinds));
         if again.trace_hash != verdict.trace_hash {
-            verdict.wrongs.push("determinism: lived twice, the seed left two different traces".into());
+            verdict.violations.push("determinism: lived twice, the seed left two different traces".into());
         }
     }
     verdict
 }
 
 impl SeedResult {
-    fn of(lived: Lived, Judged { wrongs, lost }: Judged) -> SeedResult {
-        let commits = &lived.record.commits;
+    fn of(finished: FinishedWorld, CheckResult { violations, lost }: CheckResult) -> SeedResult {
+        let commits = &finished.record.commits;
         SeedResult {
-            seed: lived.setup.seed,
-            wrongs,
+            seed: finished.setup.seed,
+            violations,
             lost,
-            trace_hash: lived.trace_hash,
+            trace_hash: finished.trace_hash,
             events: commits.iter().map(|commit| commit.row.last_seq + 1 - commit.first_seq).sum(),
-            requests: lived.bill.len(),
-            deaths: lived.record.deaths,
-            virtual_ms: lived.virtual_ms,
-            trace: lived.record.lines,
+            requests: finished.bill.len(),
+            deaths: finished.record.deaths,
+            virtual_ms: finished.virtual_ms,
+            trace: finished.record.lines,
         }
     }
 }

@@ -1,19 +1,19 @@
-//! One quiet world, lived again and again, with its worker killed before and after every single append.
+//! Runs one quiet world repeatedly, with its worker killed before and after every single append.
 
 use engine::facts::{Fact, Homework as H, Tree as T};
 use engine::ids::NodeId;
 use engine::workspace::Scope;
 use runtime::ports::{DocumentFilter, Library};
-use simulation::checks::{self, Story};
+use simulation::checks::{self, RunLog};
 use simulation::fault_rates::FaultRates;
 use simulation::world::faults::CrashAt;
-use simulation::world::{Kinds, Lived, Setup, live};
+use simulation::world::{FinishedWorld, Kinds, Setup, run_world};
 use std::collections::BTreeMap;
 
 /// Worlds with trees of several levels, with tools, questions, failures and second plans among them.
 const TREES: [u64; 6] = [9, 4, 12, 24, 28, 37];
 
-/// What of a run does not depend on when it happened or how often it was tried.
+/// What of a run does not depend on timing or on the number of attempts.
 #[derive(Debug, PartialEq)]
 struct Essence {
     status: String,
@@ -28,27 +28,27 @@ struct Essence {
     nodes: BTreeMap<String, Vec<String>>,
 }
 
-fn in_world<T>(setup: Setup, look: impl AsyncFnOnce(Lived) -> T) -> T {
+fn in_world<T>(setup: Setup, visible_nodes: impl AsyncFnOnce(FinishedWorld) -> T) -> T {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
-    runtime.block_on(async { look(live(setup).await).await })
+    runtime.block_on(async { visible_nodes(run_world(setup).await).await })
 }
 
 fn quiet(seed: u64, kinds: Kinds, crash_at: Option<CrashAt>) -> Setup {
     let fault_rates = FaultRates { storm_ms: 20_000, ..FaultRates::calm() };
-    Setup { fault_rates, workers: 1, errands: 1, crash_at, ..Setup::of(seed, kinds) }
+    Setup { fault_rates, workers: 1, planned_runs: 1, crash_at, ..Setup::of(seed, kinds) }
 }
 
 /// Titles name places; two nodes of one title were tried one after the other.
-fn nodes(story: &Story) -> BTreeMap<String, Vec<String>> {
+fn nodes(log: &RunLog) -> BTreeMap<String, Vec<String>> {
     let (mut names, mut lives) = (BTreeMap::<NodeId, String>::new(), BTreeMap::<String, Vec<String>>::new());
-    for event in &story.events {
+    for event in &log.events {
         let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };
         if let T::NodeCreated(fact) = fact {
             let tried = names.values().filter(|name| name.starts_with(&format!("{} #", fact.title))).count();
             names.insert(id, format!("{} #{tried}", fact.title));
         }
-        let said = match fact {
+        let fake_answer = match fact {
             T::NodeStatusChanged(fact) => format!("{:?} {:?}", fact.status, fact.message),
             T::StepStatusChanged(fact) => format!("step {} {:?}", fact.step_id, fact.status),
             T::NodeCompleted(fact) => format!("{:?} {:?}", fact.outcome, fact.evidence),
@@ -58,33 +58,33 @@ fn nodes(story: &Story) -> BTreeMap<String, Vec<String>> {
             T::NodeAggregated(fact) => format!("{} of {} children", fact.summary, fact.child_ids.len()),
             _ => event.kind().to_owned(),
         };
-        lives.entry(names.get(&id).cloned().unwrap_or_default()).or_default().push(said);
+        lives.entry(names.get(&id).cloned().unwrap_or_default()).or_default().push(fake_answer);
     }
     // Siblings end in any order; what a parent notes of its steps is compared as a set.
-    for said in lives.values_mut() {
-        said.sort();
+    for fake_answer in lives.values_mut() {
+        fake_answer.sort();
     }
     lives
 }
 
-async fn essence(lived: &Lived) -> Essence {
-    let story = Story::read(lived, lived.errands[0].id).await.expect("the run exists");
-    let filter = DocumentFilter { run_id: Some(story.id), limit: 1_000, ..DocumentFilter::default() };
-    let documents = lived.store.documents(&Scope::Platform, filter).await.expect("documents");
+async fn essence(finished: &FinishedWorld) -> Essence {
+    let log = RunLog::read(finished, finished.planned_runs[0].id).await.expect("the run exists");
+    let filter = DocumentFilter { run_id: Some(log.id), limit: 1_000, ..DocumentFilter::default() };
+    let documents = finished.store.documents(&Scope::Platform, filter).await.expect("documents");
     let mut documents: Vec<_> = documents.into_iter().map(|document| (document.title, document.type_key)).collect();
     documents.sort();
-    let entries = story.events.iter().filter_map(|event| match &event.fact {
+    let entries = log.events.iter().filter_map(|event| match &event.fact {
         Fact::Homework(H::ScratchpadAppended(fact)) => Some(fact.entry_key.clone()),
         Fact::Homework(H::ExecutorFinished(fact)) => {
             fact.entry.as_ref().map(|entry| format!("{} {}", fact.branch_id, entry.entry_key))
         }
-        // The key has the node's number in it, which depends on who was faster.
+        // The key contains the node's number, which depends on timing.
         Fact::Tree(T::ScratchpadUpdated(fact)) => Some(fact.markdown.clone()),
         _ => None,
     });
     let mut entries: Vec<String> = entries.collect();
     entries.sort();
-    let tools = story.events.iter().filter_map(|event| match &event.fact {
+    let tools = log.events.iter().filter_map(|event| match &event.fact {
         Fact::Homework(H::ToolCallResult(fact)) => Some((fact.call_id.0.clone(), fact.ok)),
         Fact::Tree(T::ToolCallResult(fact)) => Some((fact.tool.clone(), fact.ok)),
         _ => None,
@@ -92,31 +92,35 @@ async fn essence(lived: &Lived) -> Essence {
     let mut tools: Vec<_> = tools.collect();
     tools.sort();
     Essence {
-        status: story.row.status.name().to_owned(),
-        stop_reason: story.row.stop_reason.map(|reason| reason.name().to_owned()).unwrap_or_default(),
-        iterations: story.row.iteration,
-        plan: story.row.plan.clone(),
-        answers: story.row.metrics.llm_calls,
+        status: log.row.status.name().to_owned(),
+        stop_reason: log.row.stop_reason.map(|reason| reason.name().to_owned()).unwrap_or_default(),
+        iterations: log.row.iteration,
+        plan: log.row.plan.clone(),
+        answers: log.row.metrics.llm_calls,
         entries,
         documents,
         tools,
-        nodes: nodes(&story),
+        nodes: nodes(&log),
     }
 }
 
-/// Lives the same world once per append and side, and compares how it ended.
+/// Runs the world once per append and side of it, and compares how it ended.
 fn sweep(seed: u64, kinds: Kinds) -> u64 {
-    let (appends, expected) = in_world(quiet(seed, kinds, None), async |lived| {
-        assert_eq!(checks::judge(&lived).await.wrongs, Vec::<String>::new(), "the undisturbed world of seed {seed}");
-        (lived.appends, essence(&lived).await)
+    let (appends, expected) = in_world(quiet(seed, kinds, None), async |finished| {
+        assert_eq!(
+            checks::check_world(&finished).await.violations,
+            Vec::<String>::new(),
+            "the undisturbed world of seed {seed}"
+        );
+        (finished.appends, essence(&finished).await)
     });
-    // The first append asks for the run; whoever dies there never asked.
+    // The first append creates the run; a crash there leaves no run.
     for append in 2..=appends {
         for after in [false, true] {
-            in_world(quiet(seed, kinds, Some(CrashAt { append, after })), async |lived| {
+            in_world(quiet(seed, kinds, Some(CrashAt { append, after })), async |finished| {
                 let place = format!("seed {seed}, crash {} append {append}", if after { "after" } else { "before" });
-                assert_eq!(checks::judge(&lived).await.wrongs, Vec::<String>::new(), "{place}");
-                assert_eq!(essence(&lived).await, expected, "{place}");
+                assert_eq!(checks::check_world(&finished).await.violations, Vec::<String>::new(), "{place}");
+                assert_eq!(essence(&finished).await, expected, "{place}");
             });
         }
     }

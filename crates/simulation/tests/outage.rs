@@ -1,4 +1,4 @@
-//! A database that is away for longer than a lease, while answers arrive at a process that lives on.
+//! The database is unreachable for longer than a lease while answers arrive at a process that stays alive.
 
 use simulation::fault_rates::{FaultRates, Model, Store};
 use simulation::seeds::run;
@@ -17,7 +17,7 @@ fn r1_a_living_process_keeps_its_answers_through_any_outage() {
         };
         let setup = Setup { fault_rates, workers: 1, ..Setup::of(seed, Kinds::Mixed) };
         let verdict = run(setup);
-        assert!(verdict.wrongs.is_empty(), "seed {seed}: {}", verdict.wrongs.join("; "));
+        assert!(verdict.violations.is_empty(), "seed {seed}: {}", verdict.violations.join("; "));
         assert_eq!(verdict.lost, 0, "seed {seed}: a living process lost its own calls");
         calls += verdict.requests;
     }

@@ -1,4 +1,4 @@
-//! A small part of the simulation with every test run; the rest is `cargo run -p simulation --bin simulate`.
+//! Runs a few seeds with every test run; `cargo run -p simulation --bin simulate` runs many.
 
 use simulation::seeds::run_seed;
 use simulation::world::Kinds;
@@ -6,8 +6,8 @@ use simulation::world::Kinds;
 fn survive(seeds: std::ops::Range<u64>, kinds: Kinds) {
     let failed: Vec<String> = seeds
         .map(|seed| run_seed(seed, kinds))
-        .filter(|verdict| !verdict.wrongs.is_empty())
-        .map(|verdict| format!("seed {}: {}", verdict.seed, verdict.wrongs.join("; ")))
+        .filter(|verdict| !verdict.violations.is_empty())
+        .map(|verdict| format!("seed {}: {}", verdict.seed, verdict.violations.join("; ")))
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -9,7 +9,7 @@ use crate::{SqlStore, StoreError, records};
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows};
 use engine::blob::BlobRef;
 use engine::event::StoredEvent;
-use engine::ids::{ArtifactId, NodeId, PlanId, RunId};
+use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
 use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::ports::Slice;
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 pub fn statements(rows: &Rows) -> Vec<Statement> {
     let mut statements = Vec::new();
-    if let Some(root) = rows.nodes.iter().find(|node| node.ordinal == 0) {
+    if let Some(root) = rows.nodes.iter().find(|node| node.ordinal == NodeNumber::ROOT) {
         let sql = "UPDATE tree_agent_runs SET root_node_id = ?1 WHERE id = ?2";
         statements.push(Statement::new(sql, vec![id(root.id), id(root.run_id)]));
     }
@@ -51,7 +51,7 @@ fn node(row: &NodeRow) -> Vec<Value> {
     vec![
         id(row.id),
         id(row.run_id),
-        number(row.ordinal),
+        number(row.ordinal.0),
         optional_id(row.parent_node_id),
         Value::from(row.title.as_str()),
         Value::from(row.reason.as_str()),
@@ -117,7 +117,7 @@ pub fn read_node(row: &Row) -> Result<NodeRow, StoreError> {
     Ok(NodeRow {
         id: row.parse(0)?,
         run_id: row.parse(1)?,
-        ordinal: count(row, 2)?,
+        ordinal: NodeNumber(count(row, 2)?),
         parent_node_id: row.optional_parse(3)?,
         title: row.text(4)?.to_owned(),
         reason: row.text(5)?.to_owned(),
@@ -181,7 +181,7 @@ pub fn read_artifact(row: &Row) -> Result<ArtifactRow, StoreError> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeFilter {
     /// Made after the node with this ordinal.
-    pub after: Option<u32>,
+    pub after: Option<NodeNumber>,
     /// With an event of their own at this moment or later.
     pub since: Option<Timestamp>,
     pub limit: usize,
@@ -192,7 +192,7 @@ impl SqlStore {
     pub async fn nodes(&self, scope: &Scope, run: RunId, filter: NodeFilter) -> Result<Vec<NodeRow>, StoreError> {
         let mut query = seen_of_run(&NODES, scope, run);
         if let Some(after) = filter.after {
-            query.push(" AND ordinal > ").bind(i64::from(after));
+            query.push(" AND ordinal > ").bind(i64::from(after.0));
         }
         if let Some(since) = filter.since {
             query.push(" AND updated_at >= ").bind(since.0);

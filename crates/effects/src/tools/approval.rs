@@ -2,7 +2,7 @@
 //! which the tool gets it, and who would get it. A value cannot write lines of its own into the question.
 
 use super::toolbox::{Approval, Offer, Toolbox};
-use engine::effect::{Asking, Class, RunContext, ToolCall};
+use engine::effect::{ToolQuestion, Class, RunContext, ToolCall};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ const DENY: &str = "deny";
 pub enum Approved<'a> {
     Yes(Cow<'a, ToolCall>),
     No,
-    NotYet(Asking),
+    NotYet(ToolQuestion),
 }
 
 pub fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContext, call: &'a ToolCall) -> Approved<'a> {
@@ -24,14 +24,14 @@ pub fn approved<'a>(toolbox: &dyn Toolbox, offer: &Offer, run: &RunContext, call
         Approval::Tainted => run.tainted,
         Approval::Always => true,
     };
-    match &call.told {
+    match &call.answered {
         Some(told) if told.kept == APPROVAL && told.answer.trim().eq_ignore_ascii_case(ALLOW) => {
-            Approved::Yes(Cow::Owned(ToolCall { told: None, ..call.clone() }))
+            Approved::Yes(Cow::Owned(ToolCall { answered: None, ..call.clone() }))
         }
         Some(told) if told.kept == APPROVAL => Approved::No,
         None if needed => {
             let text = question(toolbox, offer, run.tainted, call);
-            Approved::NotYet(Asking { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
+            Approved::NotYet(ToolQuestion { text, options: vec![ALLOW.into(), DENY.into()], kept: json!(APPROVAL) })
         }
         _ => Approved::Yes(Cow::Borrowed(call)),
     }
@@ -127,7 +127,7 @@ mod tests {
             home_document: None,
             props: Value::Null,
             outside: None,
-            told: None,
+            answered: None,
             agent: None,
         };
         question(&MailToolbox(Approval::Always), &offer, false, &call)

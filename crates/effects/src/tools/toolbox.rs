@@ -143,7 +143,7 @@ impl Toolboxes {
                 Approved::NotYet(asking) => Outcome::Asks(asking),
             },
             Err(Refused::Request(why)) => Outcome::Tool(ToolOutcome::refused(why)),
-            Err(Refused::Store(error)) => Outcome::Away(error.to_string()),
+            Err(Refused::Store(error)) => Outcome::Unavailable(error.to_string()),
         }
     }
 

@@ -142,7 +142,7 @@ impl Fixture {
             home_document: Some(self.workspace),
             props: json!({"homework_run_id": self.run.run_id, "iteration": 3}),
             outside: None,
-            told: None,
+            answered: None,
             agent: None,
         }
     }

@@ -1,4 +1,4 @@
-//! The ledger of calls to the outside: intent, outcome, and what a person decided where nobody can know.
+//! Facts of effects: the intent, the outcome, and what a person decided when the outcome is unknown.
 
 use super::facts;
 use crate::blob::BlobRef;
@@ -46,12 +46,12 @@ facts! {
         exhausted: Option<Exhausted>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_request_id: Option<String>,
-        /// What a tool that asked wants back with the answer.
+        /// The state a tool that asked a question gets back with the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<Value>,
     }
 
-    /// A once-only call was out when the process died or the connection broke: in flight → unknown, until a person
+    /// A once-only call was in flight when the process died or the connection broke: in flight → unknown, until a person
     /// decides.
     Unknown = "effect.unknown" {
         effect: EffectId,
@@ -70,6 +70,25 @@ facts! {
     }
 }
 
+impl Finished {
+    /// Only the outcome; the caller adds what else is known of the attempt.
+    pub(crate) fn new(effect: &EffectId, attempt: u32, outcome: FinishedAs, settled: Settled) -> Finished {
+        Finished {
+            effect: effect.clone(),
+            attempt,
+            outcome,
+            settled,
+            response: None,
+            error: None,
+            retry_at: None,
+            counted: false,
+            exhausted: None,
+            provider_request_id: None,
+            kept: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -84,9 +103,9 @@ pub enum FinishedAs {
     Lost,
     /// Never sent: the budget had no room for it.
     Refused,
-    /// The run was cancelled under it; presumed paid.
+    /// The run was canceled while it was in flight; presumed paid.
     Canceled,
-    /// A tool wants to know something first: called again with the answer.
+    /// A tool asked a question: called again with the answer.
     Asked,
 }
 

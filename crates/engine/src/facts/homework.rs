@@ -50,9 +50,9 @@ facts! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch_rollup: Option<String>,
         executor_tasks: Vec<ExecutorTask>,
-        /// The canonical form of what it wants done, for telling a repeat.
+        /// The canonical form of the wanted actions, to detect a repeat.
         actions: Vec<String>,
-        /// The same actions as the last time, which brought nothing: they are not carried out again.
+        /// These actions repeat the last iteration's, which made no progress, so they are not carried out.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         withheld: bool,
     }
@@ -127,7 +127,7 @@ facts! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refused_tools: Vec<String>,
         scratchpad_document_id: DocumentId,
-        /// The handle of the subagent it is given to.
+        /// The handle of the subagent it is delegated to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
     }
@@ -146,12 +146,12 @@ facts! {
         result_snippet: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         completed_step_ids: Vec<String>,
-        /// Neither done nor with calls to wait for: a round that only thought.
+        /// Neither done nor with calls to wait for: the round contained only thoughts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         idle: bool,
     }
 
-    /// An executor is done, failed, or never ran. Carries the entry of the branch's own pad, so that it is written
+    /// An executor is done, failed, or never ran. Carries the entry of the branch's own scratchpad, so that it is written
     /// exactly once.
     ExecutorFinished = "homework.executor_finished" {
         iteration: u32,
@@ -190,7 +190,7 @@ facts! {
         reasons: Vec<String>,
     }
 
-    /// The iteration's entry was written to the main pad: one per iteration.
+    /// The iteration's entry was written to the main scratchpad: one per iteration.
     ScratchpadAppended = "homework.scratchpad_appended" {
         iteration: u32,
         scratchpad_document_id: DocumentId,
@@ -210,7 +210,7 @@ facts! {
         /// Criteria with the references that verified them, in this iteration.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         evidence: Vec<VerifiedEvidence>,
-        /// The planner wanted out and was refused: the next request says why.
+        /// The planner wanted to end the run and was refused; the next request says why.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         exit_refused: bool,
         /// Why the planner's answer could not be used, when it could not.
@@ -229,7 +229,7 @@ pub struct PadEntry {
     pub markdown: String,
 }
 
-/// What an iteration moved, if it moved anything.
+/// The progress of one iteration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
@@ -272,7 +272,7 @@ impl NextAction {
     }
 }
 
-/// A criterion the planner holds to be met, with what it cites; not verified yet.
+/// A criterion the planner claims is met, with its references; not verified yet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceClaim {
@@ -295,7 +295,7 @@ pub struct ExecutorTask {
     pub objective: String,
     #[serde(default)]
     pub tools: Vec<String>,
-    /// The handle of the subagent it is given to.
+    /// The handle of the subagent it is delegated to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
@@ -344,7 +344,7 @@ pub struct HomeworkStep {
     pub iteration_last_touched: u32,
 }
 
-/// How the gate let an iteration go.
+/// How an iteration ended: the run goes on, waits or stops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "go", rename_all = "snake_case")]

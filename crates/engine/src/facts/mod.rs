@@ -1,6 +1,6 @@
 //! Everything that can be true of a run, one struct per event type, grouped by who owns the rule.
-//! A fact is past tense and never fails to apply. Facts own the types in their payloads: what reads a model's answer is
-//! not known here, so that relaxing it cannot change the log. Payloads are camelCase JSON; the
+//! A fact is past tense and never fails to apply. Facts own the types in their payloads: they do not
+//! depend on how answers are parsed, so that relaxing the parser cannot change the log. Payloads are camelCase JSON; the
 //! objects `budgets`, `metrics` and `artifacts` keep the names they have in the API.
 
 pub mod effect;
@@ -96,7 +96,7 @@ impl Fact {
         }
     }
 
-    /// Part of the work: it leaves the run's standing, limits, questions and report as they were.
+    /// Part of the work: it does not change the run's status, limits, questions or report.
     pub fn is_work(&self) -> bool {
         match self {
             Fact::Effect(_) => true,
@@ -107,7 +107,7 @@ impl Fact {
         }
     }
 
-    /// `None` for facts of another version: they are never written again.
+    /// `None` for facts of an unknown type: they are never written.
     pub fn encode(&self) -> Option<String> {
         match self {
             Fact::Run(fact) => fact.encode().ok(),

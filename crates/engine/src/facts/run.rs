@@ -1,4 +1,4 @@
-//! Facts of every kind of run: its birth, its people, its limits, its end.
+//! Facts common to all kinds of run: its brief, questions, messages, limits and end.
 
 use super::facts;
 use crate::budget::Budgets;
@@ -30,16 +30,16 @@ facts! {
         workspace_project_id: ProjectId,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
-        /// What each server of tools offered at that moment.
+        /// The tools each tool server offered when the run was created.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_lists: Vec<ToolList>,
-        /// Who is sent on a task.
+        /// The subagent of a task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<Agent>,
-        /// Whom its planners may give work to.
+        /// The subagents its planners may delegate to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         agents: Vec<Agent>,
-        /// Its documents go to a project of its own, though it works in one: its owner may only read that one.
+        /// Its documents go to a project of its own, because its owner may only read the project it works in.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own_workspace: bool,
     }
@@ -83,13 +83,13 @@ facts! {
         by: ActorId,
     }
 
-    /// A question closed without a person: its time was over, or whoever asked no longer needs it.
+    /// A question closed without an answer: its deadline passed, or the node that asked has ended.
     QuestionExpired = "run.question_expired" {
         question_id: QuestionId,
-        /// Taken for the answer, where one was given with the question.
+        /// The default that was used as the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         default: Option<String>,
-        /// Whoever asked has ended: nobody waits for an answer.
+        /// The node that asked has ended, so nothing waits for the answer.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         withdrawn: bool,
     }
@@ -99,7 +99,7 @@ facts! {
         question_ids: Vec<QuestionId>,
     }
 
-    /// A person told the run something; it waits for the next call of its lane. The status stays.
+    /// A person sent the run a message; it is shown to the next call of its lane. The status stays.
     MessageQueued = "run.message_queued" {
         message_id: MessageId,
         text: String,
@@ -139,7 +139,7 @@ facts! {
     Completed = "run.completed" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// The newest words of people that no call was ever shown, in short.
+        /// The newest messages that no call was shown, shortened.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages_not_shown: Vec<String>,
     }
@@ -148,7 +148,7 @@ facts! {
     Stopped = "run.stopped" {
         stop_reason: StopReason,
         detail: String,
-        /// The newest words of people that no call was ever shown, in short.
+        /// The newest messages that no call was shown, shortened.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages_not_shown: Vec<String>,
     }
@@ -157,7 +157,7 @@ facts! {
     Failed = "run.failed" {
         stop_reason: StopReason,
         error: String,
-        /// The newest words of people that no call was ever shown, in short.
+        /// The newest messages that no call was shown, shortened.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages_not_shown: Vec<String>,
     }
@@ -166,7 +166,7 @@ facts! {
     Canceled = "run.canceled" {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// The newest words of people that no call was ever shown, in short.
+        /// The newest messages that no call was shown, shortened.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         messages_not_shown: Vec<String>,
     }
@@ -176,7 +176,7 @@ facts! {
         report: Value,
     }
 
-    /// A new driver took over a run that was moving: what happened after `activeUntil` is nobody's working time. The
+    /// A new driver took over a running run: time after `activeUntil` does not count as working time. The
     /// status stays.
     Recovered = "run.recovered" {
         active_until: Timestamp,
@@ -185,7 +185,7 @@ facts! {
     }
 }
 
-/// A subagent as it was when its errand was given; what it may do is judged when it does it.
+/// A subagent as it was when the run was created. Its permissions are checked at every call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -203,13 +203,13 @@ pub struct Agent {
 pub enum ResumeReason {
     Unpaused,
     Answered,
-    /// The last open question's time was over.
+    /// The deadline of the last open question passed.
     Expired,
-    /// Nobody needs the answers any more: what asked was canceled.
+    /// The nodes that asked were canceled.
     Withdrawn,
-    /// Limits were raised or a person said go on; the no-progress counters start again.
+    /// A person continued the run; the no-progress counters start again.
     Continued,
     Retry,
-    /// A person does not want to wait for a provider any longer: calls that back off are tried at once.
+    /// A person wants the provider tried now: calls that back off are tried at once.
     TryNow,
 }

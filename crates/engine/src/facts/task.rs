@@ -1,4 +1,4 @@
-//! Facts of a task run: a subagent's errand, step by step, and what it keeps of it.
+//! Facts of a task run: a subagent's steps, and what it saves to its scratchpad at the end.
 
 use super::facts;
 use crate::blob::BlobRef;
@@ -13,14 +13,14 @@ facts! {
     /// `task.*`
     enum Task;
 
-    /// The errand begins, at `/whoami`: queued → running.
+    /// The task begins, at `/whoami`: queued → running.
     Started = "task.started" {
         agent_id: ActorId,
         handle: String,
         max_steps: u32,
     }
 
-    /// The agent chose its next step: the page or the action is wanted, or the errand ends. Step 0 is the platform's:
+    /// The agent chose its next step: the page or the action is wanted, or the task ends. Step 0 is the platform's:
     /// it opens `/whoami`.
     Step = "task.step" {
         step: u32,
@@ -48,7 +48,7 @@ facts! {
         artifacts: Artifacts,
     }
 
-    /// An answer did not fit its role's schema: it is asked again, once; after that the errand ends.
+    /// An answer did not fit its role's schema: it is asked again, once; after that the task ends.
     AnswerRejected = "task.answer_rejected" {
         effect: EffectId,
         errors: Vec<String>,
@@ -68,7 +68,7 @@ facts! {
         content: BlobRef,
     }
 
-    /// The agent looked back; what it wrote is saved next. Without a scratchpad it has nothing to change.
+    /// The agent reflected; its new scratchpad is saved next. `None` changes nothing.
     Reflected = "task.reflected" {
         #[serde(default)]
         scratchpad: Option<String>,
@@ -77,7 +77,7 @@ facts! {
         cut_from: Option<u32>,
     }
 
-    /// What the agent keeps for its future self is a new version, committed with this fact; the run ends.
+    /// The scratchpad has a new version, committed with this fact; the run ends.
     ScratchpadUpdated = "task.scratchpad_updated" {
         version: i64,
         characters: u32,
@@ -88,7 +88,7 @@ facts! {
         cut_from: Option<u32>,
     }
 
-    /// The scratchpad could not be changed; the errand's outcome stands, and the run ends.
+    /// The scratchpad could not be changed; the task's outcome is unaffected, and the run ends.
     ScratchpadUpdateFailed = "task.scratchpad_update_failed" {
         error: String,
     }
@@ -116,7 +116,7 @@ impl StepAction {
     }
 }
 
-/// How an errand came to its end; every one of them is reflected upon.
+/// How a task ended; the agent reflects after each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -131,7 +131,7 @@ pub enum TaskEnding {
 }
 
 impl TaskEnding {
-    /// For the agent that looks back.
+    /// The wording in the reflection's request.
     pub fn words(self) -> &'static str {
         match self {
             TaskEnding::Done => "completed",

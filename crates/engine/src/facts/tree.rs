@@ -1,5 +1,5 @@
-//! Facts of a tree run. The node an event belongs to is in the event itself, not in the payload; names and
-//! payloads are the seed's, fields beyond them are what a fold needs.
+//! Facts of a tree run. The node an event belongs to is in the event itself, not in the payload; some
+//! fields exist only because the fold needs them.
 
 use super::facts;
 use crate::blob::BlobRef;
@@ -42,10 +42,10 @@ facts! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<NodeId>,
         deliverable: Deliverable,
-        /// The part of its parent's money that is kept for it.
+        /// The part of its parent's budget that is reserved for it.
         #[serde(default, skip_serializing_if = "no_reserve")]
         share: Reserve,
-        /// The handle of the subagent it is given to.
+        /// The handle of the subagent it is delegated to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
     }
@@ -55,7 +55,7 @@ facts! {
         scratchpad_doc_id: DocumentId,
     }
 
-    /// One entry was added to the node's pad; the key makes it exactly one. The status stays.
+    /// One entry was added to the node's scratchpad; the key makes it exactly one. The status stays.
     ScratchpadUpdated = "tree.scratchpad_updated" {
         scratchpad_doc_id: DocumentId,
         tail_preview: String,
@@ -92,14 +92,14 @@ facts! {
         bands: Vec<PlanBand>,
     }
 
-    /// A band of the new plan, for whoever shows it. Moves nothing.
+    /// A band of the new plan, for readers of the log. Moves nothing.
     PlanBandCreated = "tree.plan_band_created" {
         plan_id: PlanId,
         band_index: u32,
         step_ids: Vec<String>,
     }
 
-    /// A step of the new plan, for whoever shows it: nothing → pending.
+    /// A step of the new plan, for readers of the log: nothing → pending.
     StepCreated = "tree.step_created" {
         step_id: String,
         band_index: u32,
@@ -115,7 +115,7 @@ facts! {
         status: StepStatus,
     }
 
-    /// The step is this child's from here on.
+    /// The child node works on this step from here on.
     NodeDelegated = "tree.node_delegated" {
         child_node_id: NodeId,
         step_id: String,
@@ -130,7 +130,7 @@ facts! {
         result: Option<ProposedResult>,
     }
 
-    /// The result that waited for its round's tool calls cannot stand: another round, with the reasons.
+    /// The result that waited for its round's tool calls was refused: another round follows, with the reasons.
     ResultRefused = "tree.result_refused" {
         round: u32,
         errors: Vec<String>,
@@ -171,7 +171,7 @@ facts! {
         document_id: Option<DocumentId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
-        /// Of its document, where the label is not it.
+        /// The document's title, when it differs from the label.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         /// What a reader is shown, as JSON; absent for a document whose text the platform did not see.
@@ -180,7 +180,7 @@ facts! {
         /// A JSON artifact small enough to travel in the envelope.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         json: Option<Value>,
-        /// Given in an answer, not made by a tool: the same label again takes its place.
+        /// Given in an answer, not made by a tool. A later artifact with the same label replaces it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own: bool,
     }
@@ -233,13 +233,13 @@ facts! {
         /// Of the whole subtree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metrics: Option<Metrics>,
-        /// A limit cut it short: continuing takes it up again.
+        /// A limit cut it short: continuing the run resumes it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cut_short: bool,
     }
 
     /// The node ended without a result: → failed. What it was given to do may be tried again if `retryable`; continuing
-    /// takes up what was `cut_short`, by a limit or by the end of the run, where it stands.
+    /// resumes what was `cut_short` by a limit or by the end of the run.
     NodeFailed = "tree.node_failed" {
         error: String,
         retryable: bool,
@@ -265,7 +265,7 @@ facts! {
     /// A person lifted the pause: the node and what is below it may start calls again.
     NodeResumed = "tree.node_resumed" {}
 
-    /// A limit took a decision, which the next event shows. `guard` is its key in `budgets`.
+    /// A limit decided something, which the next event shows. `guard` is its key in `budgets`.
     Guard = "tree.guard" {
         guard: String,
         limit: Value,
@@ -368,7 +368,7 @@ pub enum EnvelopeKind {
     Hybrid,
 }
 
-/// Whether a node holds its criteria to be met.
+/// Whether a node claims its criteria are met.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuccessAssessment {
@@ -423,7 +423,7 @@ pub struct PlanStep {
     pub deliverable: Deliverable,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaf: bool,
-    /// The handle of the subagent it is given to.
+    /// The handle of the subagent it is delegated to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }

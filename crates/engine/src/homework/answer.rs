@@ -13,10 +13,10 @@ pub const MAX_EXECUTOR_TASKS: usize = 3;
 pub const MAX_CORRECTED_CALLS: usize = 2;
 pub const MAX_ROUNDS: u32 = 4;
 const MAX_STEPS: usize = 40;
-/// In characters. What is longer is cut, with a note, rather than refused: the work it speaks of is done.
+/// In characters. Longer text is cut with a note, not refused, because the work it describes is done.
 const LONGEST_TEXT: usize = 4_000;
 const LONGEST_ITEM: usize = 500;
-/// Ids are names, shown everywhere.
+/// In characters; ids are shown in many places.
 const LONGEST_ID: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -44,7 +44,7 @@ pub struct TaskAnswer {
     pub objective: String,
     #[serde(default, deserialize_with = "nullable")]
     pub tools: Vec<String>,
-    /// The handle of the subagent it is given to.
+    /// The handle of the subagent it is delegated to.
     #[serde(default)]
     pub agent: Option<String>,
 }
@@ -123,7 +123,7 @@ pub struct ExecutorAnswer {
     pub thought: String,
     #[serde(default, deserialize_with = "nullable")]
     pub tool_calls: Vec<CallAnswer>,
-    /// Said either way, or not at all.
+    /// Absent when the model did not say.
     #[serde(default)]
     pub done: Option<bool>,
     #[serde(default)]
@@ -256,7 +256,7 @@ impl PlanAnswer {
 }
 
 impl PlannerAnswer {
-    /// As it is kept: what the run remembers, shows and writes down is bounded, whatever a model wrote.
+    /// The answer with every text cut to its limit, so that state, prompts and documents stay bounded.
     pub fn bounded(mut self) -> PlannerAnswer {
         self.progress_summary = shorten::text(&self.progress_summary, LONGEST_TEXT);
         self.branch_rollup = self.branch_rollup.map(|rollup| shorten::text(&rollup, LONGEST_TEXT));

@@ -1,7 +1,10 @@
 //! The fold of homework facts: each arm records what its fact says happened.
 
 use super::effect_id::EffectPosition;
-use super::state::{Branch, Current, Executor, Finished, Last, Made, NotRun, Phase, State, Workspace, Written};
+use super::state::{
+    Branch, CitableEntity, CurrentIteration, DocumentExcerpt, Executor, Finished, LastIteration, Phase, State,
+    TaskNotRun, Workspace,
+};
 use crate::calls::{Call, CallResult, Rejected};
 use crate::event::Event;
 use crate::facts::homework::{
@@ -20,14 +23,14 @@ const KEPT_MADE: usize = 50;
 const KEPT_BRANCHES: usize = 30;
 const KEPT_TOTALS: usize = 200;
 const KEPT_TEXTS: usize = 6;
-/// In characters: together the kept texts are about what the report can be shown.
+/// In characters. All kept texts together are about what fits the report's request.
 const KEPT_TEXT: usize = 6_000;
 
 impl State {
     pub(super) fn record_shared(&mut self, fact: &R) {
         match fact {
             // In the middle of an iteration only a call waits: the iteration goes on with its answer.
-            R::WaitingOnUser(_) if self.now.verdict.is_some() => self.phase = Phase::Waiting,
+            R::WaitingOnUser(_) if self.current.verdict.is_some() => self.phase = Phase::Waiting,
             R::Completed(_) | R::Stopped(_) | R::Canceled(_) => self.phase = Phase::Ended,
             R::Resumed(resumed) if resumed.reason == ResumeReason::Continued => {
                 self.repeats = 0;
@@ -36,7 +39,7 @@ impl State {
             R::MessageDelivered(fact) => {
                 let position = EffectPosition::of(&fact.effect.clone().into(), &self.tag, self.iteration);
                 if let Some(EffectPosition::Round { .. }) = position {
-                    self.overheard.insert(fact.message_id);
+                    self.unread_by_planner.insert(fact.message_id);
                 }
             }
             _ => {}
@@ -56,20 +59,20 @@ impl State {
             H::IterationStarted(fact) => {
                 self.iteration = fact.iteration;
                 self.phase = Phase::Iterating;
-                self.now = Current {
+                self.current = CurrentIteration {
                     started_at: event.at,
                     metrics_before: shared.metrics.clone(),
                     plan_before: self.plan.clone(),
-                    ..Current::default()
+                    ..CurrentIteration::default()
                 };
             }
             H::AnswerRejected(fact) => {
                 let rejected = Rejected { errors: fact.errors.clone(), response: fact.response };
-                self.now.rejected.insert(fact.effect.clone(), rejected);
+                self.current.rejected.insert(fact.effect.clone(), rejected);
             }
             H::Planned(fact) => {
-                self.now.planned = Some(fact.clone());
-                self.overheard.clear();
+                self.current.planned = Some(fact.clone());
+                self.unread_by_planner.clear();
             }
             H::PlanUpdated(fact) => {
                 self.plan.version = fact.version;
@@ -77,10 +80,10 @@ impl State {
             }
             H::ToolCallRequested(fact) => self.requested(fact),
             H::ToolCallResult(fact) => self.answered(fact, event.seq),
-            H::RepairAttempted(_) => self.now.repaired = true,
+            H::RepairAttempted(_) => self.current.repaired = true,
             H::ExecutorStarted(fact) => self.executor_started(shared, fact),
             H::ExecutorAnswered(fact) => {
-                if let Some(executor) = self.now.executors.get_mut(fact.index as usize) {
+                if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
                     executor.answered = fact.round;
                     executor.thoughts.push(fact.thought.clone());
                     executor.said_done = fact.done;
@@ -115,10 +118,10 @@ impl State {
             result: None,
         };
         match &fact.branch_id {
-            None => self.now.calls.push(call),
+            None => self.current.calls.push(call),
             Some(branch) => {
                 if let Some(executor) =
-                    self.now.executors.iter_mut().find(|executor| &executor.task.branch_id == branch)
+                    self.current.executors.iter_mut().find(|executor| &executor.task.branch_id == branch)
                 {
                     executor.calls.push(call);
                 }
@@ -129,14 +132,14 @@ impl State {
     fn answered(&mut self, fact: &ToolCallResult, seq: u64) {
         let result =
             CallResult { ok: fact.ok, summary: fact.summary.clone(), content: fact.result, chars: fact.chars, seq };
-        let of_executors = self.now.executors.iter_mut().flat_map(|executor| &mut executor.calls);
-        if let Some(call) = self.now.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
+        let of_executors = self.current.executors.iter_mut().flat_map(|executor| &mut executor.calls);
+        if let Some(call) = self.current.calls.iter_mut().chain(of_executors).find(|call| call.id == fact.call_id) {
             call.result = Some(result);
             let text = call.arguments["content"].as_str().map(|text| crate::shorten::text(text, KEPT_TEXT));
             self.wrote(&fact.artifacts, text);
         }
         let (tag, iteration) = (self.tag.clone(), self.iteration);
-        for (index, executor) in self.now.executors.iter_mut().enumerate() {
+        for (index, executor) in self.current.executors.iter_mut().enumerate() {
             if executor.answered < executor.round || executor.calls.iter().any(|call| call.result.is_none()) {
                 continue;
             }
@@ -156,10 +159,10 @@ impl State {
             self.good_results.insert(seq);
         }
         if fact.new_reading {
-            self.now.new_readings += 1;
+            self.current.new_readings += 1;
             self.readings.extend(fact.reading);
         }
-        self.now.artifacts.extend(&fact.artifacts);
+        self.current.artifacts.extend(&fact.artifacts);
         self.made(&fact.artifacts);
     }
 
@@ -171,20 +174,20 @@ impl State {
             self.touched.insert(*id);
             let reference = format!("{kind}:{id}");
             self.made.retain(|made| made.reference != reference);
-            self.made.push_back(Made { reference, title: title.clone() });
+            self.made.push_back(CitableEntity { reference, title: title.clone() });
         }
         keep_newest(&mut self.made, KEPT_MADE);
         self.totals.extend(artifacts);
         self.left_out += self.totals.keep_newest(KEPT_TOTALS);
     }
 
-    /// A text that was written is kept for the report where it is known which document got it.
+    /// Keeps a written text for the report when its document is known.
     fn wrote(&mut self, artifacts: &Artifacts, text: Option<String>) {
         let mut documents = artifacts.created_documents.iter().chain(&artifacts.updated_documents);
         let (Some(text), Some(Named { id, title }), None) = (text, documents.next(), documents.next()) else { return };
         let reference = format!("doc:{id}");
         self.written.retain(|written| written.reference != reference);
-        self.written.push_back(Written { reference, title: title.clone(), text });
+        self.written.push_back(DocumentExcerpt { reference, title: title.clone(), text });
         keep_newest(&mut self.written, KEPT_TEXTS);
     }
 
@@ -198,7 +201,7 @@ impl State {
             };
             self.branches.push(branch);
         }
-        self.now.executors.push(Executor {
+        self.current.executors.push(Executor {
             task: ExecutorTask {
                 branch_id: fact.branch_id.clone(),
                 step_id: fact.step_id.clone(),
@@ -223,16 +226,16 @@ impl State {
 
     fn executor_finished(&mut self, fact: &ExecutorFinished) {
         let Some(entry) = &fact.entry else {
-            let mut tasks = self.now.planned.iter().flat_map(|planned| &planned.executor_tasks);
+            let mut tasks = self.current.planned.iter().flat_map(|planned| &planned.executor_tasks);
             let task = tasks.find(|task| task.branch_id == fact.branch_id);
-            self.now.not_run.extend(task.map(|task| NotRun {
+            self.current.not_run.extend(task.map(|task| TaskNotRun {
                 branch_id: task.branch_id.clone(),
                 title: task.title.clone(),
                 why: fact.error.clone().unwrap_or_default(),
             }));
             return;
         };
-        if let Some(executor) = self.now.executors.get_mut(fact.index as usize) {
+        if let Some(executor) = self.current.executors.get_mut(fact.index as usize) {
             executor.completed_step_ids = fact.completed_step_ids.clone();
             executor.finished = Some(Finished {
                 ok: fact.ok,
@@ -253,7 +256,7 @@ impl State {
     }
 
     fn completed(&mut self, fact: &IterationCompleted) {
-        let Some(planned) = self.now.planned.take() else { return self.completed_without_plan(fact) };
+        let Some(planned) = self.current.planned.take() else { return self.completed_without_plan(fact) };
         let (remaining_work, actions) = (planned.remaining_work, planned.actions);
         let repeats_last = self.last.as_ref().is_some_and(|last| {
             (!actions.is_empty() && last.actions == actions)
@@ -276,14 +279,14 @@ impl State {
             self.refused_exit.clear();
         }
         self.end_iteration(fact);
-        self.last = Some(Last {
+        self.last = Some(LastIteration {
             iteration: fact.iteration,
             summary: fact.summary.clone(),
             progress: fact.progress.clone(),
             artifacts: fact.artifacts.clone(),
-            calls: std::mem::take(&mut self.now.calls),
-            executors: std::mem::take(&mut self.now.executors),
-            not_run: std::mem::take(&mut self.now.not_run),
+            calls: std::mem::take(&mut self.current.calls),
+            executors: std::mem::take(&mut self.current.executors),
+            not_run: std::mem::take(&mut self.current.not_run),
             remaining_work,
             actions,
             lost: fact.lost.clone(),
@@ -291,13 +294,13 @@ impl State {
         });
     }
 
-    /// An iteration whose planner gave nothing usable adds nothing, and takes nothing away from what was known.
+    /// An iteration without a usable planner answer adds nothing and keeps the results of the iteration before.
     fn completed_without_plan(&mut self, fact: &IterationCompleted) {
         self.hint = false;
         self.end_iteration(fact);
         let known = self.last.take().unwrap_or_default();
         let results_of = (known.iteration > 0).then(|| known.results_of.unwrap_or(known.iteration));
-        self.last = Some(Last {
+        self.last = Some(LastIteration {
             iteration: fact.iteration,
             summary: fact.summary.clone(),
             progress: fact.progress.clone(),
@@ -315,7 +318,7 @@ impl State {
             Verdict::Wait => Phase::Waiting,
             Verdict::Stop { .. } => Phase::Reporting,
         };
-        self.now.verdict = Some(fact.verdict.clone());
+        self.current.verdict = Some(fact.verdict.clone());
     }
 
     /// Older iterations shrink to one line each, and the oldest lines to a number.

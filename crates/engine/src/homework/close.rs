@@ -1,4 +1,4 @@
-//! The end of an iteration: what it moved, what it repeats, what is written down, and how the run goes on.
+//! Closes an iteration: measures progress, detects repeats, writes the scratchpad entry and decides how the run goes on.
 
 use super::state::{Phase, State};
 use super::{SUMMARY, entry};
@@ -10,14 +10,14 @@ use crate::run::{Facts, Shared, StopReason};
 use crate::workspace::Mutation;
 use serde_json::json;
 
-/// Every so many iterations the journal gets a summary document.
+/// A summary document is written every this many iterations.
 const SUMMARY_EVERY: u32 = 10;
 
 impl State {
     /// `lost` says why the planner's answer could not be used.
     pub(super) fn close(&self, shared: &Shared, lost: Option<String>, facts: &mut Facts) {
         debug_assert_eq!(self.phase, Phase::Iterating);
-        let planned = self.now.planned.as_ref();
+        let planned = self.current.planned.as_ref();
         let found = planned.map(|planned| self.verified(shared, planned)).unwrap_or_default();
         let progress = self.progress(&found);
         let repeats = self.repeats_now(progress.made);
@@ -42,7 +42,7 @@ impl State {
         let verdict = self.judge(shared, complete, asks, streak, repeats.unwrap_or(0), facts.now);
         let mut metrics = shared.metrics.clone();
         metrics.running_ms = shared.running_ms(facts.now);
-        let mut metrics = metrics.since(&self.now.metrics_before);
+        let mut metrics = metrics.since(&self.current.metrics_before);
         metrics.no_progress_streak = streak;
 
         self.write_entry(&lost, &progress, &objections.unwrap_or_default(), &verdict, facts);
@@ -51,10 +51,10 @@ impl State {
             planned.map(|planned| planned.progress_summary.clone()).or_else(|| lost.clone()).unwrap_or_default();
         facts.push(fact::IterationCompleted {
             iteration: self.iteration,
-            started_at: self.now.started_at,
+            started_at: self.current.started_at,
             progress,
             metrics,
-            artifacts: self.now.artifacts.clone(),
+            artifacts: self.current.artifacts.clone(),
             summary,
             evidence: found,
             exit_refused,
@@ -66,9 +66,10 @@ impl State {
         }
     }
 
-    /// The number of this repeat, when it is one: an equal, non-empty action set without progress.
+    /// How many repeats in a row this iteration makes; `None` if it is none. A repeat is an equal, non-empty action set without
+    /// progress.
     fn repeats_now(&self, progress: bool) -> Option<u32> {
-        let planned = self.now.planned.as_ref().filter(|planned| !progress && !planned.actions.is_empty())?;
+        let planned = self.current.planned.as_ref().filter(|planned| !progress && !planned.actions.is_empty())?;
         let again = planned.withheld || self.last.as_ref().is_some_and(|last| last.actions == planned.actions);
         again.then_some(self.repeats + 1)
     }
@@ -136,13 +137,13 @@ impl State {
         });
     }
 
-    /// Ten iterations in one document, made from the journal without a model.
+    /// Summarises the last ten iterations in one document, from their scratchpad entries and without a model call.
     fn write_summary(&self, shared: &Shared, facts: &mut Facts) {
         let Some(workspace) = self.workspace.filter(|_| self.iteration.is_multiple_of(SUMMARY_EVERY)) else { return };
-        let (id, project_id): (DocumentId, _) = (facts.mint(), shared.home_project());
+        let (id, project_id): (DocumentId, _) = (facts.new_id(), shared.home_project());
         let from = self.iteration + 1 - SUMMARY_EVERY;
         let lines: Vec<&str> = self.history.iter().rev().take(SUMMARY_EVERY as usize - 1).map(String::as_str).collect();
-        let this = self.now.planned.as_ref().map(|planned| planned.progress_summary.clone()).unwrap_or_default();
+        let this = self.current.planned.as_ref().map(|planned| planned.progress_summary.clone()).unwrap_or_default();
         let older: String = lines.iter().rev().map(|line| format!("- {line}\n")).collect();
         facts.mutate(Mutation::CreateDocument {
             id,
@@ -162,13 +163,13 @@ impl State {
     }
 
     fn ask(&self, facts: &mut Facts) {
-        let planned = self.now.planned.iter();
+        let planned = self.current.planned.iter();
         let questions: Vec<String> = planned
             .flat_map(|planned| &planned.blocking_questions)
             .filter(|text| !text.trim().is_empty())
             .cloned()
             .collect();
-        let question_ids: Vec<QuestionId> = questions.iter().map(|_| facts.mint()).collect();
+        let question_ids: Vec<QuestionId> = questions.iter().map(|_| facts.new_id()).collect();
         for (question_id, text) in question_ids.iter().zip(questions) {
             facts.push(QuestionAsked {
                 question_id: *question_id,

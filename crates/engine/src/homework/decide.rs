@@ -46,7 +46,7 @@ impl State {
     fn start(&self, shared: &Shared, facts: &mut Facts) {
         let project = shared.home_project();
         let (workspace, scratchpad, plan): (DocumentId, DocumentId, DocumentId) =
-            (facts.mint(), facts.mint(), facts.mint());
+            (facts.new_id(), facts.new_id(), facts.new_id());
         facts.open_home(shared);
         let title = headline(&shared.brief.objective);
         for (id, name, type_key, role, content) in [
@@ -76,27 +76,27 @@ impl State {
         facts.push(fact::IterationStarted { iteration: 1 });
     }
 
-    /// Whatever the iteration can do without an answer from outside.
+    /// What the iteration can do without waiting for a model or a tool.
     fn iterate(&self, shared: &Shared, facts: &mut Facts) {
-        if self.now.verdict.is_some() {
+        if self.current.verdict.is_some() {
             return facts.push(fact::IterationStarted { iteration: self.iteration + 1 });
         }
-        let unusable = self.now.rejected.get(&EffectPosition::Plan { fix: true }.id(&self.tag, self.iteration));
-        match (&self.now.planned, unusable) {
+        let unusable = self.current.rejected.get(&EffectPosition::Plan { fix: true }.id(&self.tag, self.iteration));
+        match (&self.current.planned, unusable) {
             (None, Some(rejected)) => self.close(shared, Some(rejected.errors.join("; ")), facts),
             (None, None) => {}
             (Some(planned), _) => {
-                if calls::open(&self.now.calls).next().is_some() || self.wants_repair() {
+                if calls::open(&self.current.calls).next().is_some() || self.wants_repair() {
                     return;
                 }
                 let ready_to_start =
-                    self.now.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
-                if ready_to_start && self.now.not_run.is_empty() {
+                    self.current.executors.is_empty() && !planned.executor_tasks.is_empty() && !planned.withheld;
+                if ready_to_start && self.current.not_run.is_empty() {
                     return self.start_executors(shared, &planned.executor_tasks, facts);
                 }
                 match self.executor_to_finish() {
                     Some(index) => self.finish_executor(index, None, facts),
-                    None if self.now.executors.iter().all(|executor| executor.finished.is_some()) => {
+                    None if self.current.executors.iter().all(|executor| executor.finished.is_some()) => {
                         self.close(shared, None, facts)
                     }
                     None => {}
@@ -169,7 +169,7 @@ impl State {
         facts.push(fact::PlanUpdated { iteration: self.iteration, version: plan.version, steps: plan.steps, changed });
     }
 
-    /// Record calls; what is over the limit is answered at once, so that the model learns of it.
+    /// Records calls. Calls beyond the limit get a refusal as their result at once, so that the model sees it.
     fn request(
         &self,
         calls: Vec<(EffectId, CallAnswer, Option<EffectId>)>,
@@ -198,8 +198,8 @@ impl State {
     }
 
     pub(super) fn tool_answered(&self, shared: &Shared, effect: &EffectId, outcome: &ToolOutcome, facts: &mut Facts) {
-        let own = self.now.calls.iter().map(|call| (call, None));
-        let executors = self.now.executors.iter();
+        let own = self.current.calls.iter().map(|call| (call, None));
+        let executors = self.current.executors.iter();
         let of_executors =
             executors.flat_map(|executor| executor.calls.iter().map(|call| (call, executor.task.agent.as_deref())));
         let mut calls = own.chain(of_executors);
@@ -229,7 +229,7 @@ impl State {
     }
 
     fn corrected(&self, answer: RepairAnswer, facts: &mut Facts) {
-        let first = self.now.calls.len();
+        let first = self.current.calls.len();
         let mut failed: Vec<_> = self.failed_calls().cloned().collect();
         // By its id; where that is none of theirs, the one that failed with the same tool, or the only one there is.
         let mut meant = |call: &answer::CorrectedCall| {
@@ -268,7 +268,9 @@ impl State {
         response: BlobRef,
         facts: &mut Facts,
     ) {
-        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.round == round) else { return };
+        let Some(executor) = self.current.executors.get(index).filter(|executor| executor.round == round) else {
+            return;
+        };
         match answer::read::<ExecutorAnswer>(reply) {
             Ok(answer) => {
                 let answer = answer.bounded();
@@ -306,7 +308,7 @@ impl State {
         }
     }
 
-    /// A call that will bring no answer: the planner's ends the run (or the budget does), any other is contained.
+    /// A call failed for good. A failed planner ends the run; any other failure affects only its own part.
     pub(super) fn call_failed(&self, shared: &Shared, effect: &EffectId, error: &str, facts: &mut Facts) {
         match EffectPosition::of(effect, &self.tag, self.iteration) {
             Some(EffectPosition::Plan { .. }) if shared.exhausted.is_some() => {
@@ -332,11 +334,11 @@ impl State {
     }
 
     pub(super) fn verdict(&self) -> Option<&Verdict> {
-        self.now.verdict.as_ref()
+        self.current.verdict.as_ref()
     }
 }
 
-/// The canonical set of what an answer wants done: equal sets are the same idea, whatever the order or wording around it.
+/// The canonical set of an answer's actions. Order and wording around them do not matter when sets are compared.
 fn actions_of(answer: &PlannerAnswer) -> Vec<String> {
     let calls =
         answer.tool_calls.iter().map(|call| format!("{} {}", call.tool, crate::json::canonical(&call.arguments)));

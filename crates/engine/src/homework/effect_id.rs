@@ -1,9 +1,9 @@
-//! Where an effect stands in its iteration; the id is the place, written down.
+//! The position of an effect within its iteration, and the effect id that spells it.
 
 use crate::effect::EffectId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EffectPosition {
+pub(crate) enum EffectPosition {
     Plan {
         fix: bool,
     },
@@ -29,8 +29,8 @@ pub enum EffectPosition {
 }
 
 impl EffectPosition {
-    /// `tag` tells runs apart: a provider sees the calls of all of them.
-    pub fn id(self, tag: &str, iteration: u32) -> EffectId {
+    /// `tag` makes ids unique across runs, because providers see the calls of all runs.
+    pub(crate) fn id(self, tag: &str, iteration: u32) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         EffectId(match self {
             EffectPosition::Plan { fix } => format!("{tag}.i{iteration}.plan{}", fixed(fix)),
@@ -47,8 +47,8 @@ impl EffectPosition {
         })
     }
 
-    /// The place of an id of this iteration; `None` for any other.
-    pub fn of(effect: &EffectId, tag: &str, iteration: u32) -> Option<EffectPosition> {
+    /// The position an id of this iteration spells; `None` for any other id.
+    pub(crate) fn of(effect: &EffectId, tag: &str, iteration: u32) -> Option<EffectPosition> {
         let rest = effect.0.strip_prefix(&format!("{tag}.i{iteration}."))?;
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         match *rest.split('.').collect::<Vec<_>>().as_slice() {
@@ -77,7 +77,7 @@ impl EffectPosition {
 
 impl EffectPosition {
     /// The executor and the round a tool call belongs to.
-    pub fn round_of(effect: &EffectId, tag: &str, iteration: u32) -> Option<(usize, u32)> {
+    pub(crate) fn round_of(effect: &EffectId, tag: &str, iteration: u32) -> Option<(usize, u32)> {
         match EffectPosition::of(effect, tag, iteration)? {
             EffectPosition::RoundTool { executor, round, .. } => Some((executor, round)),
             _ => None,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_and_its_place_are_the_same_thing() {
+    fn an_effect_id_parses_to_its_position() {
         for position in [
             EffectPosition::Plan { fix: true },
             EffectPosition::Tool(7),

@@ -1,4 +1,4 @@
-//! The journal's templates. Deterministic: equal inputs give equal bytes, and nothing here reads a clock.
+//! Templates of scratchpad entries. Equal inputs give equal bytes: nothing here reads a clock.
 
 use super::state::{Executor, State};
 use crate::calls::Call;
@@ -9,18 +9,18 @@ use serde_json::Value;
 use std::fmt::Write;
 
 const LINE: usize = 240;
-/// An executor's outcome is more than a line and less than a document.
+/// In characters. An executor's outcome is longer than a line and shorter than a document.
 const LONGEST_OUTCOME: usize = 2_000;
 
-/// One iteration on the main pad.
-pub fn iteration(
+/// One iteration's entry in the main scratchpad.
+pub(crate) fn iteration(
     state: &State,
     lost: Option<&str>,
     progress: &Progress,
     objections: &[String],
     verdict: &Verdict,
 ) -> String {
-    let planned = state.now.planned.as_ref();
+    let planned = state.current.planned.as_ref();
     let mut text = format!("## Iteration {}\n\n", state.iteration);
     match (planned, lost) {
         (Some(planned), _) => text.push_str(&planned.progress_summary),
@@ -31,7 +31,7 @@ pub fn iteration(
     }
     section(&mut text, "Actions", actions(state));
     section(&mut text, "Results", results(state));
-    section(&mut text, "New and changed", entities(&state.now.artifacts));
+    section(&mut text, "New and changed", entities(&state.current.artifacts));
     section(&mut text, "Plan", step_changes(state));
     section(
         &mut text,
@@ -51,7 +51,7 @@ pub fn iteration(
         &mut text,
         "Branches",
         state
-            .now
+            .current
             .executors
             .iter()
             .map(|executor| format!("{} {:?}: doc:{}", executor.task.branch_id, executor.task.title, executor.pad))
@@ -66,8 +66,8 @@ pub fn iteration(
     text
 }
 
-/// One iteration of an executor on its branch's pad.
-pub fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
+/// One executor's entry in the scratchpad of its branch.
+pub(crate) fn executor(iteration: u32, executor: &Executor, error: Option<&str>) -> String {
     let mut text = format!("## Iteration {iteration}: {}\n\n{}", executor.task.title, executor.task.objective);
     section(&mut text, "Actions", executor.calls.iter().map(action).collect());
     section(&mut text, "Results", executor.calls.iter().map(result).collect());
@@ -96,11 +96,11 @@ fn section(text: &mut String, title: &str, lines: Vec<String>) {
 }
 
 fn actions(state: &State) -> Vec<String> {
-    let withheld = state.now.planned.as_ref().filter(|planned| planned.withheld);
-    let mut lines: Vec<String> = state.now.calls.iter().map(action).collect();
+    let withheld = state.current.planned.as_ref().filter(|planned| planned.withheld);
+    let mut lines: Vec<String> = state.current.calls.iter().map(action).collect();
     lines.extend(
         state
-            .now
+            .current
             .executors
             .iter()
             .map(|executor| format!("executor {:?} on branch {}", executor.task.title, executor.task.branch_id)),
@@ -120,7 +120,7 @@ fn action(call: &Call) -> String {
     format!("{}({}){repair}{purpose}", call.tool, key_arguments(&call.arguments))
 }
 
-/// The arguments a person would name: short ones whole, long ones by their beginning.
+/// The arguments worth showing: short ones whole, the beginning of long ones.
 fn key_arguments(arguments: &Value) -> String {
     let Some(map) = arguments.as_object() else { return line(&arguments.to_string()) };
     let shown = map.iter().map(|(name, value)| {
@@ -132,8 +132,8 @@ fn key_arguments(arguments: &Value) -> String {
 }
 
 fn results(state: &State) -> Vec<String> {
-    let calls = state.now.calls.iter().map(result);
-    let executors = state.now.executors.iter().filter_map(|executor| {
+    let calls = state.current.calls.iter().map(result);
+    let executors = state.current.executors.iter().filter_map(|executor| {
         let finished = executor.finished.as_ref()?;
         let said = finished
             .error
@@ -141,7 +141,7 @@ fn results(state: &State) -> Vec<String> {
             .map_or_else(|| format!("done: {}", line(&finished.snippet)), |error| format!("failed: {}", line(error)));
         Some(format!("executor {:?} {said}", executor.task.title))
     });
-    let not_run = state.now.not_run.iter().map(|task| format!("executor {:?} {}", task.title, line(&task.why)));
+    let not_run = state.current.not_run.iter().map(|task| format!("executor {:?} {}", task.title, line(&task.why)));
     calls.chain(executors).chain(not_run).collect()
 }
 
@@ -167,7 +167,7 @@ fn entities(artifacts: &Artifacts) -> Vec<String> {
 }
 
 fn step_changes(state: &State) -> Vec<String> {
-    let before = &state.now.plan_before.steps;
+    let before = &state.current.plan_before.steps;
     let mut lines = Vec::new();
     for step in &state.plan.steps {
         match before.iter().find(|old| old.id == step.id) {
@@ -191,7 +191,7 @@ fn goes(verdict: &Verdict) -> String {
     }
 }
 
-/// One line of bounded length, whatever a model wrote.
+/// One line of bounded length.
 fn line(text: &str) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() <= LINE { flat } else { format!("{}…", flat.chars().take(LINE).collect::<String>()) }

@@ -1,4 +1,4 @@
-//! Progress measured on the world, and evidence that is checked, not believed.
+//! Measures progress by changes in the workspace and verifies the evidence that models cite.
 
 use super::state::State;
 use crate::facts::homework::{HomeworkStepStatus, Planned, Progress, VerifiedEvidence};
@@ -7,9 +7,9 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 impl State {
-    /// What this iteration moved. A repeated read, a failed call or a reworded plan move nothing.
+    /// This iteration's progress. A repeated read, a failed call or a reworded plan is none.
     pub(super) fn progress(&self, found: &[VerifiedEvidence]) -> Progress {
-        let artifacts = &self.now.artifacts;
+        let artifacts = &self.current.artifacts;
         let mut reasons = Vec::new();
         let mut count = |number: usize, what: &str| {
             if number > 0 {
@@ -21,7 +21,7 @@ impl State {
         count(artifacts.created_tasks.len(), "tasks created");
         count(artifacts.updated_tasks.len(), "tasks changed");
         count(artifacts.created_edges.len(), "links created");
-        count(self.now.new_readings as usize, "new readings");
+        count(self.current.new_readings as usize, "new readings");
         count(self.steps_newly_done(), "steps done");
         let new_criteria = found
             .iter()
@@ -35,9 +35,9 @@ impl State {
     /// before, whose results the planner has only now seen.
     fn steps_newly_done(&self) -> usize {
         let before = self.last.as_ref();
-        let has_made = !self.now.artifacts.is_empty() || before.is_some_and(|last| !last.artifacts.is_empty());
+        let has_made = !self.current.artifacts.is_empty() || before.is_some_and(|last| !last.artifacts.is_empty());
         let backed_by_executor = |id: &String| {
-            let executors = self.now.executors.iter().chain(before.iter().flat_map(|last| &last.executors));
+            let executors = self.current.executors.iter().chain(before.iter().flat_map(|last| &last.executors));
             executors
                 .filter(|executor| executor.finished.as_ref().is_some_and(|finished| finished.ok))
                 .any(|executor| executor.completed_step_ids.contains(id) || executor.task.step_id.as_ref() == Some(id))
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Why the planner may not leave yet; empty when it may.
+    /// Why the planner may not end the run yet; empty when it may.
     pub(super) fn exit_objections(
         &self,
         shared: &Shared,

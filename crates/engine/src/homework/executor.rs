@@ -1,4 +1,4 @@
-//! Executors: parallel errands of one iteration, each on a branch with a pad of its own.
+//! Executors: parallel tasks of one iteration, each on a branch with its own scratchpad.
 
 use super::answer::{MAX_EXECUTOR_TASKS, MAX_ROUNDS};
 use super::effect_id::EffectPosition;
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Before it is asked anything, what it remembers is read.
+    /// Reads the subagent's scratchpad before its first model call.
     fn recall(&self, index: u32, agent: &str, task: &ExecutorTask) -> fact::ToolCallRequested {
         fact::ToolCallRequested {
             call_id: EffectPosition::Recall { executor: index as usize }.id(&self.tag, self.iteration),
@@ -63,9 +63,9 @@ impl State {
         }
     }
 
-    /// A branch's pad is made the first time the branch is used, and kept.
+    /// Creates a branch's scratchpad when the branch is first used; later tasks on the branch continue it.
     fn open_branch(&self, shared: &Shared, task: &ExecutorTask, facts: &mut Facts) -> DocumentId {
-        let (id, project_id): (DocumentId, _) = (facts.mint(), shared.home_project());
+        let (id, project_id): (DocumentId, _) = (facts.new_id(), shared.home_project());
         let props = json!({
             "homework_run_id": shared.id, "doc_role": "scratchpad_exec", "branch_id": task.branch_id,
             "iteration": self.iteration, "owner": "executor", "tags": ["homework"],
@@ -86,7 +86,7 @@ impl State {
 
     /// The first executor that has nothing more to do.
     pub(super) fn executor_to_finish(&self) -> Option<usize> {
-        self.now.executors.iter().position(|executor| {
+        self.current.executors.iter().position(|executor| {
             let idle = calls::open(&executor.calls).next().is_none();
             let said_so = executor.said_done && executor.answered == executor.round;
             executor.finished.is_none() && idle && (said_so || executor.round > MAX_ROUNDS)
@@ -94,7 +94,7 @@ impl State {
     }
 
     pub(super) fn finish_executor(&self, index: usize, error: Option<String>, facts: &mut Facts) {
-        let Some(executor) = self.now.executors.get(index).filter(|executor| executor.finished.is_none()) else {
+        let Some(executor) = self.current.executors.get(index).filter(|executor| executor.finished.is_none()) else {
             return;
         };
         let error = error.or_else(|| (!executor.said_done).then(|| unfinished(executor)));
@@ -132,26 +132,26 @@ impl State {
     }
 }
 
-/// Only the tools it was given, and only those the run has; none named means the reading ones.
+/// The tools its task names, as far as the run has them. A task that names none gets the read-only ones.
 fn granted(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
     let tools = shared.brief.tools.iter();
     let kept = tools.filter(|tool| if task.tools.is_empty() { tool.read } else { task.tools.contains(&tool.name) });
     kept.map(|tool| tool.name.clone()).collect()
 }
 
-/// What its task names that the run does not have.
+/// Tools its task names that the run does not have.
 fn unknown_tools(shared: &Shared, task: &ExecutorTask) -> Vec<String> {
     let known = |name: &str| shared.brief.tools.iter().any(|tool| tool.name == name);
     task.tools.iter().filter(|name| !known(name)).cloned().collect()
 }
 
-/// Said to the planner of tools that do not exist, with those that do.
+/// The error shown to the planner: tools that do not exist, and those that do.
 pub(super) fn refused_tools(shared: &Shared, unknown: &[String]) -> Option<String> {
     let valid: Vec<&str> = shared.brief.tools.iter().map(|tool| tool.name.as_str()).collect();
     (!unknown.is_empty()).then(|| format!("unknown tools: {}; valid: {}", unknown.join(", "), valid.join(", ")))
 }
 
-/// Why it is over although it never came to its end.
+/// Why an executor ended without finishing its task.
 fn unfinished(executor: &Executor) -> String {
     let last = executor.calls.iter().filter_map(|call| Some((call, call.result.as_ref()?))).next_back();
     match last {

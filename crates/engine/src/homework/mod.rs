@@ -24,7 +24,7 @@ use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
 use crate::model::Role;
-use crate::run::{Facts, Input, Rules, Shared, Steering, Want};
+use crate::run::{Facts, Input, Rules, Shared, UserMessage, Want};
 use effect_id::EffectPosition;
 use state::Phase;
 
@@ -66,7 +66,7 @@ impl Rules for State {
                 call(Role::HomeworkRepair, self.repair(shared), fix.then_some(EffectPosition::Repair { fix: false }))
             }
             EffectPosition::Round { executor, round, fix } => {
-                let sections = self.executor_round(shared, self.now.executors.get(executor)?);
+                let sections = self.executor_round(shared, self.current.executors.get(executor)?);
                 call(
                     Role::HomeworkExecutor,
                     sections,
@@ -75,11 +75,11 @@ impl Rules for State {
             }
             EffectPosition::Report => call(Role::HomeworkReport, self.report_request(shared), None),
             EffectPosition::Tool(_) => {
-                let call = self.now.calls.iter().find(|call| &call.id == effect)?;
+                let call = self.current.calls.iter().find(|call| &call.id == effect)?;
                 Some(Work::Tool(self.tool_call(shared, call, None)))
             }
             EffectPosition::RoundTool { executor, .. } | EffectPosition::Recall { executor } => {
-                let executor = self.now.executors.get(executor)?;
+                let executor = self.current.executors.get(executor)?;
                 let call = executor.calls.iter().find(|call| &call.id == effect)?;
                 Some(Work::Tool(self.tool_call(shared, call, Some(executor))))
             }
@@ -105,8 +105,8 @@ impl Rules for State {
         }
     }
 
-    /// The planner hears everything, executors what steers.
-    fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
+    /// The planner is shown every message, executors only those in the steer lane.
+    fn shows_message(&self, _shared: &Shared, effect: &EffectId, message: &UserMessage) -> bool {
         match EffectPosition::of(effect, &self.tag, self.iteration) {
             Some(EffectPosition::Plan { .. }) => true,
             Some(EffectPosition::Round { .. }) => self.steers(message),
@@ -114,7 +114,7 @@ impl Rules for State {
         }
     }
 
-    /// What the loop is doing, in words.
+    /// One line about the current activity.
     fn activity(&self, shared: &Shared) -> String {
         let backing_off =
             shared.effects.values().any(|effect| matches!(effect, crate::run::EffectState::BackingOff { .. }));
@@ -123,9 +123,9 @@ impl Rules for State {
             Phase::Waiting => "waiting for an answer".into(),
             Phase::Reporting => "writing the report".into(),
             Phase::Ended => "ended".into(),
-            Phase::Iterating if self.now.planned.is_none() => "planning".into(),
+            Phase::Iterating if self.current.planned.is_none() => "planning".into(),
             Phase::Iterating => {
-                match self.now.executors.iter().filter(|executor| executor.finished.is_none()).count() {
+                match self.current.executors.iter().filter(|executor| executor.finished.is_none()).count() {
                     0 => "using tools".into(),
                     1 => "1 executor working".into(),
                     many => format!("{many} executors working"),
@@ -139,7 +139,7 @@ impl Rules for State {
         }
     }
 
-    fn awaits_people(&self, shared: &Shared) -> bool {
+    fn awaits_answers(&self, shared: &Shared) -> bool {
         self.phase == Phase::Waiting && shared.open_questions().next().is_some()
     }
 }

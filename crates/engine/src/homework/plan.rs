@@ -11,8 +11,8 @@ pub struct Plan {
 
 impl Plan {
     /// The plan as the planner now gives it: steps it leaves out are gone, steps it repeats unchanged
-    /// keep their last touch. An answer without steps leaves the plan alone. Whoever is `leaving` drops no open step
-    /// on the way out: it stays, and the exit is judged with it. Returns the ids that changed.
+    /// keep their last touch. An answer without steps leaves the plan alone. A planner that is `leaving` cannot drop an open
+    /// step: the step stays and counts when the exit is judged. Returns the ids that changed.
     pub fn revised(
         &self,
         given: impl IntoIterator<Item = HomeworkStep>,

@@ -1,18 +1,18 @@
-//! What each homework role is told, section by section.
+//! Builds the request of each homework role, section by section.
 
 use super::answer;
 use super::effect_id::EffectPosition;
-use super::state::{Branch, Executor, Last, State};
+use super::state::{Branch, Executor, LastIteration, State};
 use crate::calls::{self, Call};
 use crate::effect::{ModelCall, ToolCall};
 use crate::lessons::{self, ADD_LESSON};
 use crate::model::Role;
 use crate::prompt::{self, Sections, Size};
-use crate::run::{Lane, Shared, Status, Steering};
+use crate::run::{Lane, Shared, Status, UserMessage};
 use crate::task::READ_SCRATCHPAD;
 use serde_json::{Value, json};
 
-pub const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
+pub(crate) const REPEAT_HINT: &str = "Do not repeat the same action; choose a different approach or replan.";
 
 impl State {
     pub(super) fn tool_call(&self, shared: &Shared, call: &Call, executor: Option<&Executor>) -> ToolCall {
@@ -35,7 +35,7 @@ impl State {
             home_document: home,
             props,
             outside: shared.outside(&call.tool).cloned(),
-            told: shared.told(&call.id),
+            answered: shared.answered_question(&call.id),
             agent: agent.map(|handle| shared.agent_id(handle)),
         }
     }
@@ -47,7 +47,7 @@ impl State {
         sections: Sections,
         fix: Option<EffectPosition>,
     ) -> ModelCall {
-        let rejected = fix.and_then(|position| self.now.rejected.get(&position.id(&self.tag, self.iteration)));
+        let rejected = fix.and_then(|position| self.current.rejected.get(&position.id(&self.tag, self.iteration)));
         prompt::model_call(shared, role, sections, rejected, size_of(role))
     }
 
@@ -80,10 +80,10 @@ impl State {
         out
     }
 
-    /// What people said to this call; a note counts what is too old to be shown.
-    fn messages<'a>(&self, heard: impl Iterator<Item = &'a Steering>, out: &mut Sections) {
-        let heard: Vec<&Steering> = heard.collect();
-        let unread = |message: &Steering| !message.delivered || self.overheard.contains(&message.id);
+    /// The messages this call is shown; a note counts those that are left out.
+    fn messages<'a>(&self, heard: impl Iterator<Item = &'a UserMessage>, out: &mut Sections) {
+        let heard: Vec<&UserMessage> = heard.collect();
+        let unread = |message: &UserMessage| !message.delivered || self.unread_by_planner.contains(&message.id);
         let shown = prompt::messages(heard.iter().copied(), unread);
         if shown.len() < heard.len() {
             out.note(format!("messages: the newest {} of {} shown", shown.len(), heard.len()));
@@ -100,7 +100,7 @@ impl State {
         })
     }
 
-    fn last_iteration(&self, last: &Last, out: &mut Sections) {
+    fn last_iteration(&self, last: &LastIteration, out: &mut Sections) {
         out.add(
             "last_iteration",
             json!({
@@ -184,9 +184,9 @@ impl State {
         out
     }
 
-    /// A word that should reach executors at work: it came while this iteration was under way.
-    pub(super) fn steers(&self, message: &Steering) -> bool {
-        message.lane == Lane::Steer && (!message.delivered || self.overheard.contains(&message.id))
+    /// Whether executors are shown the message: it is in the steer lane, and no planner was shown it yet.
+    pub(super) fn steers(&self, message: &UserMessage) -> bool {
+        message.lane == Lane::Steer && (!message.delivered || self.unread_by_planner.contains(&message.id))
     }
 
     pub(super) fn repair(&self, shared: &Shared) -> Sections {
@@ -203,7 +203,7 @@ impl State {
         out
     }
 
-    /// Everything the report may speak of: the texts themselves first, so that it can lead with the answer.
+    /// What the report may use. The texts come first, so that it can lead with the answer.
     pub(super) fn report_request(&self, shared: &Shared) -> Sections {
         let mut out = Sections::default();
         out.share(2).add("objective", &shared.brief.objective);
@@ -236,7 +236,7 @@ fn shown_branch(branch: &Branch) -> Value {
     json!({ "branch_id": branch.id, "document_id": branch.document, "title": branch.title, "last_entries": branch.tail })
 }
 
-/// A report must fit the wrap-up reserve; a correction is short; the others get room to think.
+/// A report must fit the wrap-up reserve and a correction is short; other calls get the ordinary size.
 fn size_of(role: Role) -> Size {
     match role {
         Role::HomeworkReport => Size::WrapUp,
@@ -245,7 +245,7 @@ fn size_of(role: Role) -> Size {
     }
 }
 
-/// What the planner may still use: the wrap-up reserve is not its own.
+/// What the planner may still use; excludes the wrap-up reserve.
 fn budgets_left(shared: &Shared, iteration: u32) -> Value {
     let budgets = &shared.budgets;
     let (spent, kept) = (&shared.ledger.spent, shared.wrap_up_reserve());

@@ -1,4 +1,5 @@
-//! What a homework run remembers: references and short texts only, bounded in everything but ids.
+//! The state of a homework run: references and short texts only, bounded in everything but ids. Stored in view checkpoints:
+//! a change of field names or meaning needs a new `view::FORMAT`.
 
 use super::plan::Plan;
 use crate::blob::Hash;
@@ -22,17 +23,18 @@ pub struct State {
     pub phase: Phase,
     pub workspace: Option<Workspace>,
     pub plan: Plan,
-    pub now: Current,
-    pub last: Option<Last>,
-    /// The newest three entries of the main pad.
+    #[serde(rename = "now")]
+    pub current: CurrentIteration,
+    pub last: Option<LastIteration>,
+    /// The newest three entries of the main scratchpad.
     pub entries: VecDeque<String>,
     /// One line for each older iteration, the newest of them kept.
     pub history: VecDeque<String>,
     pub forgotten: u32,
     pub branches: Vec<Branch>,
     pub readings: HashSet<Hash>,
-    /// Newest last, at most fifty, for the planner's eyes.
-    pub made: VecDeque<Made>,
+    /// Newest last, at most fifty; shown to the planner.
+    pub made: VecDeque<CitableEntity>,
     /// Everything this run created or changed: what evidence may cite.
     pub touched: HashSet<Uuid>,
     /// The newest of what this run created or changed, for the report; `left_out` counts the older ones.
@@ -47,13 +49,13 @@ pub struct State {
     pub barred: Option<Vec<String>>,
     pub refused_exit: Vec<String>,
     pub hint: bool,
-    /// Words of people that executors were shown and the planner was not.
+    /// Messages that executors were shown and the planner was not.
+    #[serde(default, rename = "overheard")]
+    pub unread_by_planner: BTreeSet<MessageId>,
+    /// The beginnings of the newest texts this run wrote, for the report.
     #[serde(default)]
-    pub overheard: BTreeSet<MessageId>,
-    /// The newest texts this run wrote, their beginnings, for the report.
-    #[serde(default)]
-    pub written: VecDeque<Written>,
-    /// What subagents learned in it.
+    pub written: VecDeque<DocumentExcerpt>,
+    /// Lessons that subagents left.
     #[serde(default)]
     pub lessons: Vec<Learned>,
 }
@@ -62,11 +64,11 @@ pub struct State {
 pub enum Phase {
     #[default]
     NotStarted,
-    /// Within an iteration; `Current` says how far.
+    /// Within an iteration; `CurrentIteration` says how far.
     Iterating,
-    /// The iteration is closed and people must answer.
+    /// The iteration is closed, and the run waits for answers.
     Waiting,
-    /// The gate said stop; one last call writes the report's prose.
+    /// The run is about to stop; one last call writes the report's prose.
     Reporting,
     Ended,
 }
@@ -78,9 +80,9 @@ pub struct Workspace {
     pub plan: DocumentId,
 }
 
-/// The iteration in hand.
+/// The iteration in progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Current {
+pub struct CurrentIteration {
     pub started_at: Timestamp,
     pub metrics_before: Metrics,
     pub plan_before: Plan,
@@ -90,7 +92,7 @@ pub struct Current {
     pub repaired: bool,
     pub executors: Vec<Executor>,
     /// Tasks that were not carried out, for the next request to know.
-    pub not_run: Vec<NotRun>,
+    pub not_run: Vec<TaskNotRun>,
     /// Answers that did not fit their schema.
     pub rejected: BTreeMap<EffectId, Rejected>,
     pub artifacts: Artifacts,
@@ -102,7 +104,7 @@ pub struct Current {
 pub struct Executor {
     pub task: ExecutorTask,
     pub pad: DocumentId,
-    /// The round in hand, from 1.
+    /// The current round, from 1.
     pub round: u32,
     /// Rounds answered so far.
     pub answered: u32,
@@ -113,13 +115,13 @@ pub struct Executor {
     pub snippet: Option<String>,
     pub completed_step_ids: Vec<String>,
     pub finished: Option<Finished>,
-    /// Tools its task names that do not exist, and those that do.
+    /// An error that lists tools its task names that do not exist, and those that do.
     #[serde(default)]
     pub refused_tools: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct NotRun {
+pub struct TaskNotRun {
     pub branch_id: String,
     pub title: String,
     #[serde(default)]
@@ -134,20 +136,20 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-/// What the next planner call is told of this iteration.
+/// What the next planner call is shown of the iteration before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Last {
+pub struct LastIteration {
     pub iteration: u32,
     pub summary: String,
     pub progress: Progress,
     pub artifacts: Artifacts,
     pub calls: Vec<Call>,
     pub executors: Vec<Executor>,
-    pub not_run: Vec<NotRun>,
+    pub not_run: Vec<TaskNotRun>,
     pub remaining_work: Vec<String>,
     pub actions: Vec<String>,
     pub lost: Option<String>,
-    /// The iteration the results are of, where the last one brought none of its own.
+    /// The iteration the results come from, when the last one had none of its own.
     #[serde(default)]
     pub results_of: Option<u32>,
 }
@@ -163,23 +165,23 @@ pub struct Branch {
 
 /// A document or task of this run, as the planner cites it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct CitableEntity {
     #[serde(rename = "ref")]
     pub reference: String,
     pub title: String,
 }
 
 impl Executor {
-    /// Calls of the round in hand that failed: what it said of them does not hold.
+    /// Whether a call of the current round failed, so that what the answer claims about it is wrong.
     pub(super) fn failed_in_round(&self, in_round: impl Fn(&EffectId) -> bool) -> bool {
         let failed = |call: &&Call| call.result.as_ref().is_some_and(|result| !result.ok);
         self.calls.iter().filter(failed).any(|call| in_round(&call.id))
     }
 }
 
-/// A text of this run, as far as the report is shown it.
+/// The beginning of a text this run wrote, shown to the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct DocumentExcerpt {
     #[serde(rename = "ref")]
     pub reference: String,
     pub title: String,

@@ -1,4 +1,4 @@
-//! The work an iteration waits for, read off its state.
+//! The effects an iteration waits for, computed from its state.
 
 use super::effect_id::EffectPosition;
 use super::state::{Executor, State};
@@ -8,17 +8,17 @@ use crate::run::{Shared, Want};
 
 impl State {
     pub(super) fn wanted_in_iteration(&self, shared: &Shared) -> Vec<Want> {
-        if self.now.planned.is_none() {
+        if self.current.planned.is_none() {
             return self.model_want(Role::HomeworkPlanner, |fix| EffectPosition::Plan { fix }).into_iter().collect();
         }
-        let open: Vec<Want> = calls::open(&self.now.calls).map(|call| Want::tool(shared, call)).collect();
+        let open: Vec<Want> = calls::open(&self.current.calls).map(|call| Want::tool(shared, call)).collect();
         if !open.is_empty() {
             return open;
         }
         if self.wants_repair() {
             return self.model_want(Role::HomeworkRepair, |fix| EffectPosition::Repair { fix }).into_iter().collect();
         }
-        self.now
+        self.current
             .executors
             .iter()
             .enumerate()
@@ -38,9 +38,9 @@ impl State {
             .collect()
     }
 
-    /// The call itself, or its one correction; nothing once that was rejected too.
+    /// The call, or its one correction after a rejected answer; `None` once the correction was rejected too.
     fn model_want(&self, role: Role, position: impl Fn(bool) -> EffectPosition) -> Option<Want> {
-        let rejected = |fix| self.now.rejected.contains_key(&position(fix).id(&self.tag, self.iteration));
+        let rejected = |fix| self.current.rejected.contains_key(&position(fix).id(&self.tag, self.iteration));
         match (rejected(false), rejected(true)) {
             (false, _) => Some(self.model_call_wanted(position(false), role, false)),
             (true, false) => Some(self.model_call_wanted(position(true), role, false)),
@@ -50,11 +50,11 @@ impl State {
 
     /// Failed planner calls get one repair together, if any of them is worth correcting.
     pub(super) fn wants_repair(&self) -> bool {
-        !self.now.repaired && self.failed_calls().next().is_some()
+        !self.current.repaired && self.failed_calls().next().is_some()
     }
 
     pub(super) fn failed_calls(&self) -> impl Iterator<Item = &Call> {
-        self.now.calls.iter().filter(|call| {
+        self.current.calls.iter().filter(|call| {
             call.repair_of.is_none()
                 && call.result.as_ref().is_some_and(|result| !result.ok && result.summary != crate::answer::NOT_RUN)
         })

@@ -1,4 +1,4 @@
-//! What a run accepts at its door: a brief that could work, and words of a size that can be shown to a model.
+//! Checks of what enters a run: a brief that can work, and messages short enough to be shown to a model.
 
 use super::commands::{Refusal, refuse};
 use super::terms::Kind;
@@ -34,7 +34,7 @@ pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Work is given away by planners, and a prompt has room for so many to give it to.
+/// Only planners delegate, and a prompt has room for a limited number of subagents.
 pub fn check_agents(kind: Kind, count: usize) -> Result<(), Refusal> {
     match kind {
         Kind::Task if count > 0 => refuse("bad_agent", "agents are for homework and trees; a task has one agent"),
@@ -45,7 +45,7 @@ pub fn check_agents(kind: Kind, count: usize) -> Result<(), Refusal> {
     }
 }
 
-/// Refuse at the door what could never work, naming the least that does.
+/// Refuses a brief that could never work, naming the smallest values that do.
 pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     let length = brief.objective.chars().count();
     if brief.objective.trim().is_empty() {
@@ -64,7 +64,7 @@ pub fn check_brief(brief: &Queued) -> Result<(), Refusal> {
     }
     check_agents(brief.kind, brief.agents.len())?;
     let budgets = &brief.budgets;
-    if let Some(why) = budgets.nonsense() {
+    if let Some(why) = budgets.invalid_limit() {
         return refuse("budget_too_small", why);
     }
     let least_window = crate::prompt::LEAST_WINDOW;

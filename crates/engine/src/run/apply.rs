@@ -1,7 +1,7 @@
 //! The fold of the shared facts. Every arm is the transition its fact's doc states.
 
 use super::flight::EffectState;
-use super::shared::{Closed, Question, Shared, Steering};
+use super::shared::{Closed, Question, Shared, UserMessage};
 use super::terms::{Status, StopReason};
 use crate::actor::Actor;
 use crate::event::Event;
@@ -21,7 +21,7 @@ impl Shared {
             Fact::Homework(facts::Homework::RunStarted(_))
             | Fact::Tree(facts::Tree::RunStarted(_))
             | Fact::Task(facts::Task::Started(_)) => {
-                self.standing = Status::Running;
+                self.unpaused_status = Status::Running;
                 self.started_at = Some(event.at);
             }
             Fact::Homework(facts::Homework::ToolCallResult(_))
@@ -37,9 +37,9 @@ impl Shared {
         self.head = event.hash;
     }
 
-    /// Working time passes between events; a takeover says how far it really went.
+    /// Counts the working time since the last event; a takeover's event says when the old driver was last active.
     fn tick(&mut self, event: &Event) {
-        // A word from anywhere, and what follows from it at once, does not show that anybody was at work until now.
+        // A command, and the events it causes at the same moment, do not prove that a driver worked until now.
         if event.actor != Actor::Platform {
             self.word_at = Some(event.at);
         }
@@ -89,10 +89,10 @@ impl Shared {
                 self.answer(fact.question_id, words, Some(closed), event);
             }
             R::WaitingOnUser(_) => {
-                self.standing = Status::WaitingOnUser;
+                self.unpaused_status = Status::WaitingOnUser;
                 self.stop_reason = Some(StopReason::UserInput);
             }
-            R::MessageQueued(fact) => self.queue(Steering {
+            R::MessageQueued(fact) => self.queue(UserMessage {
                 id: fact.message_id,
                 text: fact.text.clone(),
                 node_id: fact.node_id,
@@ -121,7 +121,7 @@ impl Shared {
 
     fn resume(&mut self, reason: facts::run::ResumeReason, at: Timestamp) {
         use facts::run::ResumeReason;
-        if self.standing.is_terminal() {
+        if self.unpaused_status.is_terminal() {
             self.generation += 1;
         }
         match reason {
@@ -138,7 +138,7 @@ impl Shared {
                 if reason == ResumeReason::Continued {
                     self.metrics.no_progress_streak = 0;
                 }
-                self.standing = if self.started_at.is_some() { Status::Running } else { Status::Queued };
+                self.unpaused_status = if self.started_at.is_some() { Status::Running } else { Status::Queued };
                 self.stop_reason = None;
                 self.stop_detail = None;
                 self.exhausted = None;
@@ -147,7 +147,7 @@ impl Shared {
         }
     }
 
-    /// Every wait for another attempt is over.
+    /// Ends every wait for another attempt.
     fn try_now(&mut self, at: Timestamp) {
         self.provider_wait = None;
         self.probes = true;
@@ -181,7 +181,7 @@ impl Shared {
         }
     }
 
-    fn queue(&mut self, message: Steering) {
+    fn queue(&mut self, message: UserMessage) {
         self.messages.push(message);
         if self.messages.len() > KEPT_MESSAGES
             && let Some(old) = self.messages.iter().position(|message| message.delivered)
@@ -191,7 +191,7 @@ impl Shared {
     }
 
     fn end(&mut self, reason: StopReason, detail: Option<String>, event: &Event) {
-        self.standing = reason.status();
+        self.unpaused_status = reason.status();
         self.paused = false;
         self.held = false;
         self.stop_reason = Some(reason);
@@ -244,7 +244,7 @@ impl Shared {
         self.ledger.settle(flight.reserve, &finished.settled);
         match &flight.model {
             Some(model) => self.metrics.charge(model, &finished.settled, finished.outcome == FinishedAs::Ok),
-            // An error is its server's words too.
+            // An error text comes from outside too.
             None => self.tainted |= matches!(finished.outcome, FinishedAs::Ok | FinishedAs::Failed),
         }
         match finished.outcome {
@@ -272,7 +272,7 @@ impl Shared {
     }
 }
 
-/// After this nobody is at work, so what was done before it counts now or never.
+/// Whether the run stops working with this fact, so that working time before it must be counted now.
 fn rests(fact: &Fact) -> bool {
     use facts::Run as R;
     matches!(

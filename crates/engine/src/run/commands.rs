@@ -1,4 +1,4 @@
-//! What people may tell a run, and when it refuses.
+//! Commands to a run, and when they are refused.
 
 use super::admission::{check_message, least_call};
 use super::shared::Shared;
@@ -51,7 +51,7 @@ pub enum Command {
     /// To one node of a tree and what is below it.
     Node {
         node: NodeId,
-        order: NodeOrder,
+        order: NodeCommand,
     },
 }
 
@@ -64,14 +64,14 @@ pub struct Reply {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NodeOrder {
+pub enum NodeCommand {
     Cancel,
     Retry,
     Pause,
     Resume,
 }
 
-/// Why a command changes nothing. `slug` is stable; `message` says what is so.
+/// Why a command was not accepted. `slug` is stable; `message` explains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub slug: &'static str,
@@ -79,7 +79,7 @@ pub struct Refusal {
     pub remedy: Option<Remedy>,
 }
 
-/// What would make a refused command work. Whoever shows the refusal says it in the words of its own interface.
+/// What would make a refused command work. The CLI and the page phrase it in their own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     RaiseIterations { run: RunId, to: u32 },
@@ -122,7 +122,7 @@ impl Run {
         }
     }
 
-    /// Everything is looked at before anything is recorded. Limits first, so that an answer finds the room it was given.
+    /// Everything is checked before anything is recorded. Limits are set first, because the answers may need the new room.
     fn respond(
         &mut self,
         answers: Vec<Reply>,
@@ -195,9 +195,9 @@ impl Run {
         format!("run {} has several open questions; name one:{}", self.shared.id, questions.collect::<String>())
     }
 
-    /// Nothing is open any more: the run goes on, and says for what reason.
+    /// Resumes the run once no open question holds it up.
     pub(super) fn resume_if_answered(&mut self, reason: ResumeReason, now: Timestamp) {
-        if self.shared.standing == Status::WaitingOnUser && !self.rules().awaits_people(&self.shared) {
+        if self.shared.unpaused_status == Status::WaitingOnUser && !self.rules().awaits_answers(&self.shared) {
             self.emit(Resumed { reason }, Actor::Platform, now);
             self.proceed(now);
         }
@@ -220,7 +220,7 @@ impl Run {
             );
         }
         if let Some(node) = node_id {
-            self.rules().addressed(&self.shared, node)?;
+            self.rules().check_addressee(&self.shared, node)?;
         }
         self.queue_message(text, node_id, lane, actor, now);
         Ok(())
@@ -228,7 +228,7 @@ impl Run {
 
     fn queue_message(&mut self, text: String, node_id: Option<NodeId>, lane: Lane, actor: Actor, now: Timestamp) {
         let mut facts = self.facts(now);
-        let message_id = facts.mint();
+        let message_id = facts.new_id();
         facts.push(MessageQueued { message_id, text, node_id, lane });
         self.record(facts, actor);
     }
@@ -282,8 +282,8 @@ impl Run {
             return refuse("run_ended", format!("run {} is {} already", self.shared.id, status.name()));
         }
         let mut facts = self.facts(now);
-        if self.rules().takes_leave(&self.shared, &mut facts) {
-            return self.take_leave(actor, now);
+        if self.rules().finishes_before_cancel(&self.shared, &mut facts) {
+            return self.cancel_after_finishing(actor, now);
         }
         self.rules().canceled(&self.shared, &mut facts);
         self.rules().cut_short(&self.shared, "canceled", &mut facts);
@@ -295,26 +295,26 @@ impl Run {
         Ok(())
     }
 
-    /// The calls in flight are given up, a pause is lifted, and the machine does what is left.
-    fn take_leave(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+    /// Abandons the calls in flight, lifts a pause, and lets the machine finish and end the run.
+    fn cancel_after_finishing(&mut self, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
         if self.shared.paused {
             self.emit(Resumed { reason: ResumeReason::Unpaused }, actor, now);
         }
         self.abandon_calls(now);
         let mut facts = self.facts(now);
-        self.rules().takes_leave(&self.shared, &mut facts);
+        self.rules().finishes_before_cancel(&self.shared, &mut facts);
         self.record(facts, actor);
         self.proceed(now);
         Ok(())
     }
 
-    /// What a person orders of a node. A retry sets a run that had ended going again.
-    fn order(&mut self, node: NodeId, order: NodeOrder, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
-        if order == NodeOrder::Cancel && self.root_node() == Some(node) {
+    /// A command to one node. A retry reopens a run that had ended.
+    fn order(&mut self, node: NodeId, order: NodeCommand, actor: Actor, now: Timestamp) -> Result<(), Refusal> {
+        if order == NodeCommand::Cancel && self.root_node() == Some(node) {
             return self.cancel(actor, now);
         }
         let ended = self.shared.status().is_terminal();
-        if ended && order != NodeOrder::Retry {
+        if ended && order != NodeCommand::Retry {
             return refuse(
                 "run_ended",
                 format!("run {} is {}; only retry reopens it", self.shared.id, self.shared.status().name()),
@@ -323,7 +323,7 @@ impl Run {
         let mut facts = self.facts(now);
         self.rules().order(&self.shared, node, order, &mut facts)?;
         if ended || self.shared.held {
-            // The ids of the facts are derived from where they stand: decide again behind the resumption.
+            // Ids are derived from positions in the log, so the facts are decided again after the `Resumed` event.
             let reason = if ended { ResumeReason::Retry } else { ResumeReason::Unpaused };
             self.emit(Resumed { reason }, actor, now);
             facts = self.facts(now);
@@ -332,9 +332,9 @@ impl Run {
         self.record(facts, actor);
         self.drop_unwanted_retries(now);
         let how = match order {
-            NodeOrder::Cancel => ResumeReason::Withdrawn,
-            NodeOrder::Retry => ResumeReason::Retry,
-            NodeOrder::Pause | NodeOrder::Resume => ResumeReason::Answered,
+            NodeCommand::Cancel => ResumeReason::Withdrawn,
+            NodeCommand::Retry => ResumeReason::Retry,
+            NodeCommand::Pause | NodeCommand::Resume => ResumeReason::Answered,
         };
         self.resume_if_answered(how, now);
         self.proceed(now);
@@ -357,10 +357,10 @@ impl Run {
         Ok(())
     }
 
-    /// The limits after a change, if something could be done under them.
+    /// The limits after a change, or a refusal when nothing could be done under them.
     fn patched(&self, patch: &BudgetPatch) -> Result<Budgets, Refusal> {
         let budgets = self.shared.budgets.patched(patch, &self.shared.brief.models);
-        budgets.nonsense().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
+        budgets.invalid_limit().map_or(Ok(budgets), |why| refuse("budget_too_small", why))
     }
 
     fn continue_with(
@@ -417,7 +417,7 @@ impl Run {
         let worked = shared.metrics.running_ms;
         if let Some(limit) = budgets.max_wall_ms.filter(|limit| worked >= *limit) {
             let why = format!("run {run} has worked for {worked} ms and max_wall_ms is {limit}");
-            // A minute that has begun counts whole, and there must be one to work in.
+            // Round the used time up to a minute, and add one to work in.
             return Some((why, Remedy::RaiseMinutes { run, to: worked / 60_000 + 2 }));
         }
         match shared.ledger.admit(least, budgets, shared.wrap_up_reserve()) {

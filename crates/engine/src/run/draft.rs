@@ -1,4 +1,4 @@
-//! Facts being decided: what will be recorded, with the ids, texts and workspace changes that go with it.
+//! Facts being decided, with the ids, texts and workspace changes that are recorded with them.
 
 use super::Shared;
 use crate::blob::{Blob, BlobRef};
@@ -8,15 +8,15 @@ use crate::time::Timestamp;
 use crate::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation};
 use serde_json::{Value, json};
 
-/// The node of a tree an event belongs to; nowhere for what concerns the whole run.
+/// The tree node an event belongs to; empty for events of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeRef {
     pub node: Option<NodeId>,
     pub parent: Option<NodeId>,
 }
 
-/// A change, the fact it belongs to, and the subagent whose doing it is.
-pub(super) struct Drafted {
+/// A workspace change, the index of the fact it belongs to, and the subagent that made it.
+pub(super) struct DraftedMutation {
     pub fact: usize,
     pub mutation: Mutation,
     pub by: Option<ActorId>,
@@ -26,10 +26,10 @@ pub struct Facts {
     pub now: Timestamp,
     run_id: RunId,
     next_seq: u64,
-    minted: u32,
+    ids_made: u32,
     pub(super) list: Vec<(NodeRef, Fact)>,
     pub(super) blobs: Vec<Blob>,
-    pub(super) mutations: Vec<Drafted>,
+    pub(super) mutations: Vec<DraftedMutation>,
 }
 
 impl Facts {
@@ -38,7 +38,7 @@ impl Facts {
             now,
             run_id: shared.id,
             next_seq: shared.last_seq + 1,
-            minted: 0,
+            ids_made: 0,
             list: Vec::new(),
             blobs: Vec::new(),
             mutations: Vec::new(),
@@ -65,20 +65,20 @@ impl Facts {
         self.mutate_by(None, mutation);
     }
 
-    /// The same, by a subagent that was given a part of the run.
+    /// The same, made by a subagent that works in the run.
     pub fn mutate_by(&mut self, by: Option<ActorId>, mutation: Mutation) {
-        self.mutations.push(Drafted { fact: self.list.len(), mutation, by });
+        self.mutations.push(DraftedMutation { fact: self.list.len(), mutation, by });
     }
 
-    pub fn mint<T: From<uuid::Uuid>>(&mut self) -> T {
-        self.minted += 1;
-        let place = [self.next_seq.to_le_bytes(), u64::from(self.minted).to_le_bytes()].concat();
+    pub fn new_id<T: From<uuid::Uuid>>(&mut self) -> T {
+        self.ids_made += 1;
+        let place = [self.next_seq.to_le_bytes(), u64::from(self.ids_made).to_le_bytes()].concat();
         ids::derive(self.now, &[self.run_id.0.as_bytes(), &place]).into()
     }
 
     /// `parent` → `child`, tagged with the run.
     pub(crate) fn link(&mut self, shared: &Shared, parent: DocumentId, child: DocumentId) {
-        let id: EdgeId = self.mint();
+        let id: EdgeId = self.new_id();
         let (project_id, props) = (shared.home_project(), run_props(shared));
         self.mutate(Mutation::Link {
             id,
@@ -90,7 +90,7 @@ impl Facts {
         });
     }
 
-    /// A run that has no one project of its own gets one for what it writes.
+    /// A run that does not work in exactly one project gets a project of its own to write to.
     pub(crate) fn open_home(&mut self, shared: &Shared) {
         let home = shared.home_project();
         if !shared.brief.project_ids.contains(&home) {
@@ -105,7 +105,7 @@ impl Facts {
     }
 }
 
-/// What tags everything a run makes.
+/// The properties on everything a run creates.
 fn run_props(shared: &Shared) -> Value {
     json!({ shared.brief.kind.run_key(): shared.id })
 }

@@ -1,4 +1,4 @@
-//! Attempts, money and time around the calls a machine wants. A machine never sees a retry.
+//! Attempts, budgets, backoff and deadlines of the calls a machine wants. A machine never sees a retry.
 
 use super::flight::{Due, EffectState, Flight, Parked};
 use super::terms::{Status, StopReason};
@@ -11,16 +11,16 @@ use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::{Failed, MessageDelivered, ProviderWaiting, Recovered, ResumeReason};
 use crate::time::Timestamp;
 
-/// Attempts that count, crashes of our own and parked providers left out.
+/// Attempts that count; crashes of our own and parked providers do not.
 const MAX_ATTEMPTS: u32 = 6;
 const FIRST_BACKOFF_MS: i64 = 1_000;
-/// A longer wait is one that the provider asked for, and people are told of it.
+/// A longer wait is one that the provider asked for, and is shown to people.
 pub(super) const LONGEST_BACKOFF_MS: i64 = 30_000;
-/// How long a call waits that this machine could not make.
+/// The wait after a call that this machine could not make.
 const LOCAL_PAUSE_MS: i64 = 5_000;
 
 impl Run {
-    /// A run that nobody started yet begins; one that was moving under a dead driver is taken over.
+    /// Begins a queued run, or takes over one whose driver died.
     /// `last_seen` is when that driver was last known alive.
     pub fn take_over(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
         self.find_abandoned(last_seen, now);
@@ -30,7 +30,7 @@ impl Run {
         self.rest(now);
     }
 
-    /// Nobody has driven it since `last_seen`: what was in flight is lost, and no working time passed since.
+    /// Declares calls in flight lost when no driver was alive since `last_seen`; time since then does not count.
     pub fn find_abandoned(&mut self, last_seen: Option<Timestamp>, now: Timestamp) {
         if self.shared.started_at.is_some() && self.shared.status() == Status::Running {
             self.declare_lost(last_seen.unwrap_or(self.shared.updated_at), now);
@@ -62,7 +62,7 @@ impl Run {
         }
     }
 
-    /// Intended, and not yet heard of.
+    /// Whether the attempt's intent is recorded and its outcome is not.
     pub fn is_in_flight(&self, effect: &EffectId, attempt: u32) -> bool {
         matches!(self.shared.effects.get(effect), Some(EffectState::InFlight(flight)) if flight.attempt == attempt)
     }
@@ -74,7 +74,7 @@ impl Run {
         })
     }
 
-    /// Who would be asked, for a call that is wanted.
+    /// The provider of a wanted model call.
     pub fn provider(&self, effect: &EffectId) -> Option<&str> {
         let role = self.want(effect)?.role?;
         Some(&self.shared.brief.models.for_role(role).provider)
@@ -125,7 +125,7 @@ impl Run {
             let left = limit - self.shared.metrics.running_ms;
             self.shared.counted_until.plus_ms(left.max(0))
         });
-        // A spent clock only matters while something could still be started; calls in flight end by themselves.
+        // The time limit only matters while something could still be started; calls in flight end by themselves.
         questions.into_iter().chain(wall.filter(|_| self.in_flight() == 0)).min()
     }
 
@@ -190,13 +190,13 @@ impl Run {
         Started { effect: effect.clone(), attempt, what, model, request, reserve }
     }
 
-    /// The receipt of every message this call is shown.
+    /// Records which messages this call is shown.
     fn deliver_messages(&mut self, effect: &EffectId, work: &Work, now: Timestamp) {
-        if !matches!(work, Work::Model(call) if call.role.hears_messages()) {
+        if !matches!(work, Work::Model(call) if call.role.is_shown_messages()) {
             return;
         }
         let (rules, node_ref) = (self.rules(), self.rules().node_ref(effect));
-        let heard = self.shared.messages.iter().filter(|message| rules.hears(&self.shared, effect, message));
+        let heard = self.shared.messages.iter().filter(|message| rules.shows_message(&self.shared, effect, message));
         let shown = crate::prompt::newest_messages(heard).into_iter().filter(|message| !message.delivered);
         for message_id in shown.map(|message| message.id).collect::<Vec<_>>() {
             self.emit_at(node_ref, MessageDelivered { message_id, effect: effect.0.clone() }, Actor::Platform, now);
@@ -208,17 +208,9 @@ impl Run {
         let error = format!("{}: no room for this call within the limit", reason.name());
         self.warn_of_limits(Some(limit), now);
         let fact = Finished {
-            effect: effect.clone(),
-            attempt: 0,
-            outcome: FinishedAs::Refused,
-            settled: Settled::default(),
-            response: None,
             error: Some(error.clone()),
-            retry_at: None,
-            counted: false,
             exhausted: Some(limit),
-            provider_request_id: None,
-            kept: None,
+            ..Finished::new(effect, 0, FinishedAs::Refused, Settled::default())
         };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
         match self.want(effect) {
@@ -256,14 +248,14 @@ impl Run {
             Outcome::Tool(outcome) => self.tool_answered(effect, &flight, &outcome, now),
             Outcome::Asks(asking) => self.tool_asks(effect, &flight, asking, now),
             Outcome::Lost(reason) => self.tool_lost(effect, &flight, reason, now),
-            // It never left; the wait is that of a call that failed.
-            Outcome::Away(reason) => {
+            // It was never sent; wait as after a failed call.
+            Outcome::Unavailable(reason) => {
                 let at = Some(now.plus_ms(self.backoff(effect, &flight)));
                 let retry = Retry { at, error: Some(reason), ..Retry::default() };
                 self.finish(effect, attempt, FinishedAs::Transient, Settled::default(), retry, now);
             }
         }
-        // It may have been the last thing under way: then the run comes to rest.
+        // It may have been the last call in flight, so the run may now have to wait or end.
         self.proceed(now);
     }
 
@@ -282,24 +274,12 @@ impl Run {
         let blob = Blob::new(reply.text.clone());
         let response = blob.reference();
         self.draft.blobs.push(blob);
-        self.emit_at(
-            self.rules().node_ref(effect),
-            Finished {
-                effect: effect.clone(),
-                attempt: flight.attempt,
-                outcome: FinishedAs::Ok,
-                settled,
-                response: Some(response),
-                error: None,
-                retry_at: None,
-                counted: false,
-                exhausted: None,
-                provider_request_id: reply.provider_request_id.clone(),
-                kept: None,
-            },
-            Actor::Platform,
-            now,
-        );
+        let fact = Finished {
+            response: Some(response),
+            provider_request_id: reply.provider_request_id.clone(),
+            ..Finished::new(effect, flight.attempt, FinishedAs::Ok, settled)
+        };
+        self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
         self.warn_of_limits(None, now);
         self.decide(Input::Reply { effect, reply: &reply, response }, now);
     }
@@ -316,7 +296,7 @@ impl Run {
         let counted = parked.is_none();
         let retry = |at| Retry { at, counted, error: Some(error.message.clone()), kept: None };
         let Some(Want { wrap_up, .. }) = self.want(effect) else {
-            // Nobody waits for it any more: the money is settled, and that is all.
+            // The machine no longer wants it: only the cost is settled.
             return self.finish(effect, flight.attempt, FinishedAs::Canceled, settled, retry(None), now);
         };
         match error.failure {
@@ -334,7 +314,7 @@ impl Run {
                 }
             }
             CallFailure::Rejected => self.give_up(effect, flight, settled, retry(None), false, now),
-            // It never left, so it is no attempt.
+            // It was never sent, so it does not count as an attempt.
             CallFailure::Local => {
                 let at = Some(now.plus_ms(LOCAL_PAUSE_MS));
                 let retry = Retry { at, error: Some(error.message), ..Retry::default() };
@@ -393,19 +373,7 @@ impl Run {
         now: Timestamp,
     ) {
         let Retry { at, counted, error, kept } = retry;
-        let fact = Finished {
-            effect: effect.clone(),
-            attempt,
-            outcome,
-            settled,
-            response: None,
-            error,
-            retry_at: at,
-            counted,
-            exhausted: None,
-            provider_request_id: None,
-            kept,
-        };
+        let fact = Finished { error, retry_at: at, counted, kept, ..Finished::new(effect, attempt, outcome, settled) };
         self.emit_at(self.rules().node_ref(effect), fact, Actor::Platform, now);
     }
 
@@ -422,7 +390,7 @@ impl Run {
         self.emit(Failed { stop_reason, error, messages_not_shown: Vec::new() }, Actor::Platform, now);
     }
 
-    /// Calls that will never be waited for: presumed paid.
+    /// Ends all calls in flight without waiting for their outcome; they are presumed paid.
     pub(super) fn abandon_calls(&mut self, now: Timestamp) {
         let in_flight: Vec<(EffectId, Flight)> = self.flights().collect();
         for (effect, flight) in in_flight {
@@ -431,7 +399,7 @@ impl Run {
         }
     }
 
-    /// Calls that waited for another attempt, or for a person, which nobody wants any more.
+    /// Cancels calls that back off or wait for a person and that the machine no longer wants.
     pub(super) fn drop_unwanted_retries(&mut self, now: Timestamp) {
         let waiting = self.shared.effects.iter().filter(|(_, state)| !matches!(state, EffectState::InFlight(_)));
         let unwanted: Vec<_> = waiting
@@ -454,7 +422,7 @@ impl Run {
         1 + (draw % ceiling as u64) as i64
     }
 
-    /// Deadlines of questions, and the clock that ran out between calls.
+    /// Expires questions whose deadline passed, and enforces the time limit between calls.
     pub fn tick(&mut self, now: Timestamp) {
         let expired: Vec<_> = self
             .shared
@@ -471,7 +439,7 @@ impl Run {
     }
 }
 
-/// What is recorded of a call that is over, beyond how it ended.
+/// What `effect.finished` records of a failed or repeated attempt beyond its outcome.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Retry {
     pub at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! The calls of a run as it knows them: in flight, backing off, given up, or of unknown fate.
+//! The state of a run's calls: in flight, backing off, of unknown outcome, or waiting for an answer.
 
 use crate::budget::Reserve;
 use crate::effect::EffectId;
@@ -16,18 +16,18 @@ pub enum EffectState {
         attempt: u32,
         counted: u32,
         until: Timestamp,
-        /// Who is asked again, as `provider/model`; a tool has none.
+        /// `provider/model` of the next attempt; `None` for a tool.
         #[serde(default)]
         model: Option<String>,
     },
-    /// Nobody knows whether it happened; a person is asked.
+    /// Whether it happened is unknown; a person is asked.
     Unknown {
         attempt: u32,
         what: String,
         #[serde(default)]
         question: Option<QuestionId>,
     },
-    /// It asked; with the answer it is called again.
+    /// The tool asked a question; it is called again with the answer.
     Asking {
         attempt: u32,
         question: Option<QuestionId>,
@@ -75,7 +75,7 @@ impl EffectState {
         }
     }
 
-    /// Nothing but a person can move it.
+    /// Whether only a person can move it on.
     pub(super) fn awaits_a_person(&self) -> bool {
         matches!(self, EffectState::Unknown { .. } | EffectState::Asking { answer: None, .. })
     }

@@ -1,8 +1,8 @@
 //! A run: the fold of its log, and the only way to add to it.
 //!
-//! `Shared` is what every kind of run has (status, people, limits, calls in flight); `Machine` is what
-//! one kind adds. Facts are drafted here, applied at once, and leave as one batch; whoever appends the
-//! batch and fails must throw the `Run` away and fold the log again.
+//! `Shared` is what every kind of run has (status, questions, messages, limits, calls in flight); `Machine` is what one
+//! kind adds. Facts are drafted and applied here and leave as one batch. When appending the batch fails, the driver must
+//! drop the `Run` and fold the log again, because the state already contains what was not stored.
 
 mod admission;
 mod apply;
@@ -18,12 +18,12 @@ mod warnings;
 
 pub(crate) use admission::least_call;
 pub use admission::{LONGEST_MESSAGE, LONGEST_OBJECTIVE, check_agents, check_brief};
-pub use commands::{Command, NodeOrder, Refusal, Remedy, Reply};
+pub use commands::{Command, NodeCommand, Refusal, Remedy, Reply};
 pub(crate) use commands::{no_such_node, refuse};
 pub(crate) use draft::headline;
 pub use draft::{Facts, NodeRef};
 pub use flight::{Due, EffectState, Parked};
-pub use shared::{Closed, Question, Shared, Steering};
+pub use shared::{Closed, Question, Shared, UserMessage};
 pub use terms::{Criterion, Kind, Lane, ScopeKind, Status, StopReason};
 
 use crate::actor::Actor;
@@ -57,58 +57,58 @@ pub enum Machine {
     Task(Box<task::State>),
 }
 
-/// What one kind of run must answer. Pure: `decide` sees a state and returns facts, `apply` records them.
-/// The methods with a body are for machines whose work has places (nodes) with money and controls of their own.
+/// The rules of one kind of run. Pure: `decide` sees a state and returns facts, `apply` records them.
+/// The methods with a body are for machines with nodes, which have budgets and controls of their own.
 pub trait Rules {
     /// Record a fact. Never fails; facts of other machines are ignored.
     fn apply(&mut self, shared: &Shared, event: &Event);
-    /// The work this state waits for, built-in tools first, then in order of importance. Costs what is taken of it.
+    /// The effects this state waits for: built-in tools first, then the most important. Lazy, so callers pay for what they take.
     fn wants<'a>(&'a self, shared: &'a Shared) -> Box<dyn Iterator<Item = Want> + 'a>;
-    /// The work itself, built from the state when it is about to start.
+    /// The request or call of an effect, built when it is about to start.
     fn work(&self, shared: &Shared, effect: &EffectId) -> Option<Work>;
     /// Facts that follow from an input. Called again with `Input::Proceed` until nothing follows.
     fn decide(&self, shared: &Shared, input: Input<'_>, facts: &mut Facts);
-    /// Words for people: what is going on.
+    /// One line for people: what is going on.
     fn activity(&self, shared: &Shared) -> String;
-    /// One wanted work; `None` when nobody waits for it (any more).
+    /// The want of this effect; `None` when the state does not (or no longer) wait for it.
     fn want(&self, shared: &Shared, effect: &EffectId) -> Option<Want> {
         self.wants(shared).find(|want| &want.effect == effect)
     }
-    /// Where an effect belongs.
+    /// The node an effect belongs to.
     fn node_ref(&self, _effect: &EffectId) -> NodeRef {
         NodeRef::default()
     }
-    /// Does the call fit the place it is made from? The run's own limits are judged before.
+    /// Whether the call fits the budget of its node. The run's own limits are checked before.
     fn admit(&self, _shared: &Shared, _effect: &EffectId, _call: Reserve, _kept_back: Reserve) -> Admission {
         Admission::Fits
     }
-    /// Is this message shown to this call?
-    fn hears(&self, _shared: &Shared, _effect: &EffectId, _message: &Steering) -> bool {
+    /// Whether this message is shown to this call.
+    fn shows_message(&self, _shared: &Shared, _effect: &EffectId, _message: &UserMessage) -> bool {
         true
     }
-    /// Nothing but open answers can move the run.
-    fn awaits_people(&self, shared: &Shared) -> bool {
+    /// Whether only answers to open questions can move the run.
+    fn awaits_answers(&self, shared: &Shared) -> bool {
         shared.open_questions().next().is_some()
     }
-    /// May a message be addressed to this node?
-    fn addressed(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
+    /// Refuses a message to a node that cannot receive it.
+    fn check_addressee(&self, shared: &Shared, node: NodeId) -> Result<(), Refusal> {
         no_such_node(shared, node)
     }
-    /// A person orders something of one node.
-    fn order(&self, shared: &Shared, node: NodeId, _order: NodeOrder, _facts: &mut Facts) -> Result<(), Refusal> {
+    /// Decides a command to one node.
+    fn order(&self, shared: &Shared, node: NodeId, _order: NodeCommand, _facts: &mut Facts) -> Result<(), Refusal> {
         no_such_node(shared, node)
     }
-    /// A call of this machine waits for a person from now on.
-    fn held(&self, _effect: &EffectId, _why: &str, _facts: &mut Facts) {}
-    /// What a canceled run leaves behind, place by place.
+    /// The call waits for a person from now on.
+    fn call_waits_for_person(&self, _effect: &EffectId, _why: &str, _facts: &mut Facts) {}
+    /// The facts that end each node of a canceled run.
     fn canceled(&self, _shared: &Shared, _facts: &mut Facts) {}
-    /// What a run leaves behind that fails under its places.
+    /// The facts that end each node of a failing run.
     fn failed(&self, _shared: &Shared, _error: &str, _facts: &mut Facts) {}
-    /// A person cancels: true when the machine has something left to do first, and will end the run itself.
-    fn takes_leave(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
+    /// On cancel: true when the machine has work to do first (a task's reflection) and then ends the run itself.
+    fn finishes_before_cancel(&self, _shared: &Shared, _facts: &mut Facts) -> bool {
         false
     }
-    /// The run ends over the machine's head.
+    /// The run ends without a decision of the machine.
     fn cut_short(&self, _shared: &Shared, _why: &str, _facts: &mut Facts) {}
 }
 
@@ -133,11 +133,11 @@ impl Want {
 
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Whatever follows from the state alone.
+    /// Decide what follows from the state alone.
     Proceed,
-    /// A model answered, whole.
+    /// A model's complete answer.
     Reply { effect: &'a EffectId, reply: &'a crate::effect::ModelReply, response: BlobRef },
-    /// A tool answered, or refused.
+    /// A tool's result or error.
     Tool { effect: &'a EffectId, outcome: &'a crate::effect::ToolOutcome },
     /// Every attempt failed, or there was no budget for one. `retryable`: a later attempt may fare better.
     Failed { effect: &'a EffectId, error: &'a str, retryable: bool },
@@ -149,13 +149,13 @@ impl Run {
     /// Fold a log. `None` when it does not begin with `run.queued`.
     pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Run> {
         let mut events = events.into_iter();
-        let mut run = Run::born(events.next()?)?;
+        let mut run = Run::from_first_event(events.next()?)?;
         events.for_each(|event| run.apply(event));
         Some(run)
     }
 
     /// The state after a run's first event.
-    pub fn born(first: &Event) -> Option<Run> {
+    pub fn from_first_event(first: &Event) -> Option<Run> {
         let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
         let machine = match brief.kind {
             Kind::Homework => Machine::Homework(Box::default()),
@@ -184,7 +184,7 @@ impl Run {
             payload,
         };
         event.hash = event.link(event.hash);
-        let mut run = Run::born(&event)?;
+        let mut run = Run::from_first_event(&event)?;
         run.draft = Batch::after(id, 0);
         run.draft.events.push(event);
         Some(run)
@@ -212,7 +212,7 @@ impl Run {
         std::mem::replace(&mut self.draft, Batch::after(self.shared.id, self.shared.last_seq))
     }
 
-    /// Anything not yet taken?
+    /// Whether facts were decided that `take_batch` has not returned yet.
     pub fn has_draft(&self) -> bool {
         !self.draft.events.is_empty()
     }
@@ -246,7 +246,7 @@ impl Run {
 
     fn record(&mut self, facts: Facts, actor: Actor) {
         let first_seq = self.shared.last_seq + 1;
-        // What a step changes is the doing of whoever chose it.
+        // A task's changes are attributed to its subagent, which chose them.
         let author = match (actor, &self.shared.brief.agent) {
             (Actor::Platform, Some(agent)) => Actor::Subagent(agent.id),
             _ => actor,

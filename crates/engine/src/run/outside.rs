@@ -1,5 +1,5 @@
-//! Calls of tools that are not built in: what they came to, whom they ask, and what becomes of one whose fate nobody
-//! knows. A once-only call is never made again unless a person says so.
+//! Calls of tools that are not built in: their outcomes, the questions they ask, and calls whose outcome is unknown.
+//! A once-only call is never made again unless a person says so.
 
 use super::commands::{Refusal, refuse};
 use super::effects::Retry;
@@ -8,18 +8,18 @@ use super::terms::Status;
 use super::{Input, Run};
 use crate::actor::Actor;
 use crate::budget::Settled;
-use crate::effect::{Asking, Class, EffectId, ToolCall, ToolOutcome, ToolOutput, Work};
+use crate::effect::{Class, EffectId, ToolCall, ToolOutcome, ToolOutput, ToolQuestion, Work};
 use crate::facts::effect::{Decision, FinishedAs, Resolved, Unknown};
 use crate::facts::run::{Answered, QuestionAsked, WaitingOnUser};
 use crate::ids::{ActorId, QuestionId};
 use crate::time::Timestamp;
 use serde_json::json;
 
-/// Attempts of a call that may be repeated; the model is told afterwards.
+/// Attempts of a repeatable call; after the last one the model is shown the error.
 const ATTEMPTS: u32 = 3;
-/// How often one call may ask before it is refused.
+/// The most questions one call may ask.
 const QUESTIONS: u32 = 20;
-/// As much of a tool's error as the ledger of calls keeps; the result has all of it.
+/// In characters of an error in `effect.finished`; the tool's result holds all of it.
 const LONGEST_ERROR: usize = 600;
 
 impl Run {
@@ -34,18 +34,18 @@ impl Run {
         self.decide(Input::Tool { effect, outcome }, now);
     }
 
-    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: Asking, now: Timestamp) {
+    pub(super) fn tool_asks(&mut self, effect: &EffectId, flight: &Flight, asking: ToolQuestion, now: Timestamp) {
         if flight.attempt >= QUESTIONS || self.want(effect).is_none() {
             let error = format!("{} asked {QUESTIONS} times and was not asked again", flight.what);
             return self.tool_answered(effect, flight, &ToolOutcome::refused(error), now);
         }
-        let Asking { text, options, kept } = asking;
+        let ToolQuestion { text, options, kept } = asking;
         let retry = Retry { kept: Some(kept), ..Retry::default() };
         self.finish(effect, flight.attempt, FinishedAs::Asked, Settled::default(), retry, now);
         self.ask(effect, text, options, "a tool asks", now);
     }
 
-    /// Nothing came back. What may be repeated is; what may not is for a person to find out.
+    /// No response came back. A repeatable call is tried again; for a once-only call a person is asked what happened.
     pub(super) fn tool_lost(&mut self, effect: &EffectId, flight: &Flight, reason: String, now: Timestamp) {
         if self.want(effect).is_some() && self.is_once(&flight.what) {
             return self.unknown(effect, flight, reason, now);
@@ -59,7 +59,7 @@ impl Run {
         self.finish(effect, flight.attempt, FinishedAs::Transient, Settled::default(), retry, now);
     }
 
-    /// A tool that nobody knows any more counts as one that must not be repeated.
+    /// A tool that is no longer known counts as once-only.
     pub(super) fn is_once(&self, tool: &str) -> bool {
         self.shared.outside(tool).is_none_or(|outside| outside.class == Class::Once)
     }
@@ -77,7 +77,7 @@ impl Run {
         self.ask(effect, text, options, "the outcome of a tool is unknown", now);
     }
 
-    /// All of it: whoever decides whether it happened has to know what it was.
+    /// The whole arguments: a person who decides whether the call happened must see all of it.
     fn called_with(&self, effect: &EffectId) -> String {
         self.tool_call(effect).map(|call| call.arguments.to_string()).unwrap_or_default()
     }
@@ -85,22 +85,22 @@ impl Run {
     fn ask(&mut self, effect: &EffectId, text: String, options: Vec<String>, why: &str, now: Timestamp) {
         let node_ref = self.rules().node_ref(effect);
         let mut facts = self.facts(now);
-        let question_id = facts.mint();
+        let question_id = facts.new_id();
         let (node_id, effect_id) = (node_ref.node, Some(effect.clone()));
         let (deadline_at, default) = (None, None);
         let asked = QuestionAsked { question_id, node_id, text, options, deadline_at, default, effect: effect_id };
         facts.push_at(node_ref, asked);
-        self.rules().held(effect, why, &mut facts);
+        self.rules().call_waits_for_person(effect, why, &mut facts);
         self.record(facts, Actor::Platform);
     }
 
-    /// The call of unknown fate that this question is about.
+    /// The call of unknown outcome that this question is about.
     pub(super) fn unknown_behind(&self, question: QuestionId) -> Option<EffectId> {
         let mut unknown = self.shared.effects.iter().filter(|(_, state)| matches!(state, EffectState::Unknown { .. }));
         unknown.find(|(_, state)| state.question() == Some(question)).map(|(effect, _)| effect.clone())
     }
 
-    /// Whose word this is.
+    /// The id recorded as the author of an answer.
     pub(super) fn by(&self, actor: Actor) -> ActorId {
         match actor {
             Actor::Person(id) | Actor::Subagent(id) => id,
@@ -155,7 +155,7 @@ impl Run {
         }
     }
 
-    /// Where only people can say how a call goes on, and nothing else is left to do, the run waits for them.
+    /// Sets the run waiting when only a person can move its calls on and nothing else is left to do.
     pub(super) fn rest(&mut self, now: Timestamp) {
         let effects = &self.shared.effects;
         let waits = self.shared.status() == Status::Running && effects.values().any(EffectState::awaits_a_person);
@@ -172,7 +172,7 @@ impl Run {
     }
 }
 
-/// What the model is told of a decision; nothing where the call is made again.
+/// The result the model is shown after a decision; `None` when the call is made again.
 fn decided(decision: Decision, note: Option<&str>) -> Option<ToolOutcome> {
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
     match decision {

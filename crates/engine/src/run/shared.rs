@@ -1,11 +1,12 @@
-//! What every kind of run has in common.
+//! The state that every kind of run has. Stored in view checkpoints: a change of field names or meaning needs a new
+//! `view::FORMAT`.
 
 use super::effects::LONGEST_BACKOFF_MS;
 use super::flight::EffectState;
 use super::terms::{Lane, Status, StopReason};
 use crate::blob::Hash;
 use crate::budget::{Budgets, Exhausted, Ledger, Reserve};
-use crate::effect::{EffectId, Outside, RunContext, Told};
+use crate::effect::{AnsweredQuestion, EffectId, Outside, RunContext};
 use crate::event::genesis;
 use crate::facts::run::{Agent, ProviderWaiting, QuestionExpired, Queued};
 use crate::ids::{ActorId, MessageId, NodeId, ProjectId, QuestionId, RunId};
@@ -20,8 +21,9 @@ use std::collections::BTreeMap;
 pub struct Shared {
     pub id: RunId,
     pub brief: Queued,
-    /// Without the pause, which is a flag beside it.
-    pub(super) standing: Status,
+    /// The status apart from the pause, which is a flag of its own.
+    #[serde(rename = "standing")]
+    pub(super) unpaused_status: Status,
     pub paused: bool,
     /// Paused because every branch that could move is: resuming one of them resumes the run.
     pub held: bool,
@@ -30,16 +32,16 @@ pub struct Shared {
     pub budgets: Budgets,
     pub ledger: Ledger,
     pub metrics: Metrics,
-    /// Calls in flight, waiting to be tried again, or of unknown outcome: nothing that is over.
+    /// Calls that are in flight, back off, wait for an answer or have an unknown outcome. Finished calls are removed.
     pub effects: BTreeMap<EffectId, EffectState>,
-    /// Failed for good, with the last attempt: a continued run does not repeat an attempt's number.
+    /// The last attempt of calls that failed for good, so that a continued run does not reuse an attempt's number.
     pub gave_up: BTreeMap<EffectId, u32>,
-    /// A tool that is not built in has answered.
+    /// The run has read content from a tool that is not built in.
     pub tainted: bool,
     pub questions: Vec<Question>,
-    pub messages: Vec<Steering>,
+    pub messages: Vec<UserMessage>,
     pub provider_wait: Option<ProviderWaiting>,
-    /// A person wants the provider tried now, parked or not.
+    /// A person wants the provider tried now, even if it is parked.
     #[serde(default)]
     pub probes: bool,
     /// The limit that had no room for a call; raising limits clears it.
@@ -51,10 +53,10 @@ pub struct Shared {
     pub updated_at: Timestamp,
     /// Working time is counted up to here.
     pub(super) counted_until: Timestamp,
-    /// When a person said something last.
+    /// The time of the last command.
     pub(super) word_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// How often the run has ended and was continued: one generation of its ending effects each.
+    /// How often the run ended and was continued. Part of the ids of its last effects, which must differ each time.
     pub generation: u32,
     pub last_seq: u64,
     pub head: Hash,
@@ -70,7 +72,7 @@ pub struct Question {
     pub deadline_at: Option<Timestamp>,
     pub default: Option<String>,
     pub answer: Option<String>,
-    /// How it was closed, where nobody answered it.
+    /// How it was closed without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
     pub asked_at: Timestamp,
@@ -84,12 +86,12 @@ pub enum Closed {
     Default,
     /// The deadline passed, and there was no default.
     Unanswered,
-    /// Whoever asked has ended.
+    /// The node that asked has ended.
     Withdrawn,
 }
 
 impl Closed {
-    /// How, and what stands for the answer.
+    /// How it was closed, and the text shown as its answer.
     pub(super) fn by(expired: &QuestionExpired) -> (Closed, String) {
         match &expired.default {
             _ if expired.withdrawn => (Closed::Withdrawn, "(withdrawn: the node that asked has ended)".into()),
@@ -101,7 +103,7 @@ impl Closed {
 
 /// A message from a person to the run, and whether a model has been shown it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Steering {
+pub struct UserMessage {
     pub id: MessageId,
     pub text: String,
     pub node_id: Option<NodeId>,
@@ -116,7 +118,7 @@ impl Shared {
             id,
             budgets: brief.budgets.clone(),
             brief,
-            standing: Status::Queued,
+            unpaused_status: Status::Queued,
             paused: false,
             held: false,
             stop_reason: None,
@@ -146,10 +148,10 @@ impl Shared {
     }
 
     pub fn status(&self) -> Status {
-        if self.paused && !self.standing.is_terminal() { Status::Paused } else { self.standing }
+        if self.paused && !self.unpaused_status.is_terminal() { Status::Paused } else { self.unpaused_status }
     }
 
-    /// May start new work.
+    /// Whether it may start new work.
     pub fn is_moving(&self) -> bool {
         matches!(self.status(), Status::Queued | Status::Running)
     }
@@ -195,18 +197,18 @@ impl Shared {
         }
     }
 
-    /// One of the subagents this run may give work to.
+    /// One of the subagents this run may delegate to.
     pub(crate) fn agent(&self, handle: &str) -> Option<&Agent> {
         self.brief.agents.iter().find(|agent| agent.handle == handle)
     }
 
-    /// Its id; nobody's for one that this run was not given: whatever is tried with that is refused.
+    /// Its id. For a handle the run does not have, the nil id, with which every call is refused.
     pub(crate) fn agent_id(&self, handle: &str) -> ActorId {
         self.agent(handle).map_or(ActorId(uuid::Uuid::nil()), |agent| agent.id)
     }
 
-    /// Settle whom a planner gave each piece of work to; who names somebody else is told whom there is. A run without
-    /// subagents has nobody to name.
+    /// Resolves the subagents a planner named. An unknown handle is an error that lists the known ones; in a run without
+    /// subagents the field is ignored.
     pub(crate) fn assign<'a>(&self, named: impl Iterator<Item = &'a mut Option<String>>) -> Result<(), Vec<String>> {
         let mut errors = Vec::new();
         for handle in named {
@@ -226,16 +228,16 @@ impl Shared {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Who carries this tool out, if it is not built in.
+    /// The server of a tool that is not built in.
     pub(crate) fn outside(&self, tool: &str) -> Option<&Outside> {
         self.brief.tools.iter().find(|known| known.name == tool)?.outside.as_ref()
     }
 
-    /// What a call that asked before goes on with.
-    pub(crate) fn told(&self, effect: &EffectId) -> Option<Told> {
+    /// The answer to the question this call asked before.
+    pub(crate) fn answered_question(&self, effect: &EffectId) -> Option<AnsweredQuestion> {
         match self.effects.get(effect) {
             Some(EffectState::Asking { kept, answer: Some(answer), .. }) => {
-                Some(Told { kept: kept.clone(), answer: answer.clone() })
+                Some(AnsweredQuestion { kept: kept.clone(), answer: answer.clone() })
             }
             _ => None,
         }
@@ -245,7 +247,7 @@ impl Shared {
         Reserve::wrap_up(&self.brief.models)
     }
 
-    /// Working time up to `now`, the current stretch included.
+    /// Working time up to `now`.
     pub fn running_ms(&self, now: Timestamp) -> i64 {
         self.metrics.running_ms + if self.is_working() { now.since(self.counted_until) } else { 0 }
     }
@@ -261,7 +263,7 @@ impl Shared {
         self.status() == Status::Running && (in_flight || !held_up)
     }
 
-    /// The provider that nothing but time, or a person, brings back: parked, or one that asked for a long wait.
+    /// The provider the whole run waits for: one that is parked, or that asked for a long wait.
     pub fn waits_for_provider(&self) -> Option<ProviderWaiting> {
         if self.status() != Status::Running {
             return None;
@@ -280,7 +282,7 @@ impl Shared {
         Some(ProviderWaiting { provider, until, error: None })
     }
 
-    /// The tool outside that has been out longest.
+    /// The tool call that has been in flight longest.
     fn tool_out(&self) -> Option<(&str, Timestamp)> {
         let flights = self.effects.values().filter_map(|state| match state {
             EffectState::InFlight(flight) if flight.role().is_none() => Some((flight.what.as_str(), flight.since)),
@@ -289,7 +291,7 @@ impl Shared {
         flights.min_by_key(|(_, since)| *since)
     }
 
-    /// `working` says what goes on while it runs.
+    /// One line about the run; `working` describes a running machine.
     pub(crate) fn activity(&self, working: impl FnOnce() -> String) -> String {
         match self.status() {
             Status::Queued => "waiting for a worker".into(),

@@ -1,4 +1,4 @@
-//! The words of a run: what kind it is, where it stands, why it stopped.
+//! The closed vocabularies of a run: kind, scope, status, stop reason, lane.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ words! {
 }
 
 impl Kind {
-    /// The prop that ties what a run makes to it.
+    /// The property that marks what a run created.
     pub fn run_key(self) -> &'static str {
         match self {
             Kind::Homework => "homework_run_id",
@@ -58,7 +58,7 @@ impl Status {
         matches!(self, Status::Completed | Status::Stopped | Status::Canceled | Status::Failed)
     }
 
-    /// Someone must drive it.
+    /// Whether a driver must move it.
     pub fn is_live(self) -> bool {
         matches!(self, Status::Queued | Status::Running)
     }

@@ -1,15 +1,15 @@
-//! Words of people that no model call was shown. Who said them is told so when the run ends, in its report and in the event
-//! that ends it; the one place where such an event leaves is `Run::emit_at`.
+//! Messages that no model call was shown. The report and the event that ends the run name them, so that their authors know.
+//! `Run::emit_at` adds them, because every event passes through it.
 
 use super::Shared;
 use crate::facts::{Fact, Run as R};
 use serde_json::Value;
 
-/// As many as are named; the newest come first.
+/// The most messages that are named, newest first.
 const NAMED: usize = 20;
-/// Characters of each that are repeated.
+/// The most characters quoted of each.
 const REPEATED: usize = 120;
-/// Where the report has them.
+/// The report's key for them.
 pub(crate) const REPORT_KEY: &str = "messages_not_shown";
 
 impl Shared {
@@ -18,7 +18,7 @@ impl Shared {
         unshown.take(NAMED).map(|message| short(&message.text)).collect()
     }
 
-    /// Completes a fact that ends the run, or the report before it.
+    /// Adds the unshown messages to a fact that ends the run, or to its report.
     pub(super) fn name_unshown(&self, fact: &mut Fact) {
         let Fact::Run(fact) = fact else { return };
         let named = match fact {
@@ -39,7 +39,7 @@ impl Shared {
     }
 }
 
-/// One line of it.
+/// The beginning of a text on one line.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(REPEATED) {
@@ -48,7 +48,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What is said to whoever wrote them.
+/// The sentence in the report for one message.
 pub(crate) fn sentence(text: &str) -> String {
     format!("your message \"{text}\" was never shown to a model")
 }

@@ -1,4 +1,4 @@
-//! Telling people that a limit is near, before it ends the run.
+//! Warnings that a limit is near, before it ends the run.
 
 use super::Run;
 use crate::actor::Actor;
@@ -6,7 +6,7 @@ use crate::budget::Exhausted;
 use crate::facts::run::BudgetWarning;
 use crate::time::Timestamp;
 
-/// How much of a limit is used when it is called near.
+/// The used share of a limit from which it counts as near.
 const NEAR: f64 = 0.8;
 
 impl Run {

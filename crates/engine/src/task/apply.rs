@@ -1,6 +1,6 @@
 //! The fold of task facts: each arm records what its fact says happened.
 
-use super::state::{Closing, Kept, Phase, State, StepOutcome, Taken};
+use super::state::{Closing, NewScratchpad, Phase, State, Step, StepOutcome};
 use crate::calls::Rejected;
 use crate::event::Event;
 use crate::facts::task::StepAction;
@@ -15,7 +15,7 @@ impl State {
         }
     }
 
-    /// An errand that is continued gets its steps anew, and looks back again when they are over.
+    /// A continued task gets its full number of steps again, and another reflection at the end.
     fn go_on(&mut self) {
         self.acted = 0;
         self.rejected = None;
@@ -41,7 +41,7 @@ impl State {
                     self.acted += u32::from(fact.step > 0);
                     self.phase = Phase::Acting;
                 }
-                self.steps.push(Taken {
+                self.steps.push(Step {
                     step: fact.step,
                     action: fact.action,
                     path: fact.path.clone(),
@@ -83,7 +83,7 @@ impl State {
                 self.phase = Phase::Reflecting;
             }
             T::Reflected(fact) => {
-                let kept = |text: &String| Kept { text: text.clone(), cut_from: fact.cut_from };
+                let kept = |text: &String| NewScratchpad { text: text.clone(), cut_from: fact.cut_from };
                 self.kept = fact.scratchpad.as_ref().map(kept);
                 self.phase = Phase::Keeping;
             }

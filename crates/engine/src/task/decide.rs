@@ -1,4 +1,4 @@
-//! What follows from a step, an answer or an order.
+//! Decides what follows from a step, an answer or a command.
 
 use super::answer::{ReflectionAnswer, StepAnswer};
 use super::state::State;
@@ -12,7 +12,7 @@ use crate::facts::task::{StepAction, TaskEnding};
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
-/// Characters of a scratchpad shown with the fact that it was written.
+/// In characters: the preview of a new scratchpad in its event.
 const PREVIEW: usize = 100;
 
 impl State {
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// The next step cannot be asked for: a limit ended, or every attempt failed.
+    /// The call for the next step failed for good, or a limit left no room for it.
     pub(super) fn stranded(&self, shared: &Shared, error: &str, facts: &mut Facts) {
         let (ending, reason) = match shared.exhausted {
             Some(limit) => (TaskEnding::Budget, limit.into()),
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// The new version commits with this, or the scratchpad stays as others left it meanwhile.
+    /// The new version commits with this fact; if the scratchpad changed meanwhile, it is left alone.
     pub(super) fn remembered(&self, shared: &Shared, outcome: &ToolOutcome, facts: &mut Facts) {
         let Some(kept) = &self.kept else { return };
         match &outcome.result {

@@ -1,10 +1,10 @@
-//! Where an effect stands in its errand; the id is the place, written down.
+//! The position of an effect within its task, and the effect id that spells it.
 
 use crate::effect::EffectId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EffectPosition {
-    /// A continued errand asks for its next step anew: that is another call.
+pub(crate) enum EffectPosition {
+    /// A continued task asks for its next step again, which is another call with another id.
     Choose {
         step: u32,
         generation: u32,
@@ -25,8 +25,8 @@ pub enum EffectPosition {
 }
 
 impl EffectPosition {
-    /// `tag` tells runs apart: a provider sees the calls of all of them.
-    pub fn id(self, tag: &str) -> EffectId {
+    /// `tag` makes ids unique across runs, because providers see the calls of all runs.
+    pub(crate) fn id(self, tag: &str) -> EffectId {
         EffectId(match self {
             EffectPosition::Choose { step, generation: 0, fix: false } => format!("{tag}.s{step}"),
             EffectPosition::Choose { step, generation: 0, fix: true } => format!("{tag}.s{step}.fix"),
@@ -39,7 +39,7 @@ impl EffectPosition {
         })
     }
 
-    pub fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
+    pub(crate) fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
         let rest = effect.0.strip_prefix(tag)?.strip_prefix('.')?;
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         match *rest.split('.').collect::<Vec<_>>().as_slice() {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_and_its_place_are_the_same_thing() {
+    fn an_effect_id_parses_to_its_position() {
         for position in [
             EffectPosition::Choose { step: 3, generation: 0, fix: false },
             EffectPosition::Choose { step: 3, generation: 0, fix: true },

@@ -1,6 +1,6 @@
-//! The task machine: a subagent's errand through the product's pages.
+//! The task machine: a subagent works through the product's pages.
 //!
-//! It opens `/whoami`, is asked for one step at a time, and at every end looks back once and rewrites its
+//! It opens `/whoami`, is asked for one step at a time, and at every end reflects once and may rewrite its
 //! scratchpad. What a page shows and what an action does is not known here: both are tools.
 
 pub mod answer;
@@ -26,19 +26,19 @@ use effect_id::EffectPosition;
 use serde_json::json;
 use state::Phase;
 
-/// Actions an errand may take unless it is given another number, and at most.
+/// How many actions a task may take by default, and at most.
 pub const STEPS: u32 = 30;
 pub const MOST_STEPS: u32 = 50;
-/// Characters a scratchpad holds.
+/// The most characters of a scratchpad.
 pub const SCRATCHPAD_CHARACTERS: usize = 10_000;
 
-/// The tools an errand's steps are made of.
+/// The tools that carry out a task's steps.
 pub const OPEN_PAGE: &str = "open_page";
 pub const PAGE_ACTION: &str = "page_action";
 pub const READ_SCRATCHPAD: &str = "read_scratchpad";
 pub const WRITE_SCRATCHPAD: &str = "write_scratchpad";
 
-/// The steps an errand that asks for `asked` is given.
+/// The number of steps for a task that asks for `asked`.
 pub fn allowed_steps(asked: Option<u32>) -> u32 {
     asked.unwrap_or(STEPS).clamp(1, MOST_STEPS)
 }
@@ -117,8 +117,8 @@ impl Rules for State {
         }
     }
 
-    /// The first time a person cancels, the agent still looks back; the second time it does not.
-    fn takes_leave(&self, _shared: &Shared, facts: &mut Facts) -> bool {
+    /// After the first cancel the agent still reflects; a second cancel ends the run at once.
+    fn finishes_before_cancel(&self, _shared: &Shared, facts: &mut Facts) -> bool {
         let working = matches!(self.phase, Phase::Choosing | Phase::Acting);
         if working {
             self.end(TaskEnding::Canceled, StopReason::Canceled, "canceled by a person".into(), facts);
@@ -126,7 +126,7 @@ impl Rules for State {
         working
     }
 
-    /// The run ends without asking its agent.
+    /// The run ends without a reflection.
     fn cut_short(&self, _shared: &Shared, why: &str, facts: &mut Facts) {
         if !matches!(self.phase, Phase::NotStarted | Phase::Ended) {
             facts.push(fact::ScratchpadUpdateFailed { error: format!("skipped: {why}") });

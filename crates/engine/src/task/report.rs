@@ -1,4 +1,4 @@
-//! The end of an errand: the platform's report, and the event that ends the run.
+//! The end of a task: the platform's report, and the event that ends the run.
 
 use super::state::State;
 use crate::facts::run::{Canceled, Completed, Failed, ReportCreated, Stopped};
@@ -8,7 +8,7 @@ use crate::workspace::Named;
 use serde_json::{Value, json};
 
 impl State {
-    /// After the reflection, whatever came of it.
+    /// Ends the run after the reflection, whether or not that succeeded.
     pub(super) fn finish(&self, shared: &Shared, facts: &mut Facts) {
         let Some(closing) = &self.closing else { return };
         let (stop_reason, detail) = (closing.stop_reason, closing.message.clone());
@@ -21,7 +21,7 @@ impl State {
         }
     }
 
-    /// What the errand made or changed, as reports cite it.
+    /// What the task created or changed, as reports cite it.
     fn refs(&self) -> Vec<Value> {
         let documents = self.made.created_documents.iter().chain(&self.made.updated_documents);
         let tasks = self.made.created_tasks.iter().chain(&self.made.updated_tasks);
@@ -31,8 +31,8 @@ impl State {
 
     pub(crate) fn report(&self, shared: &Shared, reason: StopReason, detail: &str) -> Value {
         let said = |action: StepAction| {
-            let last = self.steps.last().filter(|taken| taken.action == action);
-            last.and_then(|taken| taken.message.clone())
+            let last = self.steps.last().filter(|step| step.action == action);
+            last.and_then(|step| step.message.clone())
         };
         let not_done: Vec<&str> = if reason == StopReason::Completed { Vec::new() } else { vec![detail] };
         json!({

@@ -1,6 +1,6 @@
-//! What a subagent is told: its task, the pages it has seen, where it stands.
+//! Builds a subagent's requests: its task, the pages it has seen, and the page it is on.
 
-use super::state::{State, Taken};
+use super::state::{State, Step};
 use super::{OPEN_PAGE, PAGE_ACTION, READ_SCRATCHPAD, WRITE_SCRATCHPAD};
 use crate::effect::ToolCall;
 use crate::prompt::{self, Quote, Sections};
@@ -8,15 +8,15 @@ use crate::run::{Kind, Shared};
 use crate::workspace::Artifacts;
 use serde_json::{Value, json};
 
-/// Pages shown in full, the newest first; of older ones what was done, in a line, and where it is.
+/// How many of the newest pages are shown in full; of older steps only one line and the path are shown.
 const SHOWN_PAGES: usize = 3;
 
 impl State {
-    /// What a step makes is stamped with it.
+    /// The properties on everything a step creates.
     pub(super) fn tool(&self, shared: &Shared, tool: &str, arguments: Value) -> ToolCall {
         let mut props = json!({ Kind::Task.run_key(): shared.id });
-        if let Some(taken) = self.open_step() {
-            props["step"] = taken.step.into();
+        if let Some(step) = self.open_step() {
+            props["step"] = step.step.into();
         }
         ToolCall {
             tool: tool.into(),
@@ -25,7 +25,7 @@ impl State {
             home_document: None,
             props,
             outside: None,
-            told: None,
+            answered: None,
             agent: None,
         }
     }
@@ -69,10 +69,10 @@ impl State {
     /// Every step with what was chosen; the newest with what came of it, older ones without.
     fn conversation(&self, out: &mut Sections) {
         let first_shown = self.steps.len().saturating_sub(SHOWN_PAGES);
-        let quote = |(index, taken): (usize, &Taken)| {
-            let mut frame = taken.frame();
-            let shown = taken.result.as_ref().filter(|_| index >= first_shown);
-            if let (Some(result), None) = (&taken.result, shown) {
+        let quote = |(index, step): (usize, &Step)| {
+            let mut frame = step.frame();
+            let shown = step.result.as_ref().filter(|_| index >= first_shown);
+            if let (Some(result), None) = (&step.result, shown) {
                 frame["came_of_it"] = result.summary.as_str().into();
                 let made = places(&result.artifacts);
                 if !made.is_empty() {
@@ -97,7 +97,7 @@ fn places(artifacts: &Artifacts) -> Vec<String> {
     documents.chain(artifacts.created_tasks.iter().map(|made| format!("/tasks/{}", made.id))).collect()
 }
 
-impl Taken {
+impl Step {
     pub(super) fn tool(&self) -> &'static str {
         match self.action {
             crate::facts::task::StepAction::Execute => PAGE_ACTION,

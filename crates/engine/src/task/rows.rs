@@ -1,6 +1,6 @@
 //! The rows of a task's steps.
 
-use super::state::{State, Taken};
+use super::state::{State, Step};
 use crate::batch::StepRow;
 use crate::event::Event;
 use crate::facts::{Fact, Task as T};
@@ -19,17 +19,17 @@ pub(crate) fn steps(run: &Run, events: &[Event]) -> Vec<StepRow> {
             _ => None,
         })
         .collect();
-    let taken = changed.iter().filter_map(|step| state.steps.get(*step as usize));
-    taken.map(|taken| taken.row(run.shared.id)).collect()
+    let steps = changed.iter().filter_map(|step| state.steps.get(*step as usize));
+    steps.map(|step| step.row(run.shared.id)).collect()
 }
 
 impl State {
     pub fn rows(&self, run: RunId) -> Vec<StepRow> {
-        self.steps.iter().map(|taken| taken.row(run)).collect()
+        self.steps.iter().map(|step| step.row(run)).collect()
     }
 }
 
-impl Taken {
+impl Step {
     fn row(&self, run_id: RunId) -> StepRow {
         let result = self.result.as_ref();
         StepRow {

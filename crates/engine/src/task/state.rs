@@ -1,4 +1,4 @@
-//! Where an errand stands.
+//! The state of a task run. Stored in view checkpoints, like `homework::State`.
 
 use crate::blob::BlobRef;
 use crate::calls::Rejected;
@@ -17,16 +17,16 @@ pub enum Phase {
     Choosing,
     /// Its step is carried out.
     Acting,
-    /// Over: the scratchpad is read for the reflection.
+    /// The steps are over; the scratchpad is read for the reflection.
     Recalling,
     Reflecting,
-    /// What it wants to keep is written down.
+    /// The new scratchpad is written.
     Keeping,
     Ended,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Taken {
+pub struct Step {
     pub step: u32,
     pub action: StepAction,
     pub path: Option<String>,
@@ -57,7 +57,7 @@ pub struct Closing {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct NewScratchpad {
     pub text: String,
     pub cut_from: Option<u32>,
 }
@@ -67,7 +67,7 @@ pub struct State {
     pub(super) tag: String,
     pub(super) phase: Phase,
     pub(super) max_steps: u32,
-    pub steps: Vec<Taken>,
+    pub steps: Vec<Step>,
     /// Actions since the run began or was continued: what `max_steps` counts.
     pub(super) acted: u32,
     /// The page the agent is on.
@@ -75,8 +75,8 @@ pub struct State {
     pub(super) rejected: Option<Rejected>,
     pub(super) closing: Option<Closing>,
     pub(super) pad: Option<(i64, BlobRef)>,
-    /// What the agent wants to keep, and how much it wrote.
-    pub(super) kept: Option<Kept>,
+    /// The new scratchpad, until it is written.
+    pub(super) kept: Option<NewScratchpad>,
     pub(super) made: Artifacts,
 }
 
@@ -86,15 +86,15 @@ impl State {
     }
 
     /// The step being carried out.
-    pub(super) fn open_step(&self) -> Option<&Taken> {
-        self.steps.last().filter(|taken| taken.result.is_none())
+    pub(super) fn open_step(&self) -> Option<&Step> {
+        self.steps.last().filter(|step| step.result.is_none())
     }
 
     pub fn actions(&self) -> u32 {
         self.steps
             .iter()
             .skip(1)
-            .filter(|taken| matches!(taken.action, StepAction::Navigate | StepAction::Execute))
+            .filter(|step| matches!(step.action, StepAction::Navigate | StepAction::Execute))
             .count() as u32
     }
 }

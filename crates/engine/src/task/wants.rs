@@ -1,4 +1,4 @@
-//! The one piece of work an errand waits for.
+//! The one effect a task waits for.
 
 use super::effect_id::EffectPosition;
 use super::state::{Phase, State};
@@ -20,7 +20,7 @@ impl State {
         Some(Want { effect: position.id(&self.tag), role, inline: role.is_none(), wrap_up })
     }
 
-    /// The call for the next step, or the one that puts its answer right.
+    /// The call for the next step, or the repair of its rejected answer.
     fn choice(&self, generation: u32) -> EffectPosition {
         EffectPosition::Choose { step: self.next_step(), generation, fix: self.rejected.is_some() }
     }

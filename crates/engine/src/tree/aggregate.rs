@@ -6,7 +6,7 @@ use super::envelope::foreign_names;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::facts::tree::{self as fact, ArtifactType, NodeStatusChanged, ProposedResult, SuccessAssessment};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Shared};
 use serde_json::Value;
 
@@ -75,17 +75,17 @@ impl State {
         Ok(())
     }
 
-    /// The work of one of its children was cut short, or a step was not even begun.
-    fn is_cut_below(&self, number: u32) -> bool {
+    /// Whether a child was cut short by a limit, or a step was never started.
+    fn is_cut_below(&self, number: NodeNumber) -> bool {
         let Some(plan) = &self.at(number).plan else { return false };
         plan.skipped().next().is_some() || plan.children().any(|(_, child)| self.at(child).cut_short)
     }
 
-    fn may_replan(&self, shared: &Shared, number: u32) -> bool {
+    fn may_replan(&self, shared: &Shared, number: NodeNumber) -> bool {
         self.at(number).replans < shared.budgets.max_replans && shared.exhausted.is_none()
     }
 
-    fn why_nothing(&self, number: u32) -> String {
+    fn why_nothing(&self, number: NodeNumber) -> String {
         let plan = self.at(number).plan.as_ref();
         let failed: Vec<_> = plan
             .into_iter()
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-/// A parent always finds a document, even when the model wrote none.
+/// The document of a node whose model wrote none, so that its parent always finds one.
 pub(super) fn synthesis_document(title: &str, synthesis: &Synthesis, fallback: &str) -> ArtifactAnswer {
     let list = |heading: &str, items: &[String]| -> String {
         if items.is_empty() {

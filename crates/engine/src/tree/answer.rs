@@ -16,7 +16,7 @@ const MAX_MARKDOWN: usize = 200_000;
 const MAX_JSON: usize = 100_000;
 const MAX_TITLE: usize = 300;
 const MAX_LABEL: usize = 120;
-/// Enough for a repair; a plan of ten thousand bad steps does not need ten thousand complaints.
+/// The most errors sent back, however many steps are wrong.
 const MAX_ERRORS: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -87,7 +87,7 @@ pub struct StepAnswer {
     pub deliverable: Deliverable,
     #[serde(default, deserialize_with = "nullable")]
     pub leaf: bool,
-    /// The handle of the subagent it is given to.
+    /// The handle of the subagent it is delegated to.
     #[serde(default)]
     pub agent: Option<String>,
 }
@@ -216,7 +216,7 @@ impl PlanAnswer {
 }
 
 impl ArtifactAnswer {
-    /// What the model and people call it.
+    /// Its label, or its title when it has none.
     pub fn name(&self) -> &str {
         if self.label.trim().is_empty() { self.title.trim() } else { self.label.trim() }
     }

@@ -1,4 +1,4 @@
-//! The fold of tree facts: each arm records what its fact says happened, and looks again at the nodes it touched.
+//! The fold of tree facts: each arm records what its fact says, then refreshes the ready sets of the node.
 
 use super::node::{Artifact, Node, Working};
 use super::plan::Plan;
@@ -11,14 +11,14 @@ use crate::facts::effect::{Finished, FinishedAs, Started};
 use crate::facts::run::QuestionAsked;
 use crate::facts::tree::{self as fact, Tree as T};
 use crate::facts::{Effect as E, Run as R};
-use crate::ids::{DocumentId, QuestionId};
+use crate::ids::{DocumentId, NodeNumber, QuestionId};
 use crate::metrics::Metrics;
 use crate::run::Shared;
 use crate::tree::envelope::Hint;
 use std::collections::VecDeque;
 
 const KEPT_TAIL: usize = 3;
-/// What an ended node keeps of its pad, in characters, in case it is opened again.
+/// In characters: what an ended node keeps of its scratchpad, in case it is reopened.
 const KEPT_WHEN_ENDED: usize = 2_000;
 
 impl State {
@@ -73,13 +73,7 @@ impl State {
     }
 
     fn call_started(&mut self, started: &Started, event: &Event) {
-        let Some(number) = self
-            .position_of(&started.effect)
-            .map(|position| position.node)
-            .filter(|number| (*number as usize) < self.nodes.len())
-        else {
-            return;
-        };
+        let Some(number) = self.node_of(&started.effect) else { return };
         self.accounts.reserve(number, started.reserve);
         let flight = Flight {
             node: number,
@@ -117,8 +111,8 @@ impl State {
         self.charge_path(flight.node, charge);
     }
 
-    /// Exactly what a node uses is used by every subtree it is in.
-    fn charge_path(&mut self, number: u32, charge: impl Fn(&mut Metrics)) {
+    /// Adds a node's usage to every subtree it is in.
+    fn charge_path(&mut self, number: NodeNumber, charge: impl Fn(&mut Metrics)) {
         let mut at = Some(number);
         while let Some(number) = at {
             let node = self.at_mut(number);
@@ -141,7 +135,7 @@ impl State {
             | T::StepCreated(_)
             | T::ArtifactRead(_)
             | T::Guard(_) => {}
-            T::ScratchpadLinked(fact) => self.at_mut(number).pad = fact.scratchpad_doc_id,
+            T::ScratchpadLinked(fact) => self.at_mut(number).scratchpad = fact.scratchpad_doc_id,
             T::ScratchpadUpdated(fact) => {
                 let node = self.at_mut(number);
                 node.tail_preview.clone_from(&fact.tail_preview);
@@ -163,7 +157,7 @@ impl State {
             }
             T::NodeDelegated(fact) => {
                 if let (Some(child), Some(plan)) =
-                    (self.number(fact.child_node_id), &mut self.nodes[number as usize].plan)
+                    (self.number(fact.child_node_id), &mut self.nodes[number.index()].plan)
                 {
                     plan.delegated(&fact.step_id, child);
                 }
@@ -242,13 +236,13 @@ impl State {
             }
             T::NodeReopened(fact) => {
                 self.next_generation(number, fact.generation);
-                // What takes itself up again says next where it stands.
+                // A node that reopens itself sets its status with the next event.
                 if fact.caused_by != self.at(number).id {
                     self.set_status(number, NodeStatus::Waiting);
                 }
             }
-            T::NodePaused(_) => self.hold(number, true),
-            T::NodeResumed(_) => self.hold(number, false),
+            T::NodePaused(_) => self.set_paused(number, true),
+            T::NodeResumed(_) => self.set_paused(number, false),
         }
         self.refresh(number);
     }
@@ -263,12 +257,12 @@ impl State {
                 self.accounts.open_root(&shared.budgets);
             }
         }
-        // A step's place was taken when its plan was accepted.
+        // A step's node was reserved when its plan was accepted.
         if parent.is_none() || fact.retry_of.is_some() {
-            self.taken += 1;
+            self.reserved_nodes += 1;
         }
         let known = Metrics { cost_known: shared.metrics.cost_known, ..Metrics::default() };
-        self.admit(Node {
+        self.add(Node {
             id,
             parent,
             depth: fact.depth,
@@ -282,12 +276,12 @@ impl State {
             retry_of: fact.retry_of,
             agent: fact.agent.clone(),
             status: NodeStatus::Planning,
-            stood: NodeStatus::Planning,
+            status_before_end: NodeStatus::Planning,
             role: NodeRole::Planner,
             message: None,
             paused: false,
             generation: 1,
-            pad: DocumentId(uuid::Uuid::nil()),
+            scratchpad: DocumentId(uuid::Uuid::nil()),
             tail: Default::default(),
             tail_preview: String::new(),
             plan: None,
@@ -314,7 +308,7 @@ impl State {
         });
     }
 
-    fn status_changed(&mut self, number: u32, fact: &fact::NodeStatusChanged) {
+    fn status_changed(&mut self, number: NodeNumber, fact: &fact::NodeStatusChanged) {
         let was = self.at(number).status;
         self.set_status(number, fact.status);
         if fact.status == NodeStatus::Blocked {
@@ -336,17 +330,17 @@ impl State {
         }
     }
 
-    fn planned(&mut self, number: u32, fact: &fact::PlanCreated) {
+    fn planned(&mut self, number: NodeNumber, fact: &fact::PlanCreated) {
         let node = self.at_mut(number);
         let earlier = node.plan.take().map(|plan| *plan);
         let plan =
             Plan::new(fact.plan_id, fact.version, fact.summary.clone().unwrap_or_default(), &fact.bands, earlier);
         let fresh = plan.pending().count() as u32;
         node.plan = Some(Box::new(plan));
-        self.taken += fresh;
+        self.reserved_nodes += fresh;
     }
 
-    fn tool_answered(&mut self, number: u32, fact: &fact::ToolCallResult, seq: u64) {
+    fn tool_answered(&mut self, number: NodeNumber, fact: &fact::ToolCallResult, seq: u64) {
         let work = &mut self.at_mut(number).work;
         if let Some(call) = work.calls.iter_mut().find(|call| call.id == fact.call_id) {
             call.result = Some(CallResult {
@@ -365,7 +359,7 @@ impl State {
         self.charge_path(number, |metrics| metrics.tool_calls += 1);
     }
 
-    fn registered(&mut self, number: u32, fact: &fact::ArtifactCreated, event: &Event) {
+    fn registered(&mut self, number: NodeNumber, fact: &fact::ArtifactCreated, event: &Event) {
         self.at_mut(number).artifacts.push(Artifact {
             id: fact.artifact_id,
             kind: fact.artifact_type,
@@ -380,8 +374,8 @@ impl State {
         });
     }
 
-    fn ended_as(&mut self, number: u32, status: NodeStatus, event: &Event) {
-        self.at_mut(number).stood = self.at(number).status;
+    fn ended_as(&mut self, number: NodeNumber, status: NodeStatus, event: &Event) {
+        self.at_mut(number).status_before_end = self.at(number).status;
         self.set_status(number, status);
         self.accounts.release(number);
         let node = self.at_mut(number);
@@ -393,7 +387,7 @@ impl State {
         node.shortfall = None;
     }
 
-    fn next_generation(&mut self, number: u32, generation: u32) {
+    fn next_generation(&mut self, number: NodeNumber, generation: u32) {
         let node = self.at_mut(number);
         node.generation = generation;
         *node.work = Working::default();
@@ -408,7 +402,7 @@ impl State {
         node.message = None;
     }
 
-    fn hold(&mut self, number: u32, paused: bool) {
+    fn set_paused(&mut self, number: NodeNumber, paused: bool) {
         self.at_mut(number).paused = paused;
         for below in self.subtree(number) {
             if paused {

@@ -5,12 +5,12 @@ use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::budget::{Exhausted, Reserve};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Shared, least_call};
 use crate::tree::plan::Step;
 
 impl State {
-    pub(super) fn start_band(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+    pub(super) fn start_band(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let Some(plan) = &self.at(number).plan else { return };
         if let Some(band) = plan.band_to_start() {
@@ -24,7 +24,7 @@ impl State {
                 shared.wrap_up_reserve(),
             );
             for step in steps {
-                let child = facts.mint();
+                let child = facts.new_id();
                 self.delegate(shared, number, step, child, share, None, facts);
             }
         }
@@ -39,7 +39,7 @@ impl State {
     pub(super) fn delegate(
         &self,
         shared: &Shared,
-        number: u32,
+        number: NodeNumber,
         step: &Step,
         child: NodeId,
         share: Reserve,
@@ -65,7 +65,7 @@ impl State {
         facts.push_at(node_ref, fact::NodeDelegated { child_node_id: child, step_id: step.of.id.clone() });
     }
 
-    pub(super) fn band_over(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+    pub(super) fn band_over(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let Some(plan) = &self.at(number).plan else { return };
         let pointless = plan.last_band_failed() || self.is_spent(shared, number);
@@ -85,8 +85,8 @@ impl State {
         facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Aggregating, NodeRole::Executor));
     }
 
-    /// A limit has ended the work, and here nothing is left to go on with.
-    fn is_spent(&self, shared: &Shared, number: u32) -> bool {
+    /// Whether a limit has ended the work and leaves this node no room for another call.
+    fn is_spent(&self, shared: &Shared, number: NodeNumber) -> bool {
         shared.exhausted.is_some_and(|limit| {
             limit == Exhausted::BudgetWallClock
                 || self.accounts.affords(number, least_call(&shared.brief.models), shared.wrap_up_reserve()).is_err()

@@ -1,16 +1,16 @@
-//! What people order of a subtree: cancel, retry, pause, resume; and taking up again what a limit cut short.
+//! Commands to a subtree (cancel, retry, pause, resume), and continuing what a limit cut short.
 
 use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::budget::Reserve;
 use crate::facts::run::QuestionExpired;
 use crate::facts::tree::{self as fact, Disposition, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Refusal, Remedy, Shared, refuse};
 use std::collections::BTreeSet;
 
 impl State {
-    fn still_live(&self, number: u32) -> Result<(), Refusal> {
+    fn still_live(&self, number: NodeNumber) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
             Ok(())
@@ -19,7 +19,7 @@ impl State {
         }
     }
 
-    pub(super) fn cancel_node(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn cancel_node(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
         self.cancel_subtree(number, facts);
         self.step_ended(number, StepStatus::Canceled, facts);
@@ -27,7 +27,7 @@ impl State {
     }
 
     /// Children before their parents, each with what is known of its last call.
-    pub(super) fn cancel_subtree(&self, number: u32, facts: &mut Facts) {
+    pub(super) fn cancel_subtree(&self, number: NodeNumber, facts: &mut Facts) {
         for at in self.subtree(number).into_iter().rev().filter(|at| self.at(*at).is_live()) {
             let (node, node_ref) = (self.at(at), self.node_ref_of(at));
             self.withdraw_questions(at, facts);
@@ -47,7 +47,7 @@ impl State {
         }
     }
 
-    pub(super) fn pause(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn pause(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         self.still_live(number)?;
         if self.at(number).paused {
             return refuse("already_paused", format!("node {} is paused already", self.at(number).id));
@@ -56,7 +56,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn resume(&self, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn resume(&self, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         if self.at(number).paused {
             facts.push_at(self.node_ref_of(number), fact::NodeResumed {});
             return Ok(());
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    pub(super) fn retry(&self, shared: &Shared, number: u32, facts: &mut Facts) -> Result<(), Refusal> {
+    pub(super) fn retry(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) -> Result<(), Refusal> {
         let node = self.at(number);
         if node.is_live() {
             return refuse(
@@ -94,8 +94,8 @@ impl State {
         Ok(())
     }
 
-    /// Only what its ancestors still count on can be done again to any use.
-    fn not_retryable(&self, number: u32) -> Option<String> {
+    /// Why a retry would be useless: a node above it is canceled, still plans, or has replaced it.
+    fn not_retryable(&self, number: NodeNumber) -> Option<String> {
         for at in self.path(number) {
             let node = self.at(at);
             if at != number && node.status == NodeStatus::Canceled {
@@ -110,32 +110,38 @@ impl State {
                 return Some(format!("node {} was replaced by a later one", node.id));
             }
         }
-        (number == 0 && self.at(0).status == NodeStatus::Canceled)
+        (number == NodeNumber::ROOT && self.at(NodeNumber::ROOT).status == NodeStatus::Canceled)
             .then(|| "a canceled run does not go on: start a new one".into())
     }
 
     /// A new node for the step of this one; every ancestor that had moved on is reopened, once.
-    fn redo(&self, shared: &Shared, number: u32, reopened: &mut BTreeSet<u32>, facts: &mut Facts) {
+    fn redo(&self, shared: &Shared, number: NodeNumber, reopened: &mut BTreeSet<NodeNumber>, facts: &mut Facts) {
         let node = self.at(number);
         let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
         let (Some(parent), Some(step)) = (node.parent, step) else {
             return self.begin_again(shared, number, false, facts);
         };
-        let child: NodeId = facts.mint();
+        let child: NodeId = facts.new_id();
         self.reopen_from(parent, child, reopened, facts);
         self.delegate(shared, parent, step, child, Reserve::default(), Some(node.id), facts);
     }
 
-    /// The node and everybody above it that had moved on, the root first.
-    fn reopen_from(&self, number: u32, caused_by: NodeId, reopened: &mut BTreeSet<u32>, facts: &mut Facts) {
-        let path: Vec<u32> = self.path(number).collect();
+    /// Reopens the node and every ancestor that had moved on, the root first.
+    fn reopen_from(
+        &self,
+        number: NodeNumber,
+        caused_by: NodeId,
+        reopened: &mut BTreeSet<NodeNumber>,
+        facts: &mut Facts,
+    ) {
+        let path: Vec<NodeNumber> = self.path(number).collect();
         for at in path.into_iter().rev().filter(|at| reopened.insert(*at)) {
             self.reopen(at, caused_by, facts);
         }
     }
 
     /// An ancestor waits again, in a new generation, unless it was waiting all the time; what it had skipped is due again.
-    fn reopen(&self, number: u32, caused_by: NodeId, facts: &mut Facts) {
+    fn reopen(&self, number: NodeNumber, caused_by: NodeId, facts: &mut Facts) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         match node.status {
             NodeStatus::Waiting => return,
@@ -158,16 +164,16 @@ impl State {
         }
     }
 
-    /// The same node begins anew, knowing what it had: the root, which has no step to give to another, and whatever
-    /// was cut short.
-    fn begin_again(&self, shared: &Shared, number: u32, leaf: bool, facts: &mut Facts) {
+    /// The same node begins again and keeps what it had: the root, because it has no step to give to a new node, and nodes
+    /// that were cut short.
+    fn begin_again(&self, shared: &Shared, number: NodeNumber, leaf: bool, facts: &mut Facts) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         facts.push_at(node_ref, fact::NodeReopened { generation: node.generation + 1, caused_by: node.id });
         self.begin(shared, node_ref, node.depth, leaf, facts);
         self.step_ended(number, StepStatus::Running, facts);
     }
 
-    /// A stopped or failed run goes on: what failed, was cut short or left steps out, deepest first, is taken up again.
+    /// Continues a stopped or failed run: nodes that failed, were cut short or skipped steps begin again, the deepest first.
     pub(super) fn go_on(&self, shared: &Shared, facts: &mut Facts) {
         if self.root().is_none_or(|root| root.is_live()) {
             return;
@@ -175,17 +181,19 @@ impl State {
         let mut above = BTreeSet::new();
         let mut again = Vec::new();
         let mut places = self.nodes_left(shared);
-        for number in (0..self.nodes.len() as u32).rev() {
+        for number in self.numbers().rev() {
             let Some(how) = self.unfinished(number).filter(|_| !above.contains(&number)) else { continue };
-            if self.not_retryable(number).is_some() || how == Unfinished::Redo && number > 0 && places == 0 {
+            if self.not_retryable(number).is_some()
+                || how == Unfinished::Redo && number != NodeNumber::ROOT && places == 0
+            {
                 continue;
             }
-            places -= u32::from(how == Unfinished::Redo && number > 0);
+            places -= u32::from(how == Unfinished::Redo && number != NodeNumber::ROOT);
             above.extend(self.path(number).skip(1));
             again.push((number, how));
         }
         if again.is_empty() {
-            again.push((0, Unfinished::Redo));
+            again.push((NodeNumber::ROOT, Unfinished::Redo));
         }
         let mut reopened = BTreeSet::new();
         for (number, how) in again.into_iter().rev() {
@@ -196,20 +204,21 @@ impl State {
                     if let Some(parent) = node.parent {
                         self.reopen_from(parent, node.id, &mut reopened, facts);
                     }
-                    self.begin_again(shared, number, node.did_its_work_itself(), facts);
+                    self.begin_again(shared, number, node.worked_as_executor(), facts);
                 }
                 Unfinished::Redo => self.redo(shared, number, &mut reopened, facts),
             }
         }
     }
 
-    /// How an ended node is taken up again, where there is something left to do.
-    fn unfinished(&self, number: u32) -> Option<Unfinished> {
+    /// How an ended node continues; `None` when it has nothing left to do.
+    fn unfinished(&self, number: NodeNumber) -> Option<Unfinished> {
         let node = self.at(number);
-        let delegated = matches!(node.stood, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
+        let delegated =
+            matches!(node.status_before_end, NodeStatus::Waiting | NodeStatus::Delegating | NodeStatus::Aggregating);
         let plan = node.plan.as_ref().filter(|_| delegated);
         match node.status {
-            // Its children failed it, and are taken up first; where none can be, it is planned anew.
+            // Its failed children continue first; if none can, it plans again.
             NodeStatus::Failed if plan.is_some_and(|plan| plan.any_completed()) => Some(Unfinished::SumUp),
             NodeStatus::Completed if plan.is_some_and(|plan| node.cut_short || plan.has_gaps()) => {
                 Some(Unfinished::SumUp)
@@ -220,8 +229,8 @@ impl State {
         }
     }
 
-    /// Its own, and those of its calls.
-    pub(super) fn withdraw_questions(&self, number: u32, facts: &mut Facts) {
+    /// Withdraws the node's own question and those of its tool calls.
+    pub(super) fn withdraw_questions(&self, number: NodeNumber, facts: &mut Facts) {
         let work = &self.at(number).work;
         let own = work.question.filter(|_| !work.question_closed);
         for question_id in own.into_iter().chain(work.asking.iter().copied()) {
@@ -232,10 +241,10 @@ impl State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unfinished {
-    /// Its children stand: it waits for what is left to them, and sums up again.
+    /// Its children's results are kept: it waits for the rest and aggregates again.
     SumUp,
-    /// It was in the middle of its own work, and begins that again.
+    /// It was in the middle of its own work and begins that again.
     Begin,
-    /// What it came to is over: another node takes its step.
+    /// It failed: a new node takes its step.
     Redo,
 }

@@ -1,11 +1,11 @@
-//! A node's beginnings: its document, its place in the tree of documents, and what is noted there.
+//! Creates nodes with their scratchpads, and writes scratchpad entries and documents.
 
 use super::answer::PadAnswer;
 use super::state::State;
 use super::status::{NodeRole, NodeStatus};
 use super::{ARTIFACT, SCRATCHPAD};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::{DocumentId, NodeId};
+use crate::ids::{DocumentId, NodeId, NodeNumber};
 use crate::run::{Facts, NodeRef, Shared};
 use crate::tree::answer::LeafDecision;
 use crate::workspace::Mutation;
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 const LONGEST_PREVIEW: usize = 600;
 
 impl State {
-    /// A node exists, has its pad linked along the tree, and begins.
+    /// Creates a node and its scratchpad, linked below its parent's, and lets it begin.
     pub(super) fn create(
         &self,
         shared: &Shared,
         id: NodeId,
-        parent: Option<u32>,
+        parent: Option<NodeNumber>,
         created: fact::NodeCreated,
         leaf: bool,
         facts: &mut Facts,
@@ -27,9 +27,9 @@ impl State {
         let node_ref = NodeRef { node: Some(id), parent: parent.map(|parent| self.at(parent).id) };
         let (title, depth) = (created.title.clone(), created.depth);
         facts.push_at(node_ref, created);
-        let pad: DocumentId = facts.mint();
+        let scratchpad: DocumentId = facts.new_id();
         facts.mutate(Mutation::CreateDocument {
-            id: pad,
+            id: scratchpad,
             project_id: shared.home_project(),
             title: format!("Scratchpad: {title}"),
             type_key: SCRATCHPAD.into(),
@@ -40,9 +40,9 @@ impl State {
             }),
         });
         if let Some(parent) = parent {
-            facts.link(shared, self.at(parent).pad, pad);
+            facts.link(shared, self.at(parent).scratchpad, scratchpad);
         }
-        facts.push_at(node_ref, fact::ScratchpadLinked { scratchpad_doc_id: pad });
+        facts.push_at(node_ref, fact::ScratchpadLinked { scratchpad_doc_id: scratchpad });
         self.begin(shared, node_ref, depth, leaf, facts);
     }
 
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// A limit makes the node do its work itself, and says so.
+    /// A limit makes the node work as an executor; the guard event names the limit.
     pub(super) fn force_leaf(&self, node_ref: NodeRef, guard: &str, limit: Value, facts: &mut Facts) {
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit });
         facts.push_at(
@@ -66,8 +66,8 @@ impl State {
         );
     }
 
-    /// What a role wants remembered, and which tools it reached for.
-    pub(super) fn note(&self, number: u32, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
+    /// Appends a role's scratchpad entry, with the tools it called.
+    pub(super) fn note(&self, number: NodeNumber, key: String, said: &PadAnswer, tools: &[String], facts: &mut Facts) {
         let mut markdown = said.append_markdown.trim().to_owned();
         if !tools.is_empty() {
             markdown = format!("{markdown}\n\n**Tools**: {}", tools.join(", ")).trim().to_owned();
@@ -80,7 +80,7 @@ impl State {
         facts.push_at(
             self.node_ref_of(number),
             fact::ScratchpadUpdated {
-                scratchpad_doc_id: self.at(number).pad,
+                scratchpad_doc_id: self.at(number).scratchpad,
                 tail_preview: preview.chars().skip(skip).collect(),
                 updated_at: facts.now,
                 entry_key: key,
@@ -89,16 +89,16 @@ impl State {
         );
     }
 
-    /// A document of the node's own making, under its pad.
+    /// Creates a document linked under the node's scratchpad.
     pub(super) fn write_document(
         &self,
         shared: &Shared,
-        number: u32,
+        number: NodeNumber,
         title: &str,
         content: &str,
         facts: &mut Facts,
     ) -> DocumentId {
-        let (id, node): (DocumentId, _) = (facts.mint(), self.at(number));
+        let (id, node): (DocumentId, _) = (facts.new_id(), self.at(number));
         facts.mutate(Mutation::CreateDocument {
             id,
             project_id: shared.home_project(),
@@ -107,12 +107,12 @@ impl State {
             content: content.to_owned(),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id, "depth": node.depth }),
         });
-        facts.link(shared, node.pad, id);
+        facts.link(shared, node.scratchpad, id);
         id
     }
 }
 
-/// A node does its work itself because it chose to.
+/// The planner decided that the node works as an executor.
 pub(super) fn executes_itself(decision: LeafDecision) -> NodeStatusChanged {
     NodeStatusChanged::to(NodeStatus::Executing, NodeRole::Executor)
         .saying(format!("leaf_decision:{}", decision.name()))

@@ -1,4 +1,4 @@
-//! From an input to facts: who answered what, and which node moves next.
+//! From an input to facts: dispatches answers to their nodes and makes the next move of each ready node.
 
 use super::effect_id::Part;
 use super::state::{Move, State};
@@ -8,13 +8,13 @@ use crate::blob::BlobRef;
 use crate::effect::{EffectId, ModelReply};
 use crate::facts::run::{Paused, QuestionAsked, WaitingOnUser};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::run::{Facts, Rules, Shared};
 use crate::tree::answer::{MAX_ROUNDS, QuestionAnswer};
 use serde::de::DeserializeOwned;
 
 /// How long a question with a default waits before the default is taken.
-const PATIENCE_MS: i64 = 24 * 3_600_000;
+const DEFAULT_ANSWER_AFTER_MS: i64 = 24 * 3_600_000;
 const LONGEST_TITLE: usize = 120;
 
 impl State {
@@ -23,19 +23,19 @@ impl State {
             return self.start(shared, facts);
         }
         if let Some(number) = self.agenda.first() {
-            return self.go(shared, *number, facts);
+            return self.make_move(shared, *number, facts);
         }
         if self.nodes[0].status.is_terminal() {
             return self.end(shared, facts);
         }
-        if self.awaits_people(shared) {
+        if self.awaits_answers(shared) {
             facts.push(WaitingOnUser { question_ids: shared.open_questions().map(|question| question.id).collect() });
         } else if self.is_idle() {
             facts.push(Paused { reason: Some("every branch that could move is paused".into()), branches: true });
         }
     }
 
-    fn go(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+    fn make_move(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         match self.move_of(number) {
             Some(Move::Recall) => self.recall(number, facts),
             Some(Move::StartBand) => self.start_band(shared, number, facts),
@@ -49,7 +49,7 @@ impl State {
     }
 
     fn start(&self, shared: &Shared, facts: &mut Facts) {
-        let root: NodeId = facts.mint();
+        let root: NodeId = facts.new_id();
         facts.open_home(shared);
         facts.push(fact::RunStarted { workspace_project_id: shared.home_project(), root_node_id: root });
         facts.push(fact::ToolsManifest { tools: shared.brief.tools.clone() });
@@ -104,12 +104,12 @@ impl State {
         read(reply).and_then(accept)
     }
 
-    /// Park the branch until someone answers; the others go on.
-    pub(super) fn ask(&self, number: u32, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
+    /// Blocks the node until the question is answered; other branches go on.
+    pub(super) fn ask(&self, number: NodeNumber, question: QuestionAnswer, role: NodeRole, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
-        let question_id = facts.mint();
+        let question_id = facts.new_id();
         let default = question.default.filter(|default| !default.trim().is_empty());
-        let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(PATIENCE_MS));
+        let deadline_at = default.as_ref().map(|_| facts.now.plus_ms(DEFAULT_ANSWER_AFTER_MS));
         facts.push_at(
             node_ref,
             QuestionAsked {
@@ -125,7 +125,7 @@ impl State {
         facts.push_at(node_ref, NodeStatusChanged::to(NodeStatus::Blocked, role).saying("question"));
     }
 
-    fn unblock(&self, number: u32, facts: &mut Facts) {
+    fn unblock(&self, number: NodeNumber, facts: &mut Facts) {
         let status = match self.at(number).role {
             NodeRole::Planner => NodeStatus::Planning,
             NodeRole::Executor => NodeStatus::Executing,
@@ -133,14 +133,14 @@ impl State {
         facts.push_at(self.node_ref_of(number), NodeStatusChanged::to(status, self.at(number).role).saying("answered"));
     }
 
-    fn out_of_rounds(&self, number: u32, facts: &mut Facts) {
+    fn out_of_rounds(&self, number: NodeNumber, facts: &mut Facts) {
         let refused = &self.at(number).work.refused;
         let why =
             if refused.is_empty() { String::new() } else { format!("; the last was refused: {}", refused.join("; ")) };
         self.fail(number, format!("no result after {MAX_ROUNDS} rounds{why}"), true, facts);
     }
 
-    fn unusable(&self, number: u32, facts: &mut Facts) {
+    fn unusable(&self, number: NodeNumber, facts: &mut Facts) {
         let rejected = self.at(number).work.rejected.values().last();
         let errors = rejected.map(|rejected| rejected.errors.join("; ")).unwrap_or_default();
         self.fail(number, format!("its answers did not fit the schema: {errors}"), true, facts);

@@ -1,19 +1,19 @@
-//! Where an effect stands in the tree; the id is the place, written down. Every generation of a node has
-//! effects of its own, so an answer to an earlier one is never taken for this one's.
+//! The position of an effect in the tree, and the effect id that spells it. Every generation of a node has its own
+//! effect ids, so that a late answer to an earlier generation is never taken for a current one.
 
 use crate::effect::EffectId;
+use crate::ids::NodeNumber;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EffectPosition {
-    /// The node's number, in order of creation.
-    pub node: u32,
+pub(crate) struct EffectPosition {
+    pub node: NodeNumber,
     pub generation: u32,
     pub part: Part,
 }
 
 /// `ask` counts the planner calls of one generation: after each answer from a person it is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     Plan {
         ask: u32,
         fix: bool,
@@ -34,8 +34,8 @@ pub enum Part {
 }
 
 impl EffectPosition {
-    /// `tag` tells runs apart: a provider sees the calls of all of them.
-    pub fn id(self, tag: &str) -> EffectId {
+    /// `tag` makes ids unique across runs, because providers see the calls of all runs.
+    pub(crate) fn id(self, tag: &str) -> EffectId {
         let fixed = |fix| if fix { ".fix" } else { "" };
         let EffectPosition { node, generation, part } = self;
         EffectId(match part {
@@ -48,10 +48,10 @@ impl EffectPosition {
         })
     }
 
-    pub fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
+    pub(crate) fn of(effect: &EffectId, tag: &str) -> Option<EffectPosition> {
         let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok();
         let mut parts = effect.0.strip_prefix(tag)?.strip_prefix('.')?.split('.');
-        let node = number(parts.next()?, "n")?;
+        let node = NodeNumber(number(parts.next()?, "n")?);
         let generation = number(parts.next()?, "g")?;
         let rest: Vec<&str> = parts.collect();
         let part = match rest.as_slice() {
@@ -71,7 +71,7 @@ impl EffectPosition {
     }
 
     /// The answer this call is to correct, for a correction.
-    pub fn corrects(self) -> Option<EffectPosition> {
+    pub(crate) fn corrects(self) -> Option<EffectPosition> {
         let part = match self.part {
             Part::Plan { ask, fix: true } => Part::Plan { ask, fix: false },
             Part::Round { round, fix: true } => Part::Round { round, fix: false },
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_and_its_place_are_the_same_thing() {
+    fn an_effect_id_parses_to_its_position() {
         for part in [
             Part::Plan { ask: 1, fix: false },
             Part::Plan { ask: 3, fix: true },
@@ -96,7 +96,7 @@ mod tests {
             Part::Recall,
             Part::Aggregate { fix: false },
         ] {
-            let position = EffectPosition { node: 9_999, generation: 2, part };
+            let position = EffectPosition { node: NodeNumber(9_999), generation: 2, part };
             assert_eq!(EffectPosition::of(&position.id("a1"), "a1"), Some(position));
             assert_eq!(EffectPosition::of(&position.id("a1"), "b2"), None);
         }

@@ -1,4 +1,4 @@
-//! The end of the run: what the root came to, and the platform's report of it.
+//! The end of a tree run: its stop reason, from the root's outcome, and the platform's report.
 
 use super::results::latest;
 use super::state::State;
@@ -7,6 +7,7 @@ use crate::budget::Settled;
 use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::run::{Completed, Failed, ReportCreated, Stopped};
 use crate::facts::tree::NodeOutcome;
+use crate::ids::NodeNumber;
 use crate::lessons::{self, Learned};
 use crate::run::{EffectState, Facts, Shared, StopReason, headline};
 use serde_json::{Value, json};
@@ -38,7 +39,8 @@ impl State {
         facts.push(ReportCreated { report: self.report(shared, reason, &detail) });
         match reason {
             StopReason::Completed => {
-                let verified = |(number, _): &&(u32, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
+                let verified =
+                    |(number, _): &&(NodeNumber, Learned)| self.at(*number).outcome == Some(NodeOutcome::Success);
                 lessons::promote(self.lessons.iter().filter(verified).map(|(_, learned)| *learned), facts);
                 facts.push(Completed { detail: Some(detail), messages_not_shown: Vec::new() });
             }
@@ -49,7 +51,7 @@ impl State {
         }
     }
 
-    /// Calls of canceled nodes that are still out: presumed paid, their answers no longer awaited.
+    /// Ends calls of canceled nodes that are still in flight; they are presumed paid.
     fn abandon(&self, shared: &Shared, facts: &mut Facts) {
         for (effect, state) in &shared.effects {
             let settled = match state {
@@ -59,22 +61,7 @@ impl State {
                 }
             };
             let node_ref = self.node_of(effect).map(|number| self.node_ref_of(number)).unwrap_or_default();
-            facts.push_at(
-                node_ref,
-                Finished {
-                    effect: effect.clone(),
-                    attempt: state.attempt(),
-                    outcome: FinishedAs::Canceled,
-                    settled,
-                    response: None,
-                    error: None,
-                    retry_at: None,
-                    counted: false,
-                    exhausted: None,
-                    provider_request_id: None,
-                    kept: None,
-                },
-            );
+            facts.push_at(node_ref, Finished::new(effect, state.attempt(), FinishedAs::Canceled, settled));
         }
     }
 
@@ -94,7 +81,7 @@ impl State {
             "status": reason.status(),
             "stop_reason": reason,
             "stop_detail": detail,
-            "nodes": self.standing(),
+            "nodes": self.counts_by_status(),
             "result": result,
             "evidence": shared.brief.success_criteria.iter().map(|criterion| json!({
                 "criterion": criterion.id,
@@ -110,16 +97,16 @@ impl State {
     }
 
     /// How many nodes ended how.
-    pub(crate) fn standing(&self) -> Value {
+    pub(crate) fn counts_by_status(&self) -> Value {
         let counted = NodeStatus::ALL.iter().filter(|status| self.count(**status) > 0);
         Value::Object(counted.map(|status| (status.name().to_owned(), self.count(*status).into())).collect())
     }
 
-    /// What the tree was to do and did not: nodes that failed, were canceled or fell short, skipped steps, gaps the root
-    /// names. Of a node that waited for others, those are named, and not it.
+    /// What was not done: nodes that failed, were canceled or fell short, skipped steps, and gaps the root names. For a node
+    /// that fell short because of its children, only the children are listed.
     fn not_done(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let current = (0..self.nodes.len() as u32).filter(|number| self.is_current(*number));
+        let current = self.numbers().filter(|number| self.is_current(*number));
         for node in current.map(|number| self.at(number)) {
             let undone = node.plan.iter().flat_map(|plan| &plan.steps).any(|step| step.status != StepStatus::Completed);
             let why = match node.status {
@@ -142,8 +129,8 @@ impl State {
         lines
     }
 
-    /// Neither the node nor one above it was replaced by another, or planned away.
-    fn is_current(&self, number: u32) -> bool {
+    /// Whether neither the node nor an ancestor was replaced by a retry or a new plan.
+    fn is_current(&self, number: NodeNumber) -> bool {
         self.path(number).all(|at| {
             let node = self.at(at);
             let step = node.parent.and_then(|parent| self.at(parent).plan.as_ref()?.step(node.step_id.as_deref()?));
@@ -159,7 +146,7 @@ impl State {
             .flat_map(|root| root.plan.iter())
             .flat_map(|plan| plan.children())
             .map(|(_, child)| child);
-        let nodes = self.root().map(|_| 0).into_iter().chain(children);
+        let nodes = self.root().map(|_| NodeNumber::ROOT).into_iter().chain(children);
         let artifacts = nodes.flat_map(|number| latest(self.at(number), &[]));
         let documents = artifacts.filter_map(|artifact| {
             Some(json!({ "ref": format!("doc:{}", artifact.document?), "title": artifact.headline() }))

@@ -46,7 +46,7 @@ pub fn foreign_names(
         .collect()
 }
 
-/// What the step asks for and none of these artifacts is.
+/// The error for a step whose required deliverable is not among these artifacts.
 pub fn missing(deliverable: Deliverable, mut made: impl Iterator<Item = ArtifactType>) -> Option<String> {
     use ArtifactType as A;
     let (wanted, there) = match deliverable {
@@ -107,12 +107,12 @@ pub fn envelope(
         artifact_ids: artifacts.iter().map(|artifact| artifact.id).collect(),
         document_ids,
         json_payload,
-        scratchpad_doc_id: Some(node.pad),
+        scratchpad_doc_id: Some(node.scratchpad),
         scratchpad_tail: Some(tail).filter(|tail| !tail.is_empty()),
     }
 }
 
-/// One object as it is, several by their labels; only what is small enough to travel.
+/// The small JSON artifacts: a single object as it is, several by their labels.
 fn payload(artifacts: &[&Artifact]) -> Option<Value> {
     let small: Vec<(&Artifact, &Value)> =
         artifacts.iter().filter_map(|artifact| Some((*artifact, artifact.json.as_ref()?))).collect();

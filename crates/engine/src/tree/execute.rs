@@ -1,4 +1,4 @@
-//! A node that does its work itself: rounds of tools whose results come back, until it has a result.
+//! Executing nodes: rounds of tool calls until the node has a result.
 
 use super::answer::{ExecutorAnswer, MAX_ASKS, too_many_questions};
 use super::effect_id::{EffectPosition, Part};
@@ -10,7 +10,7 @@ use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::{self, Record};
 use crate::effect::{EffectId, ToolOutcome};
 use crate::facts::tree::{self as fact, ArtifactType, ProposedResult};
-use crate::ids::DocumentId;
+use crate::ids::{DocumentId, NodeNumber};
 use crate::lessons::Allowance;
 use crate::run::{Facts, Shared};
 use crate::task::READ_SCRATCHPAD;
@@ -33,7 +33,7 @@ impl State {
         if let Some(result) = &mut result {
             let mut errors = foreign_names(node, &answer.artifacts, result, !answer.tool_calls.is_empty());
             if errors.is_empty() && answer.tool_calls.is_empty() && !fix {
-                // Asked for once more; what still does not come makes the result partial.
+                // Asked for once more; if it is still missing, the result is partial.
                 let kinds = node.current_artifacts().map(|artifact| artifact.kind);
                 errors.extend(missing(node.deliverable, kinds.chain(answer.artifacts.iter().map(|made| made.kind))));
             }
@@ -74,8 +74,8 @@ impl State {
         Ok(())
     }
 
-    /// Before a node that works as a subagent asks anything, what that remembers is read.
-    pub(super) fn recall(&self, number: u32, facts: &mut Facts) {
+    /// Reads the subagent's scratchpad before the node's first model call.
+    pub(super) fn recall(&self, number: NodeNumber, facts: &mut Facts) {
         let Some(agent) = &self.at(number).agent else { return };
         facts.push_at(
             self.node_ref_of(number),

@@ -31,16 +31,16 @@ use crate::effect::{EffectId, Work};
 use crate::event::Event;
 use crate::facts::Fact;
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, NodeNumber};
 use crate::prompt::{self, Size};
 use crate::run::{
-    Facts, Input, Lane, NodeOrder, NodeRef, Refusal, Remedy, Rules, Shared, Steering, Want, no_such_node,
+    Facts, Input, Lane, NodeCommand, NodeRef, Refusal, Remedy, Rules, Shared, UserMessage, Want, no_such_node,
 };
 use effect_id::Part;
 use status::{NodeStatus, StepStatus};
 use wants::role_of;
 
-/// Why a canceled node has no result.
+/// The error of a canceled node.
 pub(crate) const CANCELED: &str = "canceled by a person";
 pub const SCRATCHPAD: &str = "document.tree_agent.scratchpad";
 pub const ARTIFACT: &str = "document.tree_agent.artifact";
@@ -97,7 +97,7 @@ impl Rules for State {
         state::describe(&self.counts, shared)
     }
 
-    /// A node that is paused still waits for what it has begun.
+    /// A paused node still accepts the outcomes of calls it had started.
     fn want(&self, shared: &Shared, effect: &EffectId) -> Option<Want> {
         let number = self.node_of(effect)?;
         let position = self.position_of(effect)?;
@@ -124,7 +124,7 @@ impl Rules for State {
     }
 
     /// A message to a node is for it and those below; a queued one is for whoever plans or sums up.
-    fn hears(&self, _shared: &Shared, effect: &EffectId, message: &Steering) -> bool {
+    fn shows_message(&self, _shared: &Shared, effect: &EffectId, message: &UserMessage) -> bool {
         let Some(position) = self.position_of(effect) else { return false };
         let in_time = message.lane == Lane::Steer || !matches!(position.part, Part::Round { .. });
         let addressed = message.node_id.is_none_or(|id| {
@@ -133,16 +133,17 @@ impl Rules for State {
         in_time && addressed
     }
 
-    /// No node can move but by an answer.
-    fn awaits_people(&self, shared: &Shared) -> bool {
+    /// Whether nothing can move without an answer.
+    fn awaits_answers(&self, shared: &Shared) -> bool {
         self.is_idle() && shared.open_questions().next().is_some()
     }
 
-    /// A message to a node that has ended would never be shown to anyone; the root lives as long as the run may go on.
-    fn addressed(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
+    /// Refuses a message to a node that has ended, because no call would be shown it. The root accepts messages while the run
+    /// can continue.
+    fn check_addressee(&self, shared: &Shared, id: NodeId) -> Result<(), Refusal> {
         match self.number(id) {
             None => no_such_node(shared, id),
-            Some(number) if number > 0 && !self.at(number).is_live() => {
+            Some(number) if number != NodeNumber::ROOT && !self.at(number).is_live() => {
                 let why = format!("node {id} is {} and no longer receives messages", self.at(number).status.name());
                 Err(Refusal::new("node_ended", why).with(Remedy::RetryNode { run: shared.id, node: id }))
             }
@@ -150,19 +151,19 @@ impl Rules for State {
         }
     }
 
-    fn order(&self, shared: &Shared, id: NodeId, order: NodeOrder, facts: &mut Facts) -> Result<(), Refusal> {
+    fn order(&self, shared: &Shared, id: NodeId, order: NodeCommand, facts: &mut Facts) -> Result<(), Refusal> {
         let Some(number) = self.number(id) else {
             return no_such_node(shared, id);
         };
         match order {
-            NodeOrder::Cancel => self.cancel_node(number, facts),
-            NodeOrder::Retry => self.retry(shared, number, facts),
-            NodeOrder::Pause => self.pause(number, facts),
-            NodeOrder::Resume => self.resume(number, facts),
+            NodeCommand::Cancel => self.cancel_node(number, facts),
+            NodeCommand::Retry => self.retry(shared, number, facts),
+            NodeCommand::Pause => self.pause(number, facts),
+            NodeCommand::Resume => self.resume(number, facts),
         }
     }
 
-    fn held(&self, effect: &EffectId, why: &str, facts: &mut Facts) {
+    fn call_waits_for_person(&self, effect: &EffectId, why: &str, facts: &mut Facts) {
         let Some(number) = self.node_of(effect).filter(|number| self.at(*number).status == NodeStatus::Executing)
         else {
             return;
@@ -173,13 +174,13 @@ impl Rules for State {
 
     fn canceled(&self, _shared: &Shared, facts: &mut Facts) {
         if self.root().is_some_and(|root| root.is_live()) {
-            self.cancel_subtree(0, facts);
+            self.cancel_subtree(NodeNumber::ROOT, facts);
         }
     }
 
-    /// The run fails under its nodes: none of them goes on, and each says so. Children before their parents.
+    /// Fails every live node of a failing run, children before their parents.
     fn failed(&self, _shared: &Shared, error: &str, facts: &mut Facts) {
-        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(0) };
+        let all = if self.nodes.is_empty() { Vec::new() } else { self.subtree(NodeNumber::ROOT) };
         for number in all.into_iter().rev().filter(|number| self.at(*number).is_live()) {
             let node_ref = self.node_ref_of(number);
             self.withdraw_questions(number, facts);

@@ -8,7 +8,7 @@ use crate::blob::BlobRef;
 use crate::calls::{Call, Rejected};
 use crate::effect::EffectId;
 use crate::facts::tree::{ArtifactType, Deliverable, Envelope, NodeOutcome, ProposedResult};
-use crate::ids::{ArtifactId, DocumentId, NodeId, QuestionId};
+use crate::ids::{ArtifactId, DocumentId, NodeId, NodeNumber, QuestionId};
 use crate::lessons::has_recalled;
 use crate::metrics::Metrics;
 use crate::time::Timestamp;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[derive(Clone, Debug)]
 pub struct Node {
     pub id: NodeId,
-    pub parent: Option<u32>,
+    pub parent: Option<NodeNumber>,
     pub depth: u32,
     pub band: u32,
     pub step: u32,
@@ -29,17 +29,17 @@ pub struct Node {
     pub criteria: Vec<String>,
     pub deliverable: Deliverable,
     pub retry_of: Option<NodeId>,
-    /// The handle of the subagent it is given to.
+    /// The handle of the subagent it is delegated to.
     pub agent: Option<String>,
     pub status: NodeStatus,
-    /// Where it stood before it ended.
-    pub stood: NodeStatus,
+    /// Its status before it ended.
+    pub status_before_end: NodeStatus,
     pub role: NodeRole,
     pub message: Option<String>,
     pub paused: bool,
     pub generation: u32,
-    pub pad: DocumentId,
-    /// The newest entries of its pad, while it works.
+    pub scratchpad: DocumentId,
+    /// The newest entries of its scratchpad, while it works.
     pub tail: VecDeque<String>,
     pub tail_preview: String,
     pub plan: Option<Box<Plan>>,
@@ -57,7 +57,7 @@ pub struct Node {
     pub error: Option<String>,
     pub retryable: bool,
     pub cut_short: bool,
-    /// A call of its own was started, ever.
+    /// Whether it ever started a call of its own.
     pub called: bool,
     /// Calls of its own in flight.
     pub in_flight: u32,
@@ -70,25 +70,25 @@ pub struct Node {
     pub updated_at: Timestamp,
 }
 
-/// What one generation has in hand; forgotten when it ends.
+/// The state of one generation's work; dropped when it ends.
 #[derive(Clone, Debug)]
 pub struct Working {
-    /// Which asking of the planner this is, from 1.
+    /// The number of the current planner call, from 1.
     pub ask: u32,
-    /// The executor's round in hand, from 1, and how many were answered.
+    /// The executor's current round, from 1, and how many were answered.
     pub round: u32,
     pub answered: u32,
-    /// Questions of the executor: each gave it another round.
+    /// Questions the executor asked; each adds a round.
     pub asked: u32,
     pub calls: Vec<Call>,
     pub result: Option<ProposedResult>,
-    /// Why the last result was sent back.
+    /// Why the last result was refused.
     pub refused: Vec<String>,
     pub rejected: BTreeMap<EffectId, Rejected>,
     pub replan: Option<String>,
     pub question: Option<QuestionId>,
     pub question_closed: bool,
-    /// What its calls wait to be told.
+    /// Open questions of its tool calls.
     pub asking: BTreeSet<QuestionId>,
 }
 
@@ -112,7 +112,7 @@ impl Default for Working {
 }
 
 impl Working {
-    /// How many rounds it has: a question is not one of them.
+    /// How many rounds it has; a round that asked a question does not count.
     pub fn rounds(&self) -> u32 {
         MAX_ROUNDS + self.asked
     }
@@ -124,7 +124,7 @@ pub struct Artifact {
     pub kind: ArtifactType,
     pub document: Option<DocumentId>,
     pub label: String,
-    /// Of its document, where the label is not it.
+    /// The document's title, when it differs from the label.
     pub title: Option<String>,
     /// What a reader is shown, as one JSON value.
     pub content: Option<BlobRef>,
@@ -137,7 +137,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// What people know it by.
+    /// The title, or the label without one.
     pub fn headline(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.label)
     }
@@ -148,15 +148,15 @@ impl Node {
         self.artifacts[self.first_artifact..].iter()
     }
 
-    /// It ended, or was cut short, as an executor.
-    pub fn did_its_work_itself(&self) -> bool {
-        match self.stood {
+    /// Whether it was executing, not delegating, when it ended.
+    pub fn worked_as_executor(&self) -> bool {
+        match self.status_before_end {
             NodeStatus::Blocked => self.role == NodeRole::Executor,
             stood => stood == NodeStatus::Executing,
         }
     }
 
-    /// One that is blocked by a call of its own goes on with the others.
+    /// A node blocked by a question of one tool call still runs its other calls.
     pub(super) fn uses_tools(&self) -> bool {
         let blocked_by_one = self.status == NodeStatus::Blocked && !self.work.asking.is_empty();
         self.asks_models() || blocked_by_one
@@ -166,12 +166,12 @@ impl Node {
         matches!(self.status, NodeStatus::Planning | NodeStatus::Executing | NodeStatus::Aggregating)
     }
 
-    /// It works as a subagent, and has yet to see what that remembers before it asks a model.
-    pub(super) fn is_forgetful(&self) -> bool {
+    /// Whether it works as a subagent whose scratchpad was not read yet.
+    pub(super) fn needs_recall(&self) -> bool {
         self.agent.is_some() && self.asks_models() && !has_recalled(&self.work.calls)
     }
 
-    /// Nobody is asked anything on its behalf any more.
+    /// Whether none of its questions is open.
     pub(super) fn is_answered(&self) -> bool {
         self.work.asking.is_empty() && (self.work.question_closed || self.work.question.is_none())
     }

@@ -3,7 +3,7 @@
 use super::answer::PlanAnswer;
 use super::status::StepStatus;
 use crate::facts::tree::{PlanBand, PlanStep};
-use crate::ids::PlanId;
+use crate::ids::{NodeNumber, PlanId};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -39,8 +39,8 @@ pub struct Step {
     pub status: StepStatus,
     /// Finished under an earlier version of the plan.
     pub kept: bool,
-    /// The node that works on it, or did last.
-    pub child: Option<u32>,
+    /// The node that works on it, or the last one that did.
+    pub child: Option<NodeNumber>,
 }
 
 #[derive(Clone, Debug)]
@@ -132,30 +132,30 @@ impl Plan {
             .filter(|step| step.status == StepStatus::Pending)
     }
 
-    /// The band started last came to nothing.
+    /// Whether no step of the last started band completed.
     pub fn last_band_failed(&self) -> bool {
         self.next_band > 0 && self.band(self.next_band - 1).all(|step| step.status != StepStatus::Completed)
     }
 
-    pub fn delegated(&mut self, id: &str, child: u32) {
+    pub fn delegated(&mut self, id: &str, child: NodeNumber) {
         if let Some(step) = self.step_mut(id) {
             step.child = Some(child);
         }
     }
 
-    /// The children whose results this version stands on.
-    pub fn children(&self) -> impl Iterator<Item = (&Step, u32)> {
+    /// The children whose results this version uses.
+    pub fn children(&self) -> impl Iterator<Item = (&Step, NodeNumber)> {
         self.steps.iter().filter_map(|step| Some((step, step.child?)))
     }
 
-    /// What came before this step, whose child that is: earlier bands, and what earlier versions had finished.
-    pub fn before(&self, band: u32, child: u32) -> impl Iterator<Item = &Step> {
+    /// The steps before the child's own: those of earlier bands, and those finished under earlier versions.
+    pub fn before(&self, band: u32, child: NodeNumber) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| {
             step.status.is_terminal() && step.child != Some(child) && (step.kept || step.band < band)
         })
     }
 
-    /// Steps were left out although the band before them was worth something.
+    /// Whether steps were skipped although the band before them had results.
     pub fn has_gaps(&self) -> bool {
         self.skipped().next().is_some() && !self.last_band_failed()
     }

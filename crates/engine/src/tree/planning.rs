@@ -8,11 +8,11 @@ use super::state::State;
 use super::status::{NodeRole, NodeStatus, StepStatus};
 use crate::budget::{Exhausted, Reserve};
 use crate::facts::tree::{self as fact, NodeStatusChanged};
-use crate::ids::PlanId;
+use crate::ids::{NodeNumber, PlanId};
 use crate::run::{Facts, Shared, least_call};
 use serde_json::Value;
 
-/// A limit that keeps a plan from being accepted: its key, and where it stands.
+/// The limit a plan exceeds: its key in `budgets`, and its value.
 struct LimitReached {
     guard: &'static str,
     limit: Value,
@@ -54,7 +54,7 @@ impl State {
         Ok(())
     }
 
-    fn unaffordable(&self, shared: &Shared, number: u32, plan: &PlanAnswer) -> Option<LimitReached> {
+    fn unaffordable(&self, shared: &Shared, number: NodeNumber, plan: &PlanAnswer) -> Option<LimitReached> {
         let budgets = &shared.budgets;
         let node = self.at(number);
         if node.depth >= budgets.max_depth {
@@ -67,13 +67,13 @@ impl State {
         if fresh > self.nodes_left(shared) as usize {
             return Some(LimitReached { guard: "max_nodes", limit: budgets.max_nodes.into() });
         }
-        // One step and the summing up, at least: with less money the node had better do the work itself.
+        // At least one step and the aggregation; with less the node should do the work itself.
         let call = least_call(&shared.brief.models);
         let need = Reserve { tokens: call.tokens * 2, cost_usd: call.cost_usd + call.cost_usd };
         self.accounts.affords(number, need, shared.wrap_up_reserve()).err().map(|limit| over_budget(shared, limit))
     }
 
-    fn accept(&self, number: u32, plan: &PlanAnswer, facts: &mut Facts) {
+    fn accept(&self, number: NodeNumber, plan: &PlanAnswer, facts: &mut Facts) {
         let node_ref = self.node_ref_of(number);
         let earlier = self.at(number).plan.as_ref();
         let unfinished =
@@ -84,7 +84,7 @@ impl State {
                 fact::StepStatusChanged { step_id: step.of.id.clone(), status: StepStatus::Superseded },
             );
         }
-        let plan_id: PlanId = facts.mint();
+        let plan_id: PlanId = facts.new_id();
         let version = earlier.map_or(1, |plan| plan.version + 1);
         let bands = bands_of(plan);
         let kept =

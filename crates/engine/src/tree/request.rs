@@ -1,5 +1,5 @@
-//! What each tree role is told: who it is, what it may still use, what others have found. A call sees its own
-//! pad, the envelopes of earlier bands, and, when it sums up, exactly what its children's hints name.
+//! Builds the request of each tree role: its node's task, allowances and earlier results. A call is shown the node's
+//! scratchpad, the envelopes of earlier bands and, when it aggregates, exactly what its children's hints name.
 
 use super::answer::MAX_ROUNDS;
 use super::effect_id::Part as At;
@@ -9,6 +9,7 @@ use super::state::State;
 use crate::answer::MAX_TOOL_CALLS;
 use crate::calls::Call;
 use crate::effect::{EffectId, ToolCall};
+use crate::ids::NodeNumber;
 use crate::lessons::{self, ADD_LESSON};
 use crate::prompt::{self, Quote, Sections};
 use crate::run::{Rules, Shared};
@@ -26,15 +27,15 @@ impl State {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
             granted,
-            home_document: Some(node.pad),
+            home_document: Some(node.scratchpad),
             props: json!({ "tree_agent_run_id": shared.id, "tree_agent_node_id": node.id }),
             outside: shared.outside(&call.tool).cloned(),
-            told: shared.told(&call.id),
+            answered: shared.answered_question(&call.id),
             agent: node.agent.as_deref().map(|handle| shared.agent_id(handle)),
         }
     }
 
-    pub(super) fn planner(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn planner(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         out.add_written("tools", prompt::tool_lines(shared.brief.tools.iter()));
         lessons::tell_agents(shared, &mut out);
@@ -49,14 +50,14 @@ impl State {
         out
     }
 
-    pub(super) fn executor(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn executor(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let node = self.at(number);
         out.add_written("tools", lessons::tool_lines(shared.brief.tools.iter(), node.agent.is_some()));
         out.add(
             "workspace",
             json!({
-                "scratchpad_document_id": node.pad,
+                "scratchpad_document_id": node.scratchpad,
                 "home_project_id": shared.home_project(),
                 "project_ids": shared.brief.project_ids,
             }),
@@ -74,7 +75,7 @@ impl State {
         out
     }
 
-    pub(super) fn aggregator(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    pub(super) fn aggregator(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let mut out = self.opening(shared, number, effect);
         let Some(plan) = &self.at(number).plan else { return out };
         out.add("plan", json!({ "version": plan.version, "summary": plan.summary, "replans_left": self.replans_left(shared, number) }));
@@ -93,8 +94,8 @@ impl State {
         out
     }
 
-    /// What every call of a node is told. The title is the one line that is not JSON; it comes first.
-    fn opening(&self, shared: &Shared, number: u32, effect: &EffectId) -> Sections {
+    /// The sections of every call of a node. The title comes first and is the one line that is not JSON.
+    fn opening(&self, shared: &Shared, number: NodeNumber, effect: &EffectId) -> Sections {
         let node = self.at(number);
         let mut out = Sections::default();
         out.text(format!("Node: {}\n\n", crate::lines::one_line(&node.title)));
@@ -115,13 +116,13 @@ impl State {
         out.add("allowances", self.allowances(shared, number));
         self.earlier_bands(number, &mut out);
         out.add_some("questions", &prompt::questions(shared));
-        let shown = shared.messages.iter().filter(|message| self.hears(shared, effect, message));
+        let shown = shared.messages.iter().filter(|message| self.shows_message(shared, effect, message));
         out.newest("messages", &prompt::messages(shown, |message| !message.delivered));
         out.lines("scratchpad", &node.tail);
         out
     }
 
-    fn allowances(&self, shared: &Shared, number: u32) -> Value {
+    fn allowances(&self, shared: &Shared, number: NodeNumber) -> Value {
         let (budgets, node) = (&shared.budgets, self.at(number));
         let left = self.accounts.left(number, shared.wrap_up_reserve());
         json!({
@@ -136,12 +137,12 @@ impl State {
         })
     }
 
-    fn replans_left(&self, shared: &Shared, number: u32) -> u32 {
+    fn replans_left(&self, shared: &Shared, number: NodeNumber) -> u32 {
         shared.budgets.max_replans.saturating_sub(self.at(number).replans)
     }
 
-    /// What the bands before this node's own came to, for it and, through it, those below.
-    fn earlier_bands(&self, number: u32, out: &mut Sections) {
+    /// The results of the bands before this node's own.
+    fn earlier_bands(&self, number: NodeNumber, out: &mut Sections) {
         let node = self.at(number);
         let Some(plan) = node.parent.and_then(|parent| self.at(parent).plan.as_ref()) else { return };
         self.envelopes("earlier_results", plan.before(node.band, number), out);

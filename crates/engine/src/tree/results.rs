@@ -1,5 +1,5 @@
-//! How a node ends: artifacts registered, the envelope written, the parent told what to read; or failed, or cut
-//! short by a limit with what there is.
+//! How a node ends: its artifacts are registered, its envelope is written and its parent gets a hint what to read; or it
+//! fails; or a limit cuts it short and its partial results become the envelope.
 
 use super::aggregate::synthesis_document;
 use super::answer::{ArtifactAnswer, Synthesis};
@@ -13,11 +13,11 @@ use crate::blob::BlobRef;
 use crate::budget::Exhausted;
 use crate::calls::Call;
 use crate::facts::tree::{self as fact, ArtifactType, NodeOutcome, ProposedResult, SuccessAssessment};
-use crate::ids::{ArtifactId, DocumentId};
+use crate::ids::{ArtifactId, DocumentId, NodeNumber};
 use crate::run::{Facts, Shared, StopReason};
 use serde_json::Value;
 
-/// A reader is shown this much of a document or payload.
+/// In characters: how much of a document or payload a reader is shown.
 const SHOWN_CHARS: usize = 24_000;
 
 pub(super) struct MadeArtifact {
@@ -27,11 +27,11 @@ pub(super) struct MadeArtifact {
     pub title: Option<String>,
     pub content: Option<BlobRef>,
     pub json: Option<Value>,
-    /// Given in an answer, not made by a tool: the same label again takes its place.
+    /// Given in an answer, not made by a tool. A later artifact with the same label replaces it.
     pub own: bool,
 }
 
-/// The text as the one JSON value readers see, cut honestly.
+/// The text as the JSON value readers are shown; a cut is marked.
 pub(super) fn shown(text: &str, facts: &mut Facts) -> BlobRef {
     let length = text.chars().count();
     if length <= SHOWN_CHARS {
@@ -45,7 +45,7 @@ impl State {
     pub(super) fn register(
         &self,
         shared: &Shared,
-        number: u32,
+        number: NodeNumber,
         artifacts: &[ArtifactAnswer],
         facts: &mut Facts,
     ) -> Vec<Artifact> {
@@ -66,8 +66,14 @@ impl State {
             .collect()
     }
 
-    /// Small data travels in the envelope; more of it is a document, which later bands and people can read too.
-    fn register_data(&self, shared: &Shared, number: u32, of: &ArtifactAnswer, facts: &mut Facts) -> MadeArtifact {
+    /// Small data is put into the envelope; larger data becomes a document, so that later bands and people can read it too.
+    fn register_data(
+        &self,
+        shared: &Shared,
+        number: NodeNumber,
+        of: &ArtifactAnswer,
+        facts: &mut Facts,
+    ) -> MadeArtifact {
         let text = of.json.to_string();
         let whole = text.chars().count() <= SHOWN_CHARS;
         let content = Some(if whole { facts.keep(text.clone()) } else { shown(&text, facts) });
@@ -89,7 +95,7 @@ impl State {
     fn documented(
         &self,
         shared: &Shared,
-        number: u32,
+        number: NodeNumber,
         of: &ArtifactAnswer,
         text: &str,
         content: Option<BlobRef>,
@@ -101,9 +107,9 @@ impl State {
         MadeArtifact { kind: of.kind, document, label, title, content, json: None, own: true }
     }
 
-    pub(super) fn push_artifact(&self, number: u32, made: MadeArtifact, facts: &mut Facts) -> Artifact {
+    pub(super) fn push_artifact(&self, number: NodeNumber, made: MadeArtifact, facts: &mut Facts) -> Artifact {
         let MadeArtifact { kind, document, label, title, content, json, own } = made;
-        let id: ArtifactId = facts.mint();
+        let id: ArtifactId = facts.new_id();
         let created = fact::ArtifactCreated {
             artifact_id: id,
             artifact_type: kind,
@@ -119,7 +125,7 @@ impl State {
     }
 
     /// The result a node has given becomes its envelope.
-    pub(super) fn conclude(&self, shared: &Shared, number: u32, facts: &mut Facts) {
+    pub(super) fn conclude(&self, shared: &Shared, number: NodeNumber, facts: &mut Facts) {
         let node = self.at(number);
         let Some(result) = node.work.result.clone() else { return };
         let leaf = node.status == NodeStatus::Executing;
@@ -150,15 +156,15 @@ impl State {
     }
 
     /// The calls that were made together with the last answer.
-    fn calls_of_this_round(&self, number: u32) -> impl Iterator<Item = &Call> {
+    fn calls_of_this_round(&self, number: NodeNumber) -> impl Iterator<Item = &Call> {
         let node = self.at(number);
         let of_this_round = |part| matches!(part, Part::Tool { round, .. } if round == node.work.round);
         let calls = node.work.calls.iter();
         calls.filter(move |call| self.position_of(&call.id).is_some_and(|at| of_this_round(at.part)))
     }
 
-    /// Of those, what failed, in words: whoever gave them with a result did not know.
-    fn failed_in_this_round(&self, number: u32) -> Vec<String> {
+    /// The errors of those that failed. The model gave its result before it could see them.
+    fn failed_in_this_round(&self, number: NodeNumber) -> Vec<String> {
         let failed = self.calls_of_this_round(number).filter_map(|call| {
             let result = call.result.as_ref().filter(|result| !result.ok)?;
             Some(format!("{}, called with the result, failed: {}", call.tool, result.summary))
@@ -166,11 +172,11 @@ impl State {
         failed.collect()
     }
 
-    /// A result whose names the tools of its answer did not make, that lacks what was asked for although tools were to
-    /// make it, or whose calls failed, is sent back with the reasons: names until the rounds are used up, the rest once.
+    /// Refuses a result that names artifacts its tool calls did not make, lacks the required deliverable, or came with calls
+    /// that failed. Wrong names are refused until the rounds are used up, the other errors once.
     fn refuse_result(
         &self,
-        number: u32,
+        number: NodeNumber,
         result: &ProposedResult,
         lacking: Option<&String>,
         failed_calls: &[String],
@@ -194,7 +200,7 @@ impl State {
     fn complete(
         &self,
         shared: &Shared,
-        number: u32,
+        number: NodeNumber,
         result: &ProposedResult,
         mut fresh: Vec<Artifact>,
         end: (NodeOutcome, Option<String>, bool),
@@ -202,13 +208,13 @@ impl State {
     ) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let has_document = node.current_artifacts().chain(&fresh).any(Artifact::is_text);
-        if number == 0 && !has_document {
+        if number == NodeNumber::ROOT && !has_document {
             // People come to the root for the answer: it is always a document.
             let synthesis = Synthesis { summary: result.summary.clone(), ..Synthesis::default() };
             fresh.extend(self.register(shared, number, &[synthesis_document(&node.title, &synthesis, "")], facts));
         }
         let all = latest(node, &fresh);
-        let result_envelope = envelope(node, &all, result, primary(&all, result, number == 0));
+        let result_envelope = envelope(node, &all, result, primary(&all, result, number == NodeNumber::ROOT));
         facts.push_at(node_ref, fact::NodeResult { result: result_envelope });
         if let Some(parent_node_id) = node_ref.parent {
             let hint = hint(&all, &result.parent_hint);
@@ -230,24 +236,31 @@ impl State {
         self.step_ended(number, StepStatus::Completed, facts);
     }
 
-    pub(super) fn fail(&self, number: u32, error: String, retryable: bool, facts: &mut Facts) {
+    pub(super) fn fail(&self, number: NodeNumber, error: String, retryable: bool, facts: &mut Facts) {
         facts.push_at(self.node_ref_of(number), fact::NodeFailed { error, retryable, cut_short: false });
         self.step_ended(number, StepStatus::Failed, facts);
     }
 
-    pub(super) fn step_ended(&self, number: u32, status: StepStatus, facts: &mut Facts) {
+    pub(super) fn step_ended(&self, number: NodeNumber, status: StepStatus, facts: &mut Facts) {
         let node = self.at(number);
         if let (Some(parent), Some(step_id)) = (node.parent, node.step_id.clone()) {
             facts.push_at(self.node_ref_of(parent), fact::StepStatusChanged { step_id, status });
         }
     }
 
-    /// No room for the node's next call: what it and its children have made is its partial result.
-    pub(super) fn cut_short(&self, shared: &Shared, number: u32, limit: Exhausted, error: &str, facts: &mut Facts) {
+    /// No room for the node's next call: what it and its children made becomes its partial result.
+    pub(super) fn cut_short(
+        &self,
+        shared: &Shared,
+        number: NodeNumber,
+        limit: Exhausted,
+        error: &str,
+        facts: &mut Facts,
+    ) {
         let (node, node_ref) = (self.at(number), self.node_ref_of(number));
         let (guard, value) = guard_of(shared, limit);
         facts.push_at(node_ref, fact::Guard { guard: guard.into(), limit: value });
-        let finished: Vec<(&str, u32)> = node
+        let finished: Vec<(&str, NodeNumber)> = node
             .plan
             .iter()
             .flat_map(|plan| plan.children())
@@ -278,7 +291,7 @@ impl State {
     }
 
     /// The children's documents, registered as this node's, so that nothing finished is lost on the way up.
-    fn pass_on(&self, number: u32, finished: &[(&str, u32)], facts: &mut Facts) -> Vec<Artifact> {
+    fn pass_on(&self, number: NodeNumber, finished: &[(&str, NodeNumber)], facts: &mut Facts) -> Vec<Artifact> {
         let made: Vec<MadeArtifact> = finished
             .iter()
             .flat_map(|(title, child)| self.hinted(*child).map(move |artifact| (title, artifact)))
@@ -295,13 +308,13 @@ impl State {
         made.into_iter().map(|artifact| self.push_artifact(number, artifact, facts)).collect()
     }
 
-    /// Of what a child told its parent to read, what the platform has the text of.
-    pub(super) fn readable(&self, child: u32) -> impl Iterator<Item = &Artifact> {
+    /// The artifacts of a child's hint whose text the platform has.
+    pub(super) fn readable(&self, child: NodeNumber) -> impl Iterator<Item = &Artifact> {
         self.hinted(child).filter(|artifact| artifact.content.is_some())
     }
 
-    /// What a completed child told its parent to read.
-    pub(super) fn hinted(&self, child: u32) -> impl Iterator<Item = &Artifact> {
+    /// The artifacts a completed child's hint names.
+    pub(super) fn hinted(&self, child: NodeNumber) -> impl Iterator<Item = &Artifact> {
         let node = self.at(child);
         let named = node.hint.iter().flat_map(|hint| &hint.artifacts);
         named.filter_map(|id| node.artifacts.iter().find(|artifact| artifact.id == *id))

@@ -1,5 +1,6 @@
-//! What a tree run remembers, and the three sets that keep it linear: nodes whose built-in tools are due, nodes
-//! that want a model, nodes whose next move needs nobody. A node is looked at when one of its events is applied.
+//! The state of a tree run, and three ready sets: nodes whose built-in tools are due, nodes that want a model, and nodes
+//! that can move by themselves. A node's membership is recomputed only when one of its events is applied, so the cost of
+//! an event does not grow with the tree.
 
 use super::effect_id::{EffectPosition, Part};
 use super::node::Node;
@@ -7,7 +8,7 @@ use super::status::NodeStatus;
 use crate::budget::Reserve;
 use crate::calls;
 use crate::effect::EffectId;
-use crate::ids::{NodeId, QuestionId};
+use crate::ids::{NodeId, NodeNumber, QuestionId};
 use crate::ledger::Accounts;
 use crate::lessons::Learned;
 use crate::run::{NodeRef, Shared};
@@ -21,37 +22,37 @@ pub struct State {
     pub tag: String,
     /// In order of creation; the first is the root.
     pub nodes: Vec<Node>,
-    by_id: HashMap<NodeId, u32>,
+    by_id: HashMap<NodeId, NodeNumber>,
     pub(super) accounts: Accounts,
-    /// Nodes of the tree and steps that were promised one.
-    pub taken: u32,
+    /// Existing nodes plus planned steps, each of which will need a node. Counts against `max_nodes`.
+    pub reserved_nodes: u32,
     pub(super) flights: HashMap<EffectId, Flight>,
-    pub(super) questions: HashMap<QuestionId, u32>,
-    pub(super) tools: BTreeSet<u32>,
-    /// Deepest first: what was begun is finished before more is begun.
-    pub(super) ready: BTreeSet<(Reverse<u32>, u32)>,
-    pub(super) agenda: BTreeSet<u32>,
-    /// How many nodes stand where, by status.
+    pub(super) questions: HashMap<QuestionId, NodeNumber>,
+    pub(super) tools: BTreeSet<NodeNumber>,
+    /// Deepest first, so that started work finishes before more is started.
+    pub(super) ready: BTreeSet<(Reverse<u32>, NodeNumber)>,
+    pub(super) agenda: BTreeSet<NodeNumber>,
+    /// How many nodes have each status.
     pub(super) counts: [u32; NodeStatus::ALL.len()],
-    /// The run is over, until someone takes it up again.
+    /// The run has ended and was not continued.
     pub(super) ended: bool,
-    /// What subagents learned, and at which node.
-    pub(super) lessons: Vec<(u32, Learned)>,
+    /// Lessons that subagents left, with the node of each.
+    pub(super) lessons: Vec<(NodeNumber, Learned)>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
-    pub node: u32,
+    pub node: NodeNumber,
     pub attempt: u32,
     pub reserve: Reserve,
     pub model: Option<String>,
     pub since: Timestamp,
 }
 
-/// What a node does next without waiting for anyone.
+/// What a node does next without a model, a tool or a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// Read what the subagent it works as remembers.
+    /// Read the scratchpad of its subagent.
     Recall,
     StartBand,
     BandOver,
@@ -64,19 +65,23 @@ pub(super) enum Move {
 
 impl State {
     pub fn node(&self, id: NodeId) -> Option<&Node> {
-        self.by_id.get(&id).map(|at| &self.nodes[*at as usize])
+        self.by_id.get(&id).map(|at| &self.nodes[at.index()])
     }
 
-    pub(crate) fn number(&self, id: NodeId) -> Option<u32> {
+    pub(crate) fn number(&self, id: NodeId) -> Option<NodeNumber> {
         self.by_id.get(&id).copied()
     }
 
-    pub(super) fn at(&self, number: u32) -> &Node {
-        &self.nodes[number as usize]
+    pub(super) fn at(&self, number: NodeNumber) -> &Node {
+        &self.nodes[number.index()]
     }
 
-    pub(super) fn at_mut(&mut self, number: u32) -> &mut Node {
-        &mut self.nodes[number as usize]
+    pub(super) fn at_mut(&mut self, number: NodeNumber) -> &mut Node {
+        &mut self.nodes[number.index()]
+    }
+
+    pub(super) fn numbers(&self) -> impl DoubleEndedIterator<Item = NodeNumber> + use<> {
+        (0..self.nodes.len()).map(NodeNumber::from_index)
     }
 
     pub fn root(&self) -> Option<&Node> {
@@ -87,7 +92,7 @@ impl State {
         self.counts[status as usize]
     }
 
-    /// Money conserved at every depth, and what the nodes used adding up to what their trees used.
+    /// Checks that money is conserved at every depth and that the nodes' usage adds up to their subtrees'.
     pub fn check_money(&self) -> Result<(), String> {
         self.accounts.check()?;
         let mut below = vec![(0u64, 0u64, 0u64); self.nodes.len()];
@@ -103,44 +108,44 @@ impl State {
                 return Err(format!("node {number}: its subtree used {sum:?}, its parts {all:?}"));
             }
             if let Some(parent) = node.parent {
-                let up = &mut below[parent as usize];
+                let up = &mut below[parent.index()];
                 (up.0, up.1, up.2) = (up.0 + all.0, up.1 + all.1, up.2 + all.2);
             }
         }
         Ok(())
     }
 
-    pub(super) fn admit(&mut self, node: Node) -> u32 {
-        let number = self.nodes.len() as u32;
+    pub(super) fn add(&mut self, node: Node) -> NodeNumber {
+        let number = NodeNumber::from_index(self.nodes.len());
         self.by_id.insert(node.id, number);
         self.counts[node.status as usize] += 1;
         self.nodes.push(node);
         number
     }
 
-    pub(super) fn set_status(&mut self, number: u32, status: NodeStatus) {
-        let was = std::mem::replace(&mut self.nodes[number as usize].status, status);
+    pub(super) fn set_status(&mut self, number: NodeNumber, status: NodeStatus) {
+        let was = std::mem::replace(&mut self.nodes[number.index()].status, status);
         self.counts[was as usize] -= 1;
         self.counts[status as usize] += 1;
     }
 
-    pub(super) fn node_ref_of(&self, number: u32) -> NodeRef {
+    pub(super) fn node_ref_of(&self, number: NodeNumber) -> NodeRef {
         let node = self.at(number);
         NodeRef { node: Some(node.id), parent: node.parent.map(|parent| self.at(parent).id) }
     }
 
     /// From the node up to the root.
-    pub fn path(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn path(&self, number: NodeNumber) -> impl Iterator<Item = NodeNumber> + '_ {
         std::iter::successors(Some(number), |at| self.at(*at).parent)
     }
 
-    /// Paused itself, or below a node that is.
-    pub(super) fn is_held(&self, number: u32) -> bool {
+    /// Whether it or an ancestor is paused.
+    pub(super) fn is_paused_on_path(&self, number: NodeNumber) -> bool {
         self.path(number).any(|at| self.at(at).paused)
     }
 
-    /// The node and everything below it that its plan still counts on, parents first.
-    pub(super) fn subtree(&self, number: u32) -> Vec<u32> {
+    /// The node and its descendants under current plans, parents first.
+    pub(super) fn subtree(&self, number: NodeNumber) -> Vec<NodeNumber> {
         let mut found = vec![number];
         let mut next = 0;
         while let Some(at) = found.get(next) {
@@ -151,16 +156,16 @@ impl State {
     }
 
     /// The model call a node waits for.
-    pub(super) fn call_wanted(&self, number: u32) -> Option<Part> {
+    pub(super) fn call_wanted(&self, number: NodeNumber) -> Option<Part> {
         let node = self.at(number);
         let work = &node.work;
         let rejected = |part: Part| work.rejected.contains_key(&self.position(number, part).id(&self.tag));
-        // Most never have an answer that could not be used, and are asked about at every step.
+        // Called at every event; most nodes never have a rejected answer, so the id is rarely needed.
         let whole = |part: Part| work.rejected.is_empty() || !rejected(part);
         let first_whole =
             |first: Part, fix: Part| if whole(first) { Some(first) } else { Some(fix).filter(|fix| whole(*fix)) };
         match node.status {
-            _ if node.is_forgetful() => None,
+            _ if node.needs_recall() => None,
             NodeStatus::Planning => {
                 first_whole(Part::Plan { ask: work.ask, fix: false }, Part::Plan { ask: work.ask, fix: true })
             }
@@ -178,11 +183,11 @@ impl State {
         }
     }
 
-    pub(super) fn move_of(&self, number: u32) -> Option<Move> {
+    pub(super) fn move_of(&self, number: NodeNumber) -> Option<Move> {
         let node = self.at(number);
         let idle = calls::open(&node.work.calls).next().is_none();
         match node.status {
-            _ if node.is_forgetful() => idle.then_some(Move::Recall),
+            _ if node.needs_recall() => idle.then_some(Move::Recall),
             NodeStatus::Delegating => Some(Move::StartBand),
             NodeStatus::Waiting => node.plan.as_ref().filter(|plan| plan.open == 0).map(|_| Move::BandOver),
             NodeStatus::Blocked => node.is_answered().then_some(Move::Unblock),
@@ -202,14 +207,14 @@ impl State {
         EffectPosition::of(effect, &self.tag)
     }
 
-    pub(super) fn position(&self, number: u32, part: Part) -> EffectPosition {
+    pub(super) fn position(&self, number: NodeNumber, part: Part) -> EffectPosition {
         EffectPosition { node: number, generation: self.at(number).generation, part }
     }
 
     /// Put a node into the sets its state belongs to.
-    pub(super) fn refresh(&mut self, number: u32) {
+    pub(super) fn refresh(&mut self, number: NodeNumber) {
         let node = self.at(number);
-        let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_held(number));
+        let (key, live) = ((Reverse(node.depth), number), node.is_live() && !self.is_paused_on_path(number));
         let uses_tools = live && node.uses_tools() && calls::open(&node.work.calls).next().is_some();
         let wants_model = live && self.call_wanted(number).is_some();
         let moves = live && self.move_of(number).is_some();
@@ -219,11 +224,11 @@ impl State {
     }
 
     pub(super) fn nodes_left(&self, shared: &Shared) -> u32 {
-        shared.budgets.max_nodes.saturating_sub(self.taken)
+        shared.budgets.max_nodes.saturating_sub(self.reserved_nodes)
     }
 }
 
-/// In words, from how many nodes stand where.
+/// One line about the tree, from the number of nodes by status.
 pub(crate) fn describe(counts: &[u32; NodeStatus::ALL.len()], shared: &Shared) -> String {
     let total: u32 = counts.iter().sum();
     if total == 0 {

@@ -1,5 +1,5 @@
-//! Where a node and a step may stand, and how they may move. The table is published in
-//! `docs/tree-transitions.md`; a test holds the two equal, and every played log to both.
+//! The statuses of nodes and steps, and their transitions. The table is published in `docs/tree-transitions.md`; a test
+//! compares the two and checks every log against them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ pub enum NodeStatus {
     Planning,
     Delegating,
     Executing,
-    /// For its children.
+    /// Waits for its children.
     Waiting,
     Aggregating,
-    /// For a person.
+    /// Waits for a person.
     Blocked,
     Completed,
     Failed,

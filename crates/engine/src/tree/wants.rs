@@ -1,17 +1,18 @@
-//! The work the tree waits for, read off its ready-sets.
+//! The effects the tree waits for, read from its ready sets.
 
 use super::effect_id::Part;
 use super::state::State;
 use crate::effect::EffectId;
+use crate::ids::NodeNumber;
 use crate::model::Role;
 use crate::run::{Shared, Want};
 
 impl State {
-    pub(super) fn node_of(&self, effect: &EffectId) -> Option<u32> {
-        self.position_of(effect).map(|position| position.node).filter(|number| (*number as usize) < self.nodes.len())
+    pub(super) fn node_of(&self, effect: &EffectId) -> Option<NodeNumber> {
+        self.position_of(effect).map(|position| position.node).filter(|number| number.index() < self.nodes.len())
     }
 
-    pub(super) fn model_want(&self, shared: &Shared, number: u32, part: Part) -> Want {
+    pub(super) fn model_want(&self, shared: &Shared, number: NodeNumber, part: Part) -> Want {
         Want {
             effect: self.position(number, part).id(&self.tag),
             role: Some(role_of(part)),
@@ -20,12 +21,12 @@ impl State {
         }
     }
 
-    /// When a limit has ended the work, the root's last word is paid from the reserve.
-    pub(super) fn is_wrap_up(&self, shared: &Shared, number: u32, part: Part) -> bool {
-        number == 0 && matches!(part, Part::Aggregate { .. }) && shared.exhausted.is_some()
+    /// After a limit ended the work, the root's aggregation is paid from the wrap-up reserve.
+    pub(super) fn is_wrap_up(&self, shared: &Shared, number: NodeNumber, part: Part) -> bool {
+        number == NodeNumber::ROOT && matches!(part, Part::Aggregate { .. }) && shared.exhausted.is_some()
     }
 
-    /// Nothing is under way and nothing could be started.
+    /// Whether nothing is in flight and nothing can be started.
     pub(super) fn is_idle(&self) -> bool {
         self.agenda.is_empty() && self.ready.is_empty() && self.tools.is_empty() && self.flights.is_empty()
     }

@@ -1,6 +1,6 @@
-//! What people look at: a run as it stood after any event of its log. A fold of its own, lighter than the one
-//! that drives (no plans to carry out, no money to share out), so that it can be kept as a checkpoint and
-//! taken up again in the middle of the log. It decides nothing; tests hold it equal to the whole fold.
+//! The view of a run after any event of its log. A separate fold, lighter than the one that drives a run (no plans, no
+//! accounts), so that it can be stored as a checkpoint and continued from the middle of the log. It decides nothing;
+//! tests compare it with the full fold.
 
 mod snapshot;
 mod tree_columns;
@@ -29,10 +29,10 @@ pub struct View {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Body {
-    /// Bounded in everything but ids: the machine's own state is light enough.
+    /// The machine's own state is bounded in everything but ids, and so small enough.
     Homework {
         state: Box<homework::State>,
-        /// Rows, written out: as values they weigh ten times as much, and there is one for every iteration there ever was.
+        /// Rows as JSON text: as values they take ten times the memory, and there is one per iteration.
         iterations: BTreeMap<u32, Box<RawValue>>,
     },
     Tree(Box<TreeColumns>),
@@ -41,7 +41,7 @@ enum Body {
 
 impl View {
     /// The view after a run's first event; `None` when the log does not begin with `run.queued`.
-    pub fn born(first: &Event) -> Option<View> {
+    pub fn from_first_event(first: &Event) -> Option<View> {
         let Fact::Run(facts::Run::Queued(brief)) = &first.fact else { return None };
         let body = match brief.kind {
             Kind::Homework => Body::Homework { state: Box::default(), iterations: BTreeMap::new() },
@@ -54,9 +54,9 @@ impl View {
     }
 
     pub fn apply(&mut self, event: &Event) {
-        if let Body::Tree(canopy) = &mut self.body {
-            // Before the shared facts: whether a call was in flight is known only until it is settled.
-            canopy.apply(&self.shared, event);
+        if let Body::Tree(columns) = &mut self.body {
+            // Before the shared state: after that, it is no longer known whether the call was in flight.
+            columns.apply(&self.shared, event);
         }
         self.shared.apply(event);
         match &mut self.body {
@@ -82,9 +82,9 @@ impl View {
         }
     }
 
-    pub fn canopy(&self) -> Option<&TreeColumns> {
+    pub fn tree(&self) -> Option<&TreeColumns> {
         match &self.body {
-            Body::Tree(canopy) => Some(canopy),
+            Body::Tree(columns) => Some(columns),
             Body::Homework { .. } | Body::Task(_) => None,
         }
     }
@@ -97,16 +97,16 @@ impl View {
         }
     }
 
-    /// The run object as it stood.
+    /// The run object at this event.
     pub fn run(&self) -> RunRow {
         match &self.body {
             Body::Homework { state, .. } => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
                 projection::row(&self.shared, KindFields::homework(state), activity)
             }
-            Body::Tree(canopy) => {
-                let activity = self.shared.activity(|| canopy.describe(&self.shared));
-                projection::row(&self.shared, canopy.face(), activity)
+            Body::Tree(columns) => {
+                let activity = self.shared.activity(|| columns.describe(&self.shared));
+                projection::row(&self.shared, columns.kind_fields(), activity)
             }
             Body::Task(state) => {
                 let activity = self.shared.activity(|| state.activity(&self.shared));
@@ -115,7 +115,7 @@ impl View {
         }
     }
 
-    /// To be kept. The text is a format of this version's own: see `FORMAT`.
+    /// The text of a checkpoint, in the format `FORMAT`.
     pub fn encode(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }

@@ -1,11 +1,11 @@
-//! The nodes of a tree as they are drawn: one column per property, one index per node, in order of creation.
+//! The nodes of a tree as they are drawn: one column per property, indexed by `NodeNumber`.
 
 use crate::budget::Settled;
 use crate::event::Event;
 use crate::facts::effect::{Finished, FinishedAs};
 use crate::facts::tree::{NodeCreated, NodeOutcome, PlanCreated, Tree as T};
 use crate::facts::{Effect as E, Fact};
-use crate::ids::{DocumentId, NodeId};
+use crate::ids::{DocumentId, NodeId, NodeNumber};
 use crate::money::Usd;
 use crate::projection::KindFields;
 use crate::run::{EffectState, Shared};
@@ -17,19 +17,19 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreeColumns {
     pub nodes: Columns,
-    /// By the node whose plan it is: the steps of its newest plan, and finished ones of earlier plans.
-    pub plans: BTreeMap<u32, Vec<Planned>>,
+    /// By node: the steps of its newest plan, and finished ones of earlier plans.
+    pub plans: BTreeMap<NodeNumber, Vec<PlannedStep>>,
     counts: [u32; NodeStatus::ALL.len()],
     root_pad: Option<DocumentId>,
     #[serde(skip)]
-    numbers: HashMap<NodeId, u32>,
+    numbers: HashMap<NodeId, NodeNumber>,
 }
 
 /// Parallel arrays. Times are milliseconds after the run was created; the five sums are of the whole subtree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Columns {
     pub id: Vec<NodeId>,
-    pub parent: Vec<Option<u32>>,
+    pub parent: Vec<Option<NodeNumber>>,
     pub title: Vec<String>,
     pub status: Vec<NodeStatus>,
     pub role: Vec<NodeRole>,
@@ -39,7 +39,7 @@ pub struct Columns {
     pub step: Vec<u32>,
     pub step_id: Vec<Option<String>>,
     pub generation: Vec<u32>,
-    pub retry_of: Vec<Option<u32>>,
+    pub retry_of: Vec<Option<NodeNumber>>,
     pub message: Vec<Option<String>>,
     pub outcome: Vec<Option<NodeOutcome>>,
     pub error: Vec<Option<String>>,
@@ -54,15 +54,15 @@ pub struct Columns {
     pub ended_ms: Vec<Option<i64>>,
 }
 
-/// A step of a plan. One that a node works on has lost its title to that node.
+/// A step of a plan. After delegation only the child stores the title, which saves space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedStep {
     pub id: String,
     pub title: String,
     pub band: u32,
     pub step: u32,
     pub status: StepStatus,
-    pub child: Option<u32>,
+    pub child: Option<NodeNumber>,
 }
 
 impl TreeColumns {
@@ -72,30 +72,30 @@ impl TreeColumns {
             Fact::Tree(T::NodeCreated(fact)) => self.created(shared, fact, event),
             Fact::Tree(fact) => {
                 if let Some(number) = self.number(event.node_id) {
-                    self.told(number, shared, fact, event);
+                    self.apply_to_node(number.index(), shared, fact, event);
                 }
             }
-            Fact::Effect(fact) => self.called(shared, fact, event),
+            Fact::Effect(fact) => self.apply_effect(shared, fact, event),
             Fact::Run(_) | Fact::Homework(_) | Fact::Task(_) | Fact::Unknown(_) => {}
         }
     }
 
-    fn number(&mut self, id: Option<NodeId>) -> Option<usize> {
-        // The index is not kept with a checkpoint: it is made again when it is first asked for.
+    fn number(&mut self, id: Option<NodeId>) -> Option<NodeNumber> {
+        // The index is not stored in checkpoints; it is rebuilt at first use.
         if self.numbers.len() != self.nodes.id.len() {
-            self.numbers = self.nodes.id.iter().zip(0..).map(|(id, number)| (*id, number)).collect();
+            self.numbers = self.nodes.id.iter().enumerate().map(|(at, id)| (*id, NodeNumber::from_index(at))).collect();
         }
-        self.numbers.get(&id?).map(|number| *number as usize)
+        self.numbers.get(&id?).copied()
     }
 
     fn created(&mut self, shared: &Shared, fact: &NodeCreated, event: &Event) {
         let Some(id) = event.node_id else { return };
-        let parent = self.number(event.parent_node_id).map(|number| number as u32);
-        let retry_of = self.number(fact.retry_of).map(|number| number as u32);
+        let parent = self.number(event.parent_node_id);
+        let retry_of = self.number(fact.retry_of);
         if self.nodes.id.is_empty() {
             self.root_pad = Some(DocumentId(uuid::Uuid::nil()));
         }
-        self.numbers.insert(id, self.nodes.id.len() as u32);
+        self.numbers.insert(id, NodeNumber::from_index(self.nodes.id.len()));
         self.counts[NodeStatus::Planning as usize] += 1;
         let nodes = &mut self.nodes;
         nodes.id.push(id);
@@ -124,11 +124,11 @@ impl TreeColumns {
         nodes.ended_ms.push(None);
     }
 
-    fn told(&mut self, at: usize, shared: &Shared, fact: &T, event: &Event) {
+    fn apply_to_node(&mut self, at: usize, shared: &Shared, fact: &T, event: &Event) {
         match fact {
             T::ScratchpadLinked(fact) if at == 0 => self.root_pad = Some(fact.scratchpad_doc_id),
             T::NodeStatusChanged(fact) => {
-                self.stand(at, fact.status);
+                self.set_status(at, fact.status);
                 self.nodes.role[at] = fact.role;
                 self.nodes.message[at].clone_from(&fact.message);
             }
@@ -137,7 +137,7 @@ impl TreeColumns {
                 self.step(at, &fact.step_id).into_iter().for_each(|step| step.status = fact.status)
             }
             T::NodeDelegated(fact) => {
-                let child = self.number(Some(fact.child_node_id)).map(|number| number as u32);
+                let child = self.number(Some(fact.child_node_id));
                 if let Some(step) = self.step(at, &fact.step_id) {
                     (step.child, step.title) = (child, String::new());
                 }
@@ -160,7 +160,7 @@ impl TreeColumns {
             T::NodeReopened(fact) => {
                 self.begin_again(at, fact.generation);
                 if fact.caused_by != self.nodes.id[at] {
-                    self.stand(at, NodeStatus::Waiting);
+                    self.set_status(at, NodeStatus::Waiting);
                 }
             }
             T::NodePaused(_) => self.nodes.paused[at] = true,
@@ -169,8 +169,8 @@ impl TreeColumns {
         }
     }
 
-    fn called(&mut self, shared: &Shared, fact: &E, event: &Event) {
-        let Some(at) = self.number(event.node_id) else { return };
+    fn apply_effect(&mut self, shared: &Shared, fact: &E, event: &Event) {
+        let Some(at) = self.number(event.node_id).map(NodeNumber::index) else { return };
         match fact {
             E::Started(_) => {
                 self.nodes.started_ms[at].get_or_insert(event.at.0 - shared.created_at.0);
@@ -200,18 +200,18 @@ impl TreeColumns {
         let mut next = Some(at);
         while let Some(number) = next {
             charge(&mut self.nodes, number);
-            next = self.nodes.parent[number].map(|parent| parent as usize);
+            next = self.nodes.parent[number].map(|parent| parent.index());
         }
     }
 
-    fn stand(&mut self, at: usize, status: NodeStatus) {
+    fn set_status(&mut self, at: usize, status: NodeStatus) {
         let was = std::mem::replace(&mut self.nodes.status[at], status);
         self.counts[was as usize] -= 1;
         self.counts[status as usize] += 1;
     }
 
     fn end(&mut self, at: usize, status: NodeStatus, shared: &Shared, event: &Event) {
-        self.stand(at, status);
+        self.set_status(at, status);
         self.nodes.ended_ms[at] = Some(event.at.0 - shared.created_at.0);
         (self.nodes.error[at], self.nodes.outcome[at]) = (None, None);
     }
@@ -222,9 +222,9 @@ impl TreeColumns {
         (nodes.outcome[at], nodes.error[at], nodes.message[at], nodes.ended_ms[at]) = (None, None, None, None);
     }
 
-    /// What earlier versions finished is kept, as in the plan itself.
+    /// Finished steps of earlier versions are kept, as in `tree::plan`.
     fn planned(&mut self, at: usize, fact: &PlanCreated) {
-        let earlier = self.plans.remove(&(at as u32)).unwrap_or_default();
+        let earlier = self.plans.remove(&NodeNumber::from_index(at)).unwrap_or_default();
         let (mut kept, mut finished) = (Vec::new(), HashMap::new());
         let named = |id: &str| fact.bands.iter().flat_map(|band| &band.steps).any(|step| step.id == id);
         for step in earlier.into_iter().filter(|step| step.status == StepStatus::Completed) {
@@ -236,7 +236,7 @@ impl TreeColumns {
         }
         for band in &fact.bands {
             for (of, index) in band.steps.iter().zip(0..) {
-                let fresh = Planned {
+                let fresh = PlannedStep {
                     id: of.id.clone(),
                     title: of.title.clone(),
                     band: band.index,
@@ -244,22 +244,22 @@ impl TreeColumns {
                     status: StepStatus::Pending,
                     child: None,
                 };
-                let done = finished.remove(&of.id).map(|step| Planned { band: band.index, step: index, ..step });
+                let done = finished.remove(&of.id).map(|step| PlannedStep { band: band.index, step: index, ..step });
                 kept.push(done.unwrap_or(fresh));
             }
         }
-        self.plans.insert(at as u32, kept);
+        self.plans.insert(NodeNumber::from_index(at), kept);
     }
 
-    fn step(&mut self, at: usize, id: &str) -> Option<&mut Planned> {
-        self.plans.get_mut(&(at as u32))?.iter_mut().find(|step| step.id == id)
+    fn step(&mut self, at: usize, id: &str) -> Option<&mut PlannedStep> {
+        self.plans.get_mut(&NodeNumber::from_index(at))?.iter_mut().find(|step| step.id == id)
     }
 
     pub(super) fn describe(&self, shared: &Shared) -> String {
         tree::state::describe(&self.counts, shared)
     }
 
-    pub(super) fn face(&self) -> KindFields {
+    pub(super) fn kind_fields(&self) -> KindFields {
         KindFields::tree(self.nodes.id.first().copied(), self.root_pad)
     }
 }

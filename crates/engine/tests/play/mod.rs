@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Each test file uses its own part of the stage.
 
-pub mod view;
+pub(crate) mod view;
 
 use engine::actor::Actor;
 use engine::batch::Batch;
@@ -20,14 +20,14 @@ use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Mutation, Scope};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-pub const START: Timestamp = Timestamp(1_763_200_000_000);
+pub(crate) const START: Timestamp = Timestamp(1_763_200_000_000);
 
-pub fn spec() -> ModelSpec {
+pub(crate) fn spec() -> ModelSpec {
     let price = Some(Price { input: 2_000_000, cached: 200_000, output: 8_000_000 });
     ModelSpec { provider: "test".into(), model: "m1".into(), context_window: 128_000, max_output: 8_192, price }
 }
 
-pub fn brief(objective: &str) -> Queued {
+pub(crate) fn brief(objective: &str) -> Queued {
     let id = |name: &str| derive(START, &[name.as_bytes()]);
     let tool = |name: &str, arguments: &str, read| ToolSpec {
         name: name.into(),
@@ -59,17 +59,17 @@ pub fn brief(objective: &str) -> Queued {
 }
 
 /// A subagent that work may be given to.
-pub fn scout() -> Agent {
+pub(crate) fn scout() -> Agent {
     let id = ActorId(derive(START, &[b"agent"]));
     Agent { id, handle: "scout".into(), identity: "You know wood.\n## tools".into(), max_steps: None }
 }
 
-pub fn lesson(text: &str) -> Value {
+pub(crate) fn lesson(text: &str) -> Value {
     json!({ "tool": "add_lesson", "arguments": { "text": text }, "purpose": "keep it" })
 }
 
 /// What became of lessons in the commits of a play: those kept, and those promoted with the kind of event they commit with.
-pub fn learned(play: &Play) -> (Vec<String>, Vec<(usize, String)>) {
+pub(crate) fn learned(play: &Play) -> (Vec<String>, Vec<(usize, String)>) {
     let (mut kept, mut promoted) = (Vec::new(), Vec::new());
     for change in play.batches.iter().flat_map(|batch| &batch.changes) {
         match &change.mutation {
@@ -87,9 +87,9 @@ pub fn learned(play: &Play) -> (Vec<String>, Vec<(usize, String)>) {
     (kept, promoted)
 }
 
-pub type Script = Box<dyn FnMut(Role, &Job) -> Result<Value, CallError>>;
+pub(crate) type Script = Box<dyn FnMut(Role, &Job) -> Result<Value, CallError>>;
 
-pub struct Play {
+pub(crate) struct Play {
     pub run: Run,
     pub now: Timestamp,
     pub events: Vec<Event>,
@@ -103,7 +103,7 @@ pub struct Play {
 }
 
 impl Play {
-    pub fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
+    pub(crate) fn new(brief: Queued, script: impl FnMut(Role, &Job) -> Result<Value, CallError> + 'static) -> Play {
         let id = RunId(derive(START, &[b"run"]));
         let run = Run::create(id, brief.clone(), Actor::Person(brief.owner), START).expect("a run");
         let mut play = Play {
@@ -120,7 +120,7 @@ impl Play {
         play
     }
 
-    pub fn commit(&mut self) {
+    pub(crate) fn commit(&mut self) {
         let batch = self.run.take_batch();
         self.events.extend(batch.events.iter().cloned());
         self.blobs.extend(batch.blobs.iter().map(|blob| (blob.hash, blob.text.clone())));
@@ -128,11 +128,11 @@ impl Play {
     }
 
     /// Until nothing is due.
-    pub fn go(&mut self) {
+    pub(crate) fn go(&mut self) {
         self.go_within(1_000);
     }
 
-    pub fn go_within(&mut self, turns: usize) {
+    pub(crate) fn go_within(&mut self, turns: usize) {
         self.step(0);
         for _ in 0..turns {
             if !self.turn() {
@@ -143,7 +143,7 @@ impl Play {
     }
 
     /// As a new driver, at most so many turns.
-    pub fn step(&mut self, turns: usize) {
+    pub(crate) fn step(&mut self, turns: usize) {
         self.run.take_over(None, self.now);
         self.commit();
         for _ in 0..turns {
@@ -173,7 +173,7 @@ impl Play {
     }
 
     /// A built-in tool, done at once.
-    pub fn perform(&mut self, effect: &EffectId) {
+    pub(crate) fn perform(&mut self, effect: &EffectId) {
         let job = self.run.inline_job(effect, self.now).expect("the work");
         let denied = match &job.work {
             Work::Tool(call) => self.denied.get(&call.tool).cloned(),
@@ -185,14 +185,14 @@ impl Play {
     }
 
     /// The answer to a call arrives.
-    pub fn land(&mut self, job: &Job) {
+    pub(crate) fn land(&mut self, job: &Job) {
         let outcome = self.answer(job);
         self.run.outcome(&job.effect, job.attempt, outcome, None, self.now);
         self.commit();
     }
 
     /// As a new process would find it: the log up to here, and nothing else.
-    pub fn resume_from(&mut self, events: &[Event]) {
+    pub(crate) fn resume_from(&mut self, events: &[Event]) {
         self.run = Run::fold(events).expect("a run");
         self.run.take_batch();
         self.events = events.to_vec();
@@ -214,23 +214,23 @@ impl Play {
     }
 
     /// A request as the model reads it.
-    pub fn deny(&mut self, tool: &str, why: &str) {
+    pub(crate) fn deny(&mut self, tool: &str, why: &str) {
         self.denied.insert(tool.into(), why.into());
     }
 
-    pub fn whole_text(&self, job: &Job) -> String {
+    pub(crate) fn whole_text(&self, job: &Job) -> String {
         let Work::Model(call) = &job.work else { panic!("not a model call") };
         let messages = call.request.render(|hash| self.blobs.get(&hash).cloned()).expect("every part is stored");
         messages.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
     }
 
-    pub fn kinds(&self) -> Vec<&str> {
+    pub(crate) fn kinds(&self) -> Vec<&str> {
         self.events.iter().map(Event::kind).collect()
     }
 }
 
 /// A request's own words, stored parts marked.
-pub fn own_text(job: &Job) -> String {
+pub(crate) fn own_text(job: &Job) -> String {
     let Work::Model(call) = &job.work else { panic!("not a model call") };
     let parts = call.request.messages.iter().flat_map(|message| &message.parts);
     parts
@@ -242,7 +242,7 @@ pub fn own_text(job: &Job) -> String {
 }
 
 /// A tiny workspace: creating works, searching finds one document, anything else is refused.
-pub fn tool(job: &Job) -> ToolOutcome {
+pub(crate) fn tool(job: &Job) -> ToolOutcome {
     let Work::Tool(call) = &job.work else { panic!("not a tool call") };
     match call.tool.as_str() {
         "create_document" if call.arguments["title"].is_string() => {
@@ -331,7 +331,7 @@ fn shown(content: Value) -> ToolOutcome {
     ToolOutcome { result: Ok(ToolOutput { content, summary: "shown".into(), read: true }), mutations: Vec::new() }
 }
 
-pub fn plan(summary: &str) -> Value {
+pub(crate) fn plan(summary: &str) -> Value {
     json!({
         "progress_summary": summary, "plan": { "steps": [] }, "tool_calls": [], "executor_tasks": [], "remaining_work": ["more"],
         "completion_evidence": [], "exit_signal": false, "needs_user_input": false, "blocking_questions": [],
@@ -339,12 +339,12 @@ pub fn plan(summary: &str) -> Value {
     })
 }
 
-pub fn rate_limited() -> CallError {
+pub(crate) fn rate_limited() -> CallError {
     CallError { failure: CallFailure::RateLimited, message: "429".into(), retry_after_ms: None, maybe_paid: false }
 }
 
 /// A text as it is known to be; BLESS=1 writes it anew.
-pub fn golden_text(name: &str, text: &str) {
+pub(crate) fn golden_text(name: &str, text: &str) {
     let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&golden, text).expect("written");
@@ -355,7 +355,7 @@ pub fn golden_text(name: &str, text: &str) {
 
 /// The log of a run that an earlier version wrote, as the present one reads it: whole, understood, unbroken. Where there
 /// is none yet, BLESS=1 writes the one that is played; one that exists is never written again.
-pub fn golden_log(name: &str, played: impl FnOnce() -> Play) -> Vec<Event> {
+pub(crate) fn golden_log(name: &str, played: impl FnOnce() -> Play) -> Vec<Event> {
     let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("BLESS").is_some() && !std::path::Path::new(&golden).exists() {
         let lines: String = played().events.iter().map(|event| event.to_json() + "\n").collect();

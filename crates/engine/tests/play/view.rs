@@ -1,15 +1,16 @@
-//! The view people look at, held against the whole fold at every event of a log.
+//! Compares the view with the full fold at every event of a log.
 
 use engine::event::Event;
+use engine::ids::NodeNumber;
 use engine::projection::{node_row, run_row};
 use engine::run::{Machine, Run};
 use engine::view::View;
 use serde_json::{Value, json};
 
 /// Fold a log as a view, stopping to be stored and read again on the way, and compare.
-pub fn check(events: &[Event]) {
-    let mut run = Run::born(&events[0]).expect("a run");
-    let mut view = View::born(&events[0]).expect("a view");
+pub(crate) fn check(events: &[Event]) {
+    let mut run = Run::from_first_event(&events[0]).expect("a run");
+    let mut view = View::from_first_event(&events[0]).expect("a view");
     for event in &events[1..] {
         run.apply(event);
         view.apply(event);
@@ -31,7 +32,7 @@ fn compare(run: &Run, view: &View) {
     };
     assert_eq!(snapshot["nodes"]["count"], state.nodes.len());
     for number in 0..state.nodes.len() {
-        let row = node_row(run, state, number as u32);
+        let row = node_row(run, state, NodeNumber::from_index(number));
         let column = |name: &str| &snapshot["nodes"][name][number];
         let since = |at: Option<engine::time::Timestamp>| at.map(|at| at.0 - run.shared.created_at.0);
         let open = run.shared.open_questions().find(|question| question.node_id == Some(row.id));

@@ -1,7 +1,21 @@
-//! People at the controls: questions, cancel, retry, pause, steer.
+//! Commands to a tree: answer, cancel, retry, pause, steer.
 
 use crate::*;
 use engine::run::Status;
+
+/// Answers the root's planner with one band of two steps, and performs nothing else.
+fn answer_root_planner(play: &mut Play) {
+    play.run.take_over(None, play.now);
+    let effect = play.run.due(play.now).outside[0].clone();
+    let job = play.run.intend(&effect, play.now).unwrap();
+    let reply = engine::effect::ModelReply {
+        text: plan(&[&["a", "b"]]).to_string(),
+        usage: Default::default(),
+        truncated: false,
+        provider_request_id: None,
+    };
+    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+}
 
 #[test]
 fn b9_a_question_parks_its_branch_only_and_the_run_waits_when_nothing_else_can_move() {
@@ -85,7 +99,7 @@ fn b1_a_canceled_subtree_keeps_its_disposition_refuses_late_results_and_settles_
     let (first, second) = (due[0].clone(), due[1].clone());
     let job = play.run.intend(&first, play.now).unwrap();
     play.commit();
-    node(&mut play, "Step a", NodeOrder::Cancel);
+    node(&mut play, "Step a", NodeCommand::Cancel);
     assert_eq!(payloads(&play, "tree.node_canceled"), [json!({ "disposition": "in_flight_unknown" })]);
     let spent = play.run.shared.ledger.spent.tokens;
     play.run.outcome(&first, job.attempt, reply(done("late").to_string()), None, play.now);
@@ -115,7 +129,7 @@ fn b1_canceling_the_run_cancels_every_node_and_nothing_follows() {
     let effect = play.run.due(play.now).outside[0].clone();
     play.run.intend(&effect, play.now).unwrap();
     play.commit();
-    node(&mut play, "Cancel all", NodeOrder::Cancel);
+    node(&mut play, "Cancel all", NodeCommand::Cancel);
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Canceled);
     assert_eq!(play.kinds().last(), Some(&"run.canceled"));
@@ -142,7 +156,7 @@ fn b1_retry_makes_a_new_node_reopens_every_ancestor_and_keeps_finished_siblings(
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
     let (old, nodes) = (by_title(&play, "Step deep"), state(&play).nodes.len());
-    node(&mut play, "Step deep", NodeOrder::Retry);
+    node(&mut play, "Step deep", NodeCommand::Retry);
     assert_eq!(play.run.shared.status(), Status::Running);
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "retry" })]);
     assert_eq!(payloads(&play, "tree.node_reopened").len(), 2);
@@ -158,8 +172,10 @@ fn b1_retry_makes_a_new_node_reopens_every_ancestor_and_keeps_finished_siblings(
     assert_eq!(count(&play, "tree.node_aggregated"), 4, "both ancestors aggregate again");
     assert_eq!(play.run.shared.report.clone().unwrap()["not_done"], json!([]));
     assert!(play.kinds().iter().rev().take(2).any(|kind| *kind == "run.completed"));
-    let refused =
-        play.run.command(Command::Node { node: old, order: NodeOrder::Retry }, Actor::Platform, play.now).unwrap_err();
+    let refused = play
+        .run
+        .command(Command::Node { node: old, order: NodeCommand::Retry }, Actor::Platform, play.now)
+        .unwrap_err();
     assert_eq!(refused.slug, "not_current");
 }
 
@@ -168,18 +184,9 @@ fn b1_a_paused_subtree_starts_nothing_and_goes_on_where_it_was() {
     let mut play = scripted(brief("Pause"), |role, title, _| {
         (role == Role::TreePlanner && title == "Pause").then(|| Ok(plan(&[&["a", "b"]])))
     });
-    play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = engine::effect::ModelReply {
-        text: plan(&[&["a", "b"]]).to_string(),
-        usage: Default::default(),
-        truncated: false,
-        provider_request_id: None,
-    };
-    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    answer_root_planner(&mut play);
     play.commit();
-    node(&mut play, "Step a", NodeOrder::Pause);
+    node(&mut play, "Step a", NodeCommand::Pause);
     play.go();
     assert_eq!(
         (status_of(&play, "Step a"), status_of(&play, "Step b")),
@@ -192,7 +199,7 @@ fn b1_a_paused_subtree_starts_nothing_and_goes_on_where_it_was() {
     );
     let before = play.run.shared.metrics.running_ms;
     play.now = play.now.plus_ms(3_600_000);
-    node(&mut play, "Step a", NodeOrder::Resume);
+    node(&mut play, "Step a", NodeCommand::Resume);
     assert_eq!(play.run.shared.metrics.running_ms, before);
     play.go();
     check(&play);
@@ -206,16 +213,7 @@ fn b8_a_message_to_a_node_is_shown_to_it_and_those_below_with_a_receipt() {
         assert_eq!(text.contains("Mind the gap"), title == "Step a", "{title}");
         (role == Role::TreePlanner && title == "Steer").then(|| Ok(plan(&[&["a", "b"]])))
     });
-    play.run.take_over(None, play.now);
-    let effect = play.run.due(play.now).outside[0].clone();
-    let job = play.run.intend(&effect, play.now).unwrap();
-    let reply = engine::effect::ModelReply {
-        text: plan(&[&["a", "b"]]).to_string(),
-        usage: Default::default(),
-        truncated: false,
-        provider_request_id: None,
-    };
-    play.run.outcome(&effect, job.attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
+    answer_root_planner(&mut play);
     let a = by_title(&play, "Step a");
     play.run
         .command(
@@ -244,7 +242,7 @@ fn called_out(objective: &str) -> (Play, engine::effect::EffectId, u32) {
 #[test]
 fn b1_a_paused_node_whose_call_fails_brings_the_run_to_rest_at_once() {
     let (mut play, effect, attempt) = called_out("Fails while paused");
-    node(&mut play, "Fails while paused", NodeOrder::Pause);
+    node(&mut play, "Fails while paused", NodeCommand::Pause);
     assert_eq!(play.run.shared.status(), Status::Running, "a call is still out");
     let error = engine::effect::CallError {
         failure: engine::effect::CallFailure::Unreachable,
@@ -257,19 +255,19 @@ fn b1_a_paused_node_whose_call_fails_brings_the_run_to_rest_at_once() {
     play.commit();
     assert_eq!(play.run.shared.status(), Status::Paused, "nothing can move but by resuming the node");
     play.now = play.now.plus_ms(20_000);
-    node(&mut play, "Fails while paused", NodeOrder::Resume);
+    node(&mut play, "Fails while paused", NodeCommand::Resume);
     play.go();
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
 }
 
 #[test]
-fn b2_orders_given_while_nobody_is_at_work_are_no_working_time() {
+fn b2_commands_sent_while_no_driver_works_add_no_working_time() {
     let (mut play, effect, _) = called_out("Left alone");
     let died = play.now;
     play.now = play.now.plus_ms(3_600_000);
-    node(&mut play, "Left alone", NodeOrder::Pause);
-    node(&mut play, "Left alone", NodeOrder::Resume);
+    node(&mut play, "Left alone", NodeCommand::Pause);
+    node(&mut play, "Left alone", NodeCommand::Resume);
     play.run.take_over(Some(died.plus_ms(10_000)), play.now);
     play.commit();
     assert_eq!(play.run.shared.metrics.running_ms, 10_000, "up to the last sign of life of whoever drove it");
@@ -277,7 +275,7 @@ fn b2_orders_given_while_nobody_is_at_work_are_no_working_time() {
 }
 
 #[test]
-fn b1_what_is_retried_before_a_band_begins_is_over_before_it() {
+fn b1_a_step_retried_before_a_band_starts_ends_before_that_band() {
     // given: a node paused between its new plan and the first band of it
     let mut sums = 0;
     let mut play = scripted(brief("Again"), move |role, title, _| match (role, title) {
@@ -296,7 +294,7 @@ fn b1_what_is_retried_before_a_band_begins_is_over_before_it() {
     let effect = play.run.due(play.now).outside[0].clone();
     let attempt = play.run.intend(&effect, play.now).expect("there is room").attempt;
     play.commit();
-    node(&mut play, "Again", NodeOrder::Pause);
+    node(&mut play, "Again", NodeCommand::Pause);
     let reply = engine::effect::ModelReply {
         text: plan(&[&["a"], &["d"]]).to_string(),
         usage: Default::default(),
@@ -306,8 +304,8 @@ fn b1_what_is_retried_before_a_band_begins_is_over_before_it() {
     play.run.outcome(&effect, attempt, engine::effect::Outcome::Model(Ok(reply)), None, play.now);
     play.commit();
     // when: a step of the old plan is retried, and the node goes on
-    node(&mut play, "Step a", NodeOrder::Retry);
-    node(&mut play, "Again", NodeOrder::Resume);
+    node(&mut play, "Step a", NodeCommand::Retry);
+    node(&mut play, "Again", NodeCommand::Resume);
     // then: the new band waits for it
     assert_eq!(status_of(&play, "Again"), NodeStatus::Waiting);
     assert_eq!(payloads(&play, "tree.node_created").len(), 3, "the root, a, and a again");

@@ -1,9 +1,9 @@
-//! A log with everything in it that people can do to a tree, written once and folded for ever.
+//! A stored log with every command people can send to a tree; it must always fold to the same state.
 
 use crate::play::golden_log;
 use crate::*;
 use engine::projection;
-use engine::run::{NodeOrder, Status};
+use engine::run::{NodeCommand, Status};
 
 /// A question, a tool call, data, a failure, a new plan, a pause, a cancel and a retry.
 fn eventful() -> Play {
@@ -41,18 +41,18 @@ fn eventful() -> Play {
     });
     let owner = Actor::Person(play.run.shared.brief.owner);
     play.step(6);
-    node(&mut play, "Step c", NodeOrder::Pause);
+    node(&mut play, "Step c", NodeCommand::Pause);
     play.go();
     play.run.command(Command::Answer { question: None, text: "all".into() }, owner, play.now).expect("answered");
     play.commit();
-    node(&mut play, "Step c", NodeOrder::Resume);
+    node(&mut play, "Step c", NodeCommand::Resume);
     play.go();
     assert_eq!(play.run.shared.status(), Status::Completed);
-    node(&mut play, "Step x", NodeOrder::Retry);
+    node(&mut play, "Step x", NodeCommand::Retry);
     play.go();
-    node(&mut play, "Step d", NodeOrder::Retry);
+    node(&mut play, "Step d", NodeCommand::Retry);
     play.step(0);
-    node(&mut play, "Step d", NodeOrder::Cancel);
+    node(&mut play, "Step d", NodeCommand::Cancel);
     play.go();
     check(&play);
     play

@@ -3,20 +3,20 @@
 // The size of a play comes from outside, and one test measures time: neither is the engine's business.
 #![allow(clippy::disallowed_methods)]
 
-mod again;
+mod continue_and_retry;
 // The simulation judges its logs by the same file; as a dependency it would bring the whole runtime with it.
 #[path = "../../../simulation/src/checks/tree/audit.rs"]
 mod audit;
 mod control;
-mod deliver;
-mod given;
 mod golden;
-mod hostile;
+mod misbehaving_models;
 #[path = "../play/mod.rs"]
 mod play;
 mod random;
+mod results;
 mod rules;
 mod scale;
+mod subagents;
 
 use audit::audit;
 use engine::actor::Actor;
@@ -24,7 +24,7 @@ use engine::effect::{CallError, Job};
 use engine::facts::run::Queued;
 use engine::ids::NodeId;
 use engine::model::Role;
-use engine::run::{Command, Kind, Machine, NodeOrder, Run};
+use engine::run::{Command, Kind, Machine, NodeCommand, Run};
 use engine::tree::State;
 use engine::tree::status::NodeStatus;
 use play::{Play, own_text};
@@ -171,7 +171,7 @@ fn not_done(play: &Play) -> Value {
     play.run.shared.report.clone().expect("a report")["not_done"].clone()
 }
 
-fn node(play: &mut Play, title: &str, order: NodeOrder) {
+fn node(play: &mut Play, title: &str, order: NodeCommand) {
     let node = by_title(play, title);
     let owner = Actor::Person(play.run.shared.brief.owner);
     play.run.command(Command::Node { node, order }, owner, play.now).expect("accepted");

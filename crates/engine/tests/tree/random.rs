@@ -1,4 +1,4 @@
-//! Random trees under random faults, people and crashes: whatever happens, the log keeps its promises and the run ends.
+//! Random trees under random faults, commands and crashes: the log keeps the invariants and the run ends.
 
 use crate::*;
 use engine::blob::Hash;
@@ -63,10 +63,10 @@ fn meddle(play: &mut Play, seed: u64, turn: u64) {
     let owner = Actor::Person(play.run.shared.brief.owner);
     let order = |order| Command::Node { node, order };
     let command = match draw(seed, &format!("{turn} command"), 16) {
-        0 => order(NodeOrder::Cancel),
-        1 | 2 => order(NodeOrder::Retry),
-        3 => order(NodeOrder::Pause),
-        4 => order(NodeOrder::Resume),
+        0 => order(NodeCommand::Cancel),
+        1 | 2 => order(NodeCommand::Retry),
+        3 => order(NodeCommand::Pause),
+        4 => order(NodeCommand::Resume),
         5 => Command::Say { text: "hm".into(), node: Some(node), lane: engine::run::Lane::Steer },
         6 => Command::Answer { question: None, text: "so".into() },
         7 => Command::Pause,
@@ -82,7 +82,7 @@ fn unpark(play: &mut Play) {
     let owner = Actor::Person(play.run.shared.brief.owner);
     let paused: Vec<NodeId> = state(play).nodes.iter().filter(|node| node.paused).map(|node| node.id).collect();
     for node in paused {
-        let _ = play.run.command(Command::Node { node, order: NodeOrder::Resume }, owner, play.now);
+        let _ = play.run.command(Command::Node { node, order: NodeCommand::Resume }, owner, play.now);
     }
     if play.run.shared.status() == Status::Paused {
         let _ = play.run.command(Command::Resume, owner, play.now);

@@ -1,4 +1,4 @@
-//! Bands, results, replans, tools: the tree as it should go.
+//! Bands, results, replans and tools of a tree without faults.
 
 use crate::*;
 use engine::run::Status;
@@ -67,7 +67,8 @@ fn t4_every_node_has_a_scratchpad_document_linked_along_the_tree_before_it_execu
             && props["tree_agent_run_id"] == json!(play.run.shared.id))
     );
     assert_eq!(pads[1]["parent_node_id"], json!(root.id));
-    let links = changes.iter().filter(|change| matches!(change, M::Link { src, .. } if *src == root.pad.0)).count();
+    let links =
+        changes.iter().filter(|change| matches!(change, M::Link { src, .. } if *src == root.scratchpad.0)).count();
     assert_eq!(links, 3, "two child pads and the synthesis");
     let artifacts = changes
         .iter()

@@ -54,7 +54,7 @@ fn t10_ten_thousand_nodes_take_time_linear_in_their_number() {
 #[test]
 fn t12_a_snapshot_of_ten_thousand_nodes_is_quick_to_make() {
     let (play, _) = grow(10, 4);
-    let mut view = View::born(&play.events[0]).expect("a view");
+    let mut view = View::from_first_event(&play.events[0]).expect("a view");
     let begun = Instant::now();
     play.events[1..].iter().for_each(|event| view.apply(event));
     let folded = begun.elapsed() / play.events.len() as u32;

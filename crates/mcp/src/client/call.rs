@@ -5,7 +5,7 @@ use super::config::ServerConfig;
 use super::connection::Connection;
 use super::elicitation::{self, PendingInput};
 use super::result;
-use engine::effect::{Asking, EffectId, Outcome, Told, ToolCall, ToolOutcome};
+use engine::effect::{ToolQuestion, EffectId, Outcome, AnsweredQuestion, ToolCall, ToolOutcome};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult, JsonObject, RequestMetaObject};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ impl WaitingCall {
     }
 
     /// Give it the answer. One that does not fit the question is asked for again.
-    pub fn go_on(self, told: &Told) -> Result<RunningCall, Box<Paused>> {
+    pub fn go_on(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
         if self.elicited.reply.is_closed() {
             return Err(Box::new((gone(&self.running.server), None)));
         }
@@ -118,7 +118,7 @@ impl WaitingCall {
     fn asks(&self, wrong: Option<&str>) -> Outcome {
         let request = &self.elicited.request;
         let text = elicitation::question(&self.running.server, request, wrong);
-        Outcome::Asks(Asking { text, options: elicitation::options(request), kept: Value::Null })
+        Outcome::Asks(ToolQuestion { text, options: elicitation::options(request), kept: Value::Null })
     }
 }
 
@@ -147,7 +147,7 @@ impl RunningCall {
         tool: &str,
         call: &ToolCall,
         effect: &EffectId,
-        told: &Told,
+        told: &AnsweredQuestion,
     ) -> Result<RunningCall, Box<Paused>> {
         let Some(mut kept) = PendingInput::read(&told.kept) else { return Err(Box::new((gone(&config.name), None))) };
         match kept.take(&told.answer) {
@@ -236,7 +236,7 @@ impl RunningCall {
 
 fn asks(server: &str, kept: &PendingInput, wrong: Option<&str>) -> Outcome {
     let request = kept.next().cloned().unwrap_or_default();
-    Outcome::Asks(Asking {
+    Outcome::Asks(ToolQuestion {
         text: elicitation::question(server, &request, wrong),
         options: elicitation::options(&request),
         kept: serde_json::to_value(kept).unwrap_or_default(),

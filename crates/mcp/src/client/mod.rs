@@ -130,11 +130,11 @@ impl Toolbox for McpServer {
     async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome {
         let connection = match self.connection().await {
             Ok(connection) => connection,
-            Err(why) => return Outcome::Away(format!("{} cannot be reached: {why}", self.config.name)),
+            Err(why) => return Outcome::Unavailable(format!("{} cannot be reached: {why}", self.config.name)),
         };
         let tool = offer.name.strip_prefix(&self.config.prefix()).unwrap_or(&offer.name);
-        let held = call.told.as_ref().and_then(|_| self.held().remove(effect));
-        let running = match (held, &call.told) {
+        let held = call.answered.as_ref().and_then(|_| self.held().remove(effect));
+        let running = match (held, &call.answered) {
             (Some(held), Some(told)) => held.go_on(told),
             (None, Some(told)) => RunningCall::resumed(&self.config, &connection, tool, call, effect, told),
             (_, None) => Ok(RunningCall::begin(&self.config, &connection, tool, call, effect)),

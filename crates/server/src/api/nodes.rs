@@ -13,8 +13,8 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
-use engine::ids::{ArtifactId, NodeId, PlanId, RunId};
-use engine::run::{Command, NodeOrder};
+use engine::ids::{ArtifactId, NodeId, NodeNumber, PlanId, RunId};
+use engine::run::{Command, NodeCommand};
 use engine::time::Timestamp;
 use engine::workspace::Entry;
 use runtime::ports::Slice;
@@ -98,7 +98,7 @@ impl FromRequestParts<Arc<AppState>> for NodePath {
 #[derive(Deserialize)]
 struct ListQuery {
     /// The ordinal of the last node of the page before.
-    cursor: Option<u32>,
+    cursor: Option<NodeNumber>,
     /// Only nodes with an event of their own at this moment or later.
     since: Option<Timestamp>,
     limit: Option<usize>,
@@ -257,22 +257,22 @@ async fn artifacts(
     Ok(Json(app.store.artifacts(&caller.scope(), id, query.node_id, query.slice()).await?))
 }
 
-async fn order(app: &AppState, caller: &Caller, path: NodePath, order: NodeOrder) -> RunResult {
+async fn order(app: &AppState, caller: &Caller, path: NodePath, order: NodeCommand) -> RunResult {
     tell(app, caller, path.run, Command::Node { node: path.node, order }).await.map(Json)
 }
 
 async fn cancel(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeOrder::Cancel).await
+    order(&app, &caller, path, NodeCommand::Cancel).await
 }
 
 async fn retry(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeOrder::Retry).await
+    order(&app, &caller, path, NodeCommand::Retry).await
 }
 
 async fn pause(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeOrder::Pause).await
+    order(&app, &caller, path, NodeCommand::Pause).await
 }
 
 async fn resume(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> RunResult {
-    order(&app, &caller, path, NodeOrder::Resume).await
+    order(&app, &caller, path, NodeCommand::Resume).await
 }

@@ -29,7 +29,7 @@ pub async fn find(session: &Session, run: RunId, text: &str) -> Result<NodeId, F
     let kind = reader.client.get::<RunRow>(&format!("/api/runs/{run}")).await?.kind;
     let page: Page<NodeRow> = reader.client.get(&format!("/api/runs/{run}/nodes?limit=1{after}")).await?;
     reader.close().await;
-    match (kind, page.items.first().filter(|node| node.ordinal == number)) {
+    match (kind, page.items.first().filter(|node| node.ordinal.0 == number)) {
         (_, Some(node)) => Ok(node.id),
         (Kind::Tree, None) => {
             Err(Failure::usage(format!("run {run} has no node n{number}\n`pleach show {run}` lists its nodes.")))

@@ -129,7 +129,7 @@ fn indented(text: &str) -> Vec<String> {
 fn timeline(view: &NodeView) -> Vec<String> {
     let node = &view.node;
     let mut event_lines = EventLines::default();
-    event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal as usize, node.title.clone())));
+    event_lines.learn(std::iter::once((node.id.to_string(), node.ordinal.index(), node.title.clone())));
     let told = view.timeline.iter().filter_map(|event| {
         let text = event_lines.tell(event)?;
         Some(format!(

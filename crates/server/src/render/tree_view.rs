@@ -4,7 +4,7 @@
 use super::style::{Color, Style, fit, line, thousands, width};
 use engine::batch::{NodeRow, PlanRow};
 use engine::facts::tree::NodeOutcome;
-use engine::ids::NodeId;
+use engine::ids::{NodeId, NodeNumber};
 use engine::money::Usd;
 use engine::time::Timestamp;
 use engine::tree::status::{NodeRole, NodeStatus};
@@ -19,7 +19,7 @@ const LEAST_TITLE: usize = 30;
 
 #[derive(Debug, Default)]
 pub struct TreeView {
-    nodes: BTreeMap<u32, NodeRow>,
+    nodes: BTreeMap<NodeNumber, NodeRow>,
     /// The newest plan of each node.
     plans: HashMap<NodeId, PlanRow>,
     /// Never lowered, so that lines do not jump back and forth.
@@ -53,7 +53,7 @@ impl TreeView {
 
     /// Id, number and title of each node.
     pub fn names(&self) -> impl Iterator<Item = (String, usize, String)> + '_ {
-        self.nodes.values().map(|node| (node.id.to_string(), node.ordinal as usize, node.title.clone()))
+        self.nodes.values().map(|node| (node.id.to_string(), node.ordinal.index(), node.title.clone()))
     }
 
     /// The newest change seen: what to ask for next.
@@ -70,7 +70,7 @@ impl TreeView {
 
     /// As little folded as fits.
     fn folded(&self, rows: usize, room: usize, style: Style) -> (Vec<String>, Folding) {
-        let Some(root) = self.nodes.get(&0) else { return (Vec::new(), self.folding) };
+        let Some(root) = self.nodes.get(&NodeNumber::ROOT) else { return (Vec::new(), self.folding) };
         let root = Parts::of(self).branch(root, 0);
         let mut folding = self.folding;
         loop {
@@ -192,7 +192,10 @@ struct Page {
 
 impl Page {
     fn add(&mut self, branch: &Branch<'_>, lead: &str, below: &str) {
-        let folded = branch.below > 0 && branch.over && self.folding >= Folding::Finished && branch.node.ordinal > 0;
+        let folded = branch.below > 0
+            && branch.over
+            && self.folding >= Folding::Finished
+            && branch.node.ordinal != NodeNumber::ROOT;
         self.lines.push(self.node_line(branch, lead, folded || (branch.children.is_empty() && branch.below > 0)));
         if folded {
             return;

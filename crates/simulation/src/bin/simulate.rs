@@ -82,11 +82,11 @@ fn one(options: &Options, seed: u64) -> ExitCode {
         verdict.virtual_ms / 1000,
         verdict.trace_hash
     );
-    verdict.wrongs.iter().for_each(|wrong| println!("  {wrong}"));
-    if verdict.wrongs.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    verdict.violations.iter().for_each(|violation| println!("  {violation}"));
+    if verdict.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What many seeds came to.
+/// Sums over many seeds.
 #[derive(Default)]
 struct Totals {
     seeds: u64,
@@ -99,7 +99,7 @@ struct Totals {
 impl Totals {
     fn add(&mut self, verdict: &SeedResult) {
         self.seeds += 1;
-        self.failed += u64::from(!verdict.wrongs.is_empty());
+        self.failed += u64::from(!verdict.violations.is_empty());
         self.events += verdict.events;
         self.requests += verdict.requests;
         self.deaths += verdict.deaths;
@@ -121,7 +121,7 @@ fn many(options: &Options) -> ExitCode {
                     let seed = options.from + nth;
                     let verdict = run_seed(seed, options.kinds);
                     totals.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict);
-                    if !verdict.wrongs.is_empty() {
+                    if !verdict.violations.is_empty() {
                         complain(&verdict, options.kinds);
                         stop.fetch_or(options.stop_at_first, Ordering::Relaxed);
                     }
@@ -145,7 +145,7 @@ fn complain(verdict: &SeedResult, kinds: Kinds) {
         Kinds::Task => "task",
         Kinds::Mixed => "mixed",
     };
-    let first = verdict.wrongs.first().map(String::as_str).unwrap_or_default();
+    let first = verdict.violations.first().map(String::as_str).unwrap_or_default();
     println!(
         "SEED {} FAILED: {first} | cargo run -p simulation --bin simulate -- --seed {} --kind {kind} --trace",
         verdict.seed, verdict.seed

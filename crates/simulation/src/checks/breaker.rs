@@ -1,6 +1,6 @@
 //! 43: iterations stay within their limit, and the no-progress breaker stops the run exactly where it should.
 
-use super::Story;
+use super::RunLog;
 use engine::facts::homework::IterationCompleted;
 use engine::facts::homework::Verdict;
 use engine::facts::{Fact, Homework as H, Run as R, run::ResumeReason};
@@ -11,9 +11,9 @@ struct Streaks {
     without_progress: u32,
     repeats: u32,
     last_actions: Vec<String>,
-    /// What this iteration's planner wants; an iteration that has none is compared with nothing and forgets nothing.
+    /// The actions of this iteration's planner. An iteration without any is not compared and resets nothing.
     actions: Option<Vec<String>>,
-    /// The set that came back without progress: it counts whenever it comes again.
+    /// The set that repeated without progress: it counts whenever it comes again.
     barred: Option<Vec<String>>,
     asks: bool,
 }
@@ -45,10 +45,10 @@ impl Streaks {
     }
 }
 
-pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+pub fn check(log: &RunLog, violations: &mut Vec<String>) {
     let mut streaks = Streaks::default();
     let mut limits = None;
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => limits = Some(fact.budgets.clone()),
             Fact::Run(R::BudgetChanged(fact)) => limits = Some(fact.budgets.clone()),
@@ -58,8 +58,8 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
             }
             Fact::Homework(H::IterationStarted(fact)) => {
                 streaks.asks = false;
-                if limits.as_ref().is_some_and(|limits| fact.iteration > limits.max_iterations) && !lowered(story) {
-                    wrongs.push(format!("43: run {} began iteration {}", story.id, fact.iteration));
+                if limits.as_ref().is_some_and(|limits| fact.iteration > limits.max_iterations) && !lowered(log) {
+                    violations.push(format!("43: run {} began iteration {}", log.id, fact.iteration));
                 }
             }
             Fact::Homework(H::IterationCompleted(fact)) => {
@@ -72,9 +72,9 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
                     streaks.asks || matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
                 if stopped != (over && !excused) {
                     let Streaks { without_progress, repeats, .. } = streaks;
-                    wrongs.push(format!(
+                    violations.push(format!(
                         "43: run {} iteration {}: {without_progress} without progress, {repeats} repeats, verdict {:?}",
-                        story.id, fact.iteration, fact.verdict
+                        log.id, fact.iteration, fact.verdict
                     ));
                 }
             }
@@ -83,7 +83,7 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
     }
 }
 
-/// Somebody lowered the limit under a run that was past it.
-fn lowered(story: &Story) -> bool {
-    story.events.iter().any(|event| matches!(event.fact, Fact::Run(R::BudgetChanged(_))))
+/// Whether the limit was changed, so that a run may be past it.
+fn lowered(log: &RunLog) -> bool {
+    log.events.iter().any(|event| matches!(event.fact, Fact::Run(R::BudgetChanged(_))))
 }

@@ -1,6 +1,6 @@
-//! 19: a run completes with proof, and only with proof.
+//! 19: a run completes only with verified evidence.
 
-use super::Story;
+use super::RunLog;
 use engine::event::Event;
 use engine::facts::homework::Planned;
 use engine::facts::homework::Verdict;
@@ -9,7 +9,7 @@ use engine::facts::{Fact, Homework as H};
 use engine::run::StopReason;
 use std::collections::BTreeSet;
 
-/// Judged from the log alone: what the planner last said, what the tools really did.
+/// Computed from the log alone: the planner's last answer, and what the tools did.
 #[derive(Default)]
 struct Proof {
     planned: Option<Planned>,
@@ -47,14 +47,14 @@ impl Proof {
     }
 
     /// What the iteration proved, before it is judged.
-    fn prove(&mut self, story: &Story) {
+    fn prove(&mut self, log: &RunLog) {
         let claims = self.planned.iter().flat_map(|planned| planned.completion_evidence.clone()).collect::<Vec<_>>();
         for claim in claims {
             if !claim.refs.iter().any(|reference| self.holds(reference)) {
                 continue;
             }
             self.anything = true;
-            let criteria = &story.row.success_criteria;
+            let criteria = &log.row.success_criteria;
             let cited = criteria
                 .iter()
                 .find(|known| claim.criterion.as_ref().is_some_and(|cited| cited == &known.id || cited == &known.text));
@@ -62,7 +62,7 @@ impl Proof {
         }
     }
 
-    fn objections(&self, story: &Story) -> Vec<String> {
+    fn objections(&self, log: &RunLog) -> Vec<String> {
         let mut objections = Vec::new();
         match &self.planned {
             Some(planned) if planned.exit_signal && planned.remaining_work.is_empty() => {}
@@ -71,7 +71,7 @@ impl Proof {
         if self.steps.iter().any(|step| step.status != HomeworkStepStatus::Done) {
             objections.push("a step is open".into());
         }
-        let unproven = story.row.success_criteria.iter().filter(|criterion| !self.proven.contains(&criterion.id));
+        let unproven = log.row.success_criteria.iter().filter(|criterion| !self.proven.contains(&criterion.id));
         objections.extend(unproven.map(|criterion| format!("{} is not proven", criterion.id)));
         if !self.anything {
             objections.push("nothing was made or read".into());
@@ -80,21 +80,21 @@ impl Proof {
     }
 }
 
-pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+pub fn check(log: &RunLog, violations: &mut Vec<String>) {
     let mut proof = Proof::default();
-    for event in &story.events {
+    for event in &log.events {
         proof.learn(event);
         let Fact::Homework(H::IterationCompleted(fact)) = &event.fact else { continue };
-        proof.prove(story);
-        let objections = proof.objections(story);
+        proof.prove(log);
+        let objections = proof.objections(log);
         let complete = matches!(fact.verdict, Verdict::Stop { reason: StopReason::Completed, .. });
         if complete && !objections.is_empty() {
-            wrongs.push(format!("19: run {} completed although {}", story.id, objections.join(", ")));
+            violations.push(format!("19: run {} completed although {}", log.id, objections.join(", ")));
         }
         if !complete && objections.is_empty() && fact.lost.is_none() {
-            wrongs.push(format!(
+            violations.push(format!(
                 "19: run {} proved everything in iteration {} and was not let go",
-                story.id, fact.iteration
+                log.id, fact.iteration
             ));
         }
         proof.planned = None;

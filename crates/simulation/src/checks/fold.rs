@@ -1,4 +1,4 @@
-//! The only fold in this crate, and it is the engine's own.
+//! The only fold in this crate; it calls the engine's own.
 
 use engine::event::Event;
 use engine::run::Run;
@@ -6,7 +6,7 @@ use engine::run::Run;
 /// The run after every event of its log; `visit` sees each state with the event that led to it.
 pub fn replay(events: &[Event], mut visit: impl FnMut(&Run, &Event)) -> Option<Run> {
     let (first, rest) = events.split_first()?;
-    let mut run = Run::born(first)?;
+    let mut run = Run::from_first_event(first)?;
     visit(&run, first);
     for event in rest {
         run.apply(event);

@@ -1,5 +1,5 @@
-//! The invariants, held against one world that has ended. Numbers are those of the reliability programme;
-//! every line of a verdict begins with one.
+//! Checks the invariants on a world that has ended. Every violation begins with the number of its invariant, as in
+//! `docs/promises.md`.
 
 mod breaker;
 mod evidence;
@@ -14,7 +14,7 @@ mod task;
 mod tree;
 mod workspace;
 
-use crate::world::Lived;
+use crate::world::FinishedWorld;
 use engine::batch::RunRow;
 use engine::event::Event;
 use engine::ids::RunId;
@@ -22,48 +22,48 @@ use engine::run::Kind;
 use engine::workspace::Scope;
 use runtime::ports::{Library, Log};
 
-/// One run as the store tells it.
-pub struct Story {
+/// One run's stored events and row.
+pub struct RunLog {
     pub id: RunId,
     pub events: Vec<Event>,
     pub row: RunRow,
 }
 
-/// What a world came to.
-pub struct Judged {
-    /// Everything wrong with it; empty when nothing is.
-    pub wrongs: Vec<String>,
-    /// Calls that a driver found without their answer.
+/// The result of all checks of one world.
+pub struct CheckResult {
+    /// Broken invariants; empty when all hold.
+    pub violations: Vec<String>,
+    /// Calls that a new driver declared lost.
     pub lost: usize,
 }
 
-pub async fn judge(lived: &Lived) -> Judged {
-    let (mut wrongs, mut lost) = (lived.record.wrongs.clone(), 0);
-    for errand in &lived.errands {
-        let Some(story) = Story::read(lived, errand.id).await else { continue };
-        log::check(lived, &story, &mut wrongs).await;
-        lifecycle::check(lived, &story, &mut wrongs);
-        match story.row.kind {
+pub async fn check_world(finished: &FinishedWorld) -> CheckResult {
+    let (mut violations, mut lost) = (finished.record.violations.clone(), 0);
+    for planned_run in &finished.planned_runs {
+        let Some(log) = RunLog::read(finished, planned_run.id).await else { continue };
+        log::check(finished, &log, &mut violations).await;
+        lifecycle::check(finished, &log, &mut violations);
+        match log.row.kind {
             Kind::Homework => {
-                evidence::check(&story, &mut wrongs);
-                breaker::check(&story, &mut wrongs);
+                evidence::check(&log, &mut violations);
+                breaker::check(&log, &mut violations);
             }
-            Kind::Tree => tree::check(lived, &story, &mut wrongs).await,
-            Kind::Task => task::check(&story, &mut wrongs),
+            Kind::Tree => tree::check(finished, &log, &mut violations).await,
+            Kind::Task => task::check(&log, &mut violations),
         }
-        money::check(lived, &story, &mut wrongs);
-        requests::check(lived, &story, &mut wrongs);
-        lost += takeover::check(lived, &story, &mut wrongs);
-        people::check(lived, &story, &mut wrongs);
-        workspace::check(lived, &story, &mut wrongs).await;
+        money::check(finished, &log, &mut violations);
+        requests::check(finished, &log, &mut violations);
+        lost += takeover::check(finished, &log, &mut violations);
+        people::check(finished, &log, &mut violations);
+        workspace::check(finished, &log, &mut violations).await;
     }
-    Judged { wrongs, lost }
+    CheckResult { violations, lost }
 }
 
-impl Story {
-    pub async fn read(lived: &Lived, id: RunId) -> Option<Story> {
-        let row = lived.store.run(&Scope::Platform, id).await.ok().flatten()?;
-        let stored = lived.store.events(id, 0, usize::MAX >> 1).await.ok()?;
-        Some(Story { id, row, events: stored.into_iter().map(engine::event::StoredEvent::decode).collect() })
+impl RunLog {
+    pub async fn read(finished: &FinishedWorld, id: RunId) -> Option<RunLog> {
+        let row = finished.store.run(&Scope::Platform, id).await.ok().flatten()?;
+        let stored = finished.store.events(id, 0, usize::MAX >> 1).await.ok()?;
+        Some(RunLog { id, row, events: stored.into_iter().map(engine::event::StoredEvent::decode).collect() })
     }
 }

@@ -1,8 +1,8 @@
-//! 31–34: nothing is asked that was not intended, nothing is paid twice, the limits hold at every intent,
-//! and the provider's own bill never exceeds what the run was charged.
+//! 31–34: no call is sent without its intent, none is paid twice, the limits hold at every intent, and the provider's bill
+//! never exceeds what the run was charged.
 
-use super::Story;
-use crate::world::Lived;
+use super::RunLog;
+use crate::world::FinishedWorld;
 use crate::world::provider::{Charge, Ended, Request};
 use engine::budget::{Budgets, Reserve, Settled};
 use engine::facts::effect::{Finished, FinishedAs};
@@ -11,35 +11,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Key = (String, u32);
 
-/// The run's own account of its calls.
+/// The calls as the run's log records them.
 #[derive(Default)]
 struct Ledger {
     started: BTreeMap<Key, (u64, Reserve)>,
     finished: BTreeMap<Key, (u64, Finished)>,
 }
 
-pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let ledger = Ledger::of(story, wrongs);
-    let bill: Vec<&Request> = lived.bill.iter().filter(|request| request.run == story.id).collect();
-    limits_hold(story, wrongs);
-    intended_first(lived, story, &ledger, &bill, wrongs);
-    answered_for_good(story, wrongs);
-    asked_once(lived, story, &ledger, &bill, wrongs);
-    bill_is_covered(story, &ledger, &bill, wrongs);
+pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    let ledger = Ledger::of(log, violations);
+    let bill: Vec<&Request> = finished.bill.iter().filter(|request| request.run == log.id).collect();
+    limits_hold(log, violations);
+    intended_first(finished, log, &ledger, &bill, violations);
+    answered_for_good(log, violations);
+    asked_once(finished, log, &ledger, &bill, violations);
+    bill_is_covered(log, &ledger, &bill, violations);
 }
 
 impl Ledger {
-    fn of(story: &Story, wrongs: &mut Vec<String>) -> Ledger {
+    fn of(log: &RunLog, violations: &mut Vec<String>) -> Ledger {
         let mut ledger = Ledger::default();
-        for event in &story.events {
+        for event in &log.events {
             match &event.fact {
                 Fact::Effect(Effect::Started(fact)) => {
                     let key = (fact.effect.0.clone(), fact.attempt);
                     if ledger.started.insert(key, (event.seq, fact.reserve)).is_some() {
-                        wrongs.push(format!(
-                            "32: run {} intends {} attempt {} twice",
-                            story.id, fact.effect, fact.attempt
-                        ));
+                        violations
+                            .push(format!("32: run {} intends {} attempt {} twice", log.id, fact.effect, fact.attempt));
                     }
                 }
                 Fact::Effect(Effect::Finished(fact)) if fact.outcome != FinishedAs::Refused => {
@@ -48,9 +46,9 @@ impl Ledger {
                         continue;
                     }
                     if ledger.finished.insert(key, (event.seq, fact.clone())).is_some() {
-                        wrongs.push(format!(
+                        violations.push(format!(
                             "34: run {} finishes {} attempt {} twice",
-                            story.id, fact.effect, fact.attempt
+                            log.id, fact.effect, fact.attempt
                         ));
                     }
                 }
@@ -67,13 +65,13 @@ fn calls_off(fact: &Finished, before: &Finished) -> bool {
     waited && fact.outcome == FinishedAs::Canceled && fact.settled == Settled::default()
 }
 
-/// 33, by arithmetic of its own: at every intent everything spent and reserved fits, the wrap-up kept back.
-fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
+/// 33, computed here independently: at every intent, spent plus reserved plus the wrap-up reserve fits the limits.
+fn limits_hold(log: &RunLog, violations: &mut Vec<String>) {
     let (mut budgets, mut kept) = (Budgets::default(), Reserve::default());
     let mut spent = Reserve::default();
     let mut exhausted = false;
     let mut open: BTreeMap<Key, Reserve> = BTreeMap::new();
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => (budgets, kept) = (fact.budgets.clone(), Reserve::wrap_up(&fact.models)),
             Fact::Run(R::BudgetChanged(fact)) => (budgets, exhausted) = (fact.budgets.clone(), false),
@@ -85,9 +83,9 @@ fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
                 if budgets.max_tokens.is_some_and(|limit| tokens > limit)
                     || budgets.max_cost_usd.is_some_and(|limit| cost > limit)
                 {
-                    wrongs.push(format!(
+                    violations.push(format!(
                         "33: run {} holds {tokens} tokens and {cost} at event {}, over its limits",
-                        story.id, event.seq
+                        log.id, event.seq
                     ));
                 }
             }
@@ -101,46 +99,52 @@ fn limits_hold(story: &Story, wrongs: &mut Vec<String>) {
             _ => {}
         }
     }
-    if story.row.status.is_terminal() && !open.is_empty() {
-        wrongs.push(format!(
+    if log.row.status.is_terminal() && !open.is_empty() {
+        violations.push(format!(
             "33: run {} ended with calls still in flight: {:?}",
-            story.id,
+            log.id,
             open.keys().collect::<Vec<_>>()
         ));
     }
 }
 
-/// What the wrap-up pays for: a report, a subagent's look back, or the sum of a tree's root once a limit has ended the work.
+/// The calls the wrap-up reserve pays for: a report, a reflection, or the root's aggregation after a limit ended the work.
 fn is_last_word(effect: &str, exhausted: bool) -> bool {
     let sums_up = effect.ends_with(".agg") || effect.ends_with(".agg.fix");
     effect.ends_with(".report") || effect.ends_with(".reflect") || (exhausted && sums_up && effect.contains(".n0."))
 }
 
-fn intended_first(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &mut Vec<String>) {
+fn intended_first(
+    finished: &FinishedWorld,
+    log: &RunLog,
+    ledger: &Ledger,
+    bill: &[&Request],
+    violations: &mut Vec<String>,
+) {
     for request in bill {
         let intent = ledger.started.get(&(request.effect.clone(), request.attempt));
-        let committed = intent.and_then(|(seq, _)| lived.record.committed_at(story.id, *seq));
+        let committed = intent.and_then(|(seq, _)| finished.record.committed_at(log.id, *seq));
         if committed.is_none_or(|at| at > request.at_ms) {
-            wrongs.push(format!(
+            violations.push(format!(
                 "32: run {} asked for {}:{} without a stored intent",
-                story.id, request.effect, request.attempt
+                log.id, request.effect, request.attempt
             ));
         }
     }
 }
 
 /// 31 by the log: an effect that has its answer is never intended again.
-fn answered_for_good(story: &Story, wrongs: &mut Vec<String>) {
+fn answered_for_good(log: &RunLog, violations: &mut Vec<String>) {
     let mut answered = BTreeSet::new();
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Effect(Effect::Finished(fact)) if fact.outcome == FinishedAs::Ok => {
                 answered.insert(&fact.effect);
             }
             Fact::Effect(Effect::Started(fact)) if answered.contains(&fact.effect) => {
-                wrongs.push(format!(
+                violations.push(format!(
                     "31: run {} intends {} again at {} though its answer is stored",
-                    story.id, fact.effect, event.seq
+                    log.id, fact.effect, event.seq
                 ));
             }
             _ => {}
@@ -148,20 +152,26 @@ fn answered_for_good(story: &Story, wrongs: &mut Vec<String>) {
     }
 }
 
-fn asked_once(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &mut Vec<String>) {
+fn asked_once(
+    finished: &FinishedWorld,
+    log: &RunLog,
+    ledger: &Ledger,
+    bill: &[&Request],
+    violations: &mut Vec<String>,
+) {
     let mut asked: BTreeMap<Key, u32> = BTreeMap::new();
     for request in bill {
         let times = asked.entry((request.effect.clone(), request.attempt)).or_default();
         *times += 1;
         if *times == 2 {
-            wrongs.push(format!("31: run {} asked for {}:{} twice", story.id, request.effect, request.attempt));
+            violations.push(format!("31: run {} asked for {}:{} twice", log.id, request.effect, request.attempt));
         }
         // A process that stood still between its intent and the call cannot know what happened meanwhile.
         let intended = ledger
             .started
             .get(&(request.effect.clone(), request.attempt))
-            .and_then(|(seq, _)| lived.record.committed_at(story.id, *seq));
-        if lived.record.stalls > 0 && intended.is_none_or(|at| at < request.at_ms) {
+            .and_then(|(seq, _)| finished.record.committed_at(log.id, *seq));
+        if finished.record.stalls > 0 && intended.is_none_or(|at| at < request.at_ms) {
             continue;
         }
         let answers = ledger
@@ -169,10 +179,10 @@ fn asked_once(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], 
             .iter()
             .filter(|((effect, _), (_, fact))| *effect == request.effect && fact.outcome == FinishedAs::Ok);
         for ((_, attempt), (seq, _)) in answers {
-            if lived.record.committed_at(story.id, *seq).is_some_and(|at| at < request.at_ms) {
-                wrongs.push(format!(
+            if finished.record.committed_at(log.id, *seq).is_some_and(|at| at < request.at_ms) {
+                violations.push(format!(
                     "31: run {} asked for {}:{} though the answer to :{attempt} was stored",
-                    story.id, request.effect, request.attempt
+                    log.id, request.effect, request.attempt
                 ));
             }
         }
@@ -181,7 +191,7 @@ fn asked_once(lived: &Lived, story: &Story, ledger: &Ledger, bill: &[&Request], 
 
 /// 34, attempt by attempt. A charge above the reservation is the provider's own lie; it is only known when
 /// the answer arrived.
-fn bill_is_covered(story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &mut Vec<String>) {
+fn bill_is_covered(log: &RunLog, ledger: &Ledger, bill: &[&Request], violations: &mut Vec<String>) {
     for request in bill {
         let key = (request.effect.clone(), request.attempt);
         let (Some((_, reserve)), Some((_, fact))) = (ledger.started.get(&key), ledger.finished.get(&key)) else {
@@ -197,16 +207,16 @@ fn bill_is_covered(story: &Story, ledger: &Ledger, bill: &[&Request], wrongs: &m
             _ => lie || (request.charged.tokens <= settled.tokens && request.charged.micro_usd <= settled.micro_usd),
         };
         if !covered {
-            wrongs.push(format!(
+            violations.push(format!(
                 "34: run {} settled {settled:?} for {}:{}, the bill says {:?}",
-                story.id, request.effect, request.attempt, request.charged
+                log.id, request.effect, request.attempt, request.charged
             ));
         }
         let reserved = Charge { tokens: reserve.tokens, micro_usd: reserve.cost_usd.0 };
         if fact.settled.presumed && settled != reserved {
-            wrongs.push(format!(
+            violations.push(format!(
                 "34: run {} presumes {settled:?} for {}:{}, reserved were {reserved:?}",
-                story.id, request.effect, request.attempt
+                log.id, request.effect, request.attempt
             ));
         }
     }

@@ -1,8 +1,8 @@
 //! 6, 27: what people were told is so, their words are kept once and shown, and after a cancel nothing starts.
 
-use super::Story;
-use super::tree::Family;
-use crate::world::Lived;
+use super::RunLog;
+use super::tree::NodeParents;
+use crate::world::FinishedWorld;
 use crate::world::provider::Request;
 use crate::world::witness::{Act, Action, Reply};
 use engine::event::Event;
@@ -11,36 +11,35 @@ use engine::facts::task::TaskEnding;
 use engine::facts::{Effect, Fact, Run as R, Task as K, Tree as T};
 use engine::ids::MessageId;
 use engine::model::Role;
-use engine::run::{Kind, Lane, NodeOrder};
+use engine::run::{Kind, Lane, NodeCommand};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    for act in lived.record.acts.iter().filter(|act| act.run == story.id) {
-        kept(lived, story, act, wrongs);
+pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    for act in finished.record.acts.iter().filter(|act| act.run == log.id) {
+        kept(finished, log, act, violations);
     }
-    match story.row.kind {
-        Kind::Homework => shown(lived, story, Role::HomeworkPlanner, wrongs),
-        Kind::Task => shown(lived, story, Role::AgentStep, wrongs),
-        Kind::Tree => shown_in_tree(lived, story, wrongs),
+    match log.row.kind {
+        Kind::Homework => shown(finished, log, Role::HomeworkPlanner, violations),
+        Kind::Task => shown(finished, log, Role::AgentStep, violations),
+        Kind::Tree => shown_in_tree(finished, log, violations),
     }
 }
 
-fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
-    let found: Vec<u64> =
-        story.events.iter().filter(|event| records(event, &act.what)).map(|event| event.seq).collect();
-    let in_time = found.iter().any(|seq| lived.record.committed_at(story.id, *seq).is_some_and(|at| at <= act.at_ms));
-    let words = matches!(act.what, Action::Say(_) | Action::Answer(_) | Action::Continue(_));
-    if words && found.len() > 1 {
-        wrongs.push(format!("6: {:?} to run {} is in its log {} times", act.what, story.id, found.len()));
+fn kept(finished: &FinishedWorld, log: &RunLog, act: &Act, violations: &mut Vec<String>) {
+    let found: Vec<u64> = log.events.iter().filter(|event| records(event, &act.what)).map(|event| event.seq).collect();
+    let in_time = found.iter().any(|seq| finished.record.committed_at(log.id, *seq).is_some_and(|at| at <= act.at_ms));
+    let texts = matches!(act.what, Action::Say(_) | Action::Answer(_) | Action::Continue(_));
+    if texts && found.len() > 1 {
+        violations.push(format!("6: {:?} to run {} is in its log {} times", act.what, log.id, found.len()));
     }
     let promised =
         matches!(act.what, Action::Say(_) | Action::Answer(_) | Action::Pause | Action::Cancel | Action::Node(..));
-    match &act.told {
+    match &act.reply {
         Reply::Done if promised && !in_time => {
-            wrongs.push(format!("6: {:?} to run {} was acknowledged and is not in its log", act.what, story.id))
+            violations.push(format!("6: {:?} to run {} was acknowledged and is not in its log", act.what, log.id))
         }
-        Reply::Refused(slug) if words && !found.is_empty() => {
-            wrongs.push(format!("6: {:?} to run {} was refused as {slug} and is in its log", act.what, story.id))
+        Reply::Refused(slug) if texts && !found.is_empty() => {
+            violations.push(format!("6: {:?} to run {} was refused as {slug} and is in its log", act.what, log.id))
         }
         _ => {}
     }
@@ -49,12 +48,12 @@ fn kept(lived: &Lived, story: &Story, act: &Act, wrongs: &mut Vec<String>) {
 fn records(event: &Event, deed: &Action) -> bool {
     match (&event.fact, deed) {
         (Fact::Tree(fact), Action::Node(order, node)) => match (order, fact) {
-            (NodeOrder::Cancel, T::NodeCanceled(_))
-            | (NodeOrder::Pause, T::NodePaused(_))
-            | (NodeOrder::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
-            (NodeOrder::Retry, T::NodeCreated(fact)) => fact.retry_of == Some(*node),
+            (NodeCommand::Cancel, T::NodeCanceled(_))
+            | (NodeCommand::Pause, T::NodePaused(_))
+            | (NodeCommand::Resume, T::NodeResumed(_)) => event.node_id == Some(*node),
+            (NodeCommand::Retry, T::NodeCreated(fact)) => fact.retry_of == Some(*node),
             // The root has no step to give to another: it is opened again itself.
-            (NodeOrder::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
+            (NodeCommand::Retry, T::NodeReopened(fact)) => event.node_id == Some(*node) && fact.caused_by == *node,
             _ => false,
         },
         (Fact::Run(R::MessageQueued(fact)), Action::Say(text) | Action::Continue(text)) => fact.text == *text,
@@ -67,22 +66,22 @@ fn records(event: &Event, deed: &Action) -> bool {
 }
 
 /// Every call of the role that decides is shown the words that were in the log when it was decided upon.
-fn shown(lived: &Lived, story: &Story, decides: Role, wrongs: &mut Vec<String>) {
-    let planner = |request: &&Request| request.run == story.id && request.role == decides;
-    for request in lived.bill.iter().filter(planner) {
-        let intent = story.events.iter().position(|event| {
+fn shown(finished: &FinishedWorld, log: &RunLog, decides: Role, violations: &mut Vec<String>) {
+    let planner = |request: &&Request| request.run == log.id && request.role == decides;
+    for request in finished.bill.iter().filter(planner) {
+        let intent = log.events.iter().position(|event| {
             matches!(&event.fact, Fact::Effect(Effect::Started(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt)
         });
-        for event in &story.events[..intent.unwrap_or(0)] {
-            let words = match &event.fact {
+        for event in &log.events[..intent.unwrap_or(0)] {
+            let texts = match &event.fact {
                 Fact::Run(R::Answered(fact)) => &fact.text,
                 Fact::Run(R::MessageQueued(fact)) => &fact.text,
                 _ => continue,
             };
-            if !request.heard.contains(words) {
-                wrongs.push(format!(
-                    "6: {words:?} was said to run {} and {}:{} was not shown it",
-                    story.id, request.effect, request.attempt
+            if !request.people_texts.contains(texts) {
+                violations.push(format!(
+                    "6: {texts:?} was said to run {} and {}:{} was not shown it",
+                    log.id, request.effect, request.attempt
                 ));
             }
         }
@@ -94,51 +93,56 @@ const SHOWN_QUESTIONS: usize = 20;
 
 /// Every call of a node is shown the answers of the whole run and the messages that are for it and unread; and a
 /// receipt is only written for what was shown.
-fn shown_in_tree(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let family = Family::of(&story.events);
-    let heard: BTreeMap<(&str, u32), &Request> = lived
+fn shown_in_tree(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    let parents_of_nodes = NodeParents::of(&log.events);
+    let people_texts: BTreeMap<(&str, u32), &Request> = finished
         .bill
         .iter()
-        .filter(|request| request.run == story.id)
+        .filter(|request| request.run == log.id)
         .map(|request| ((request.effect.as_str(), request.attempt), request))
         .collect();
-    let mut words = Words::default();
+    let mut texts = PeopleTexts::default();
     // Receipts follow the intent of the call they are for.
     let mut asked: Option<&Request> = None;
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Effect(Effect::Started(fact)) => {
-                asked = heard.get(&(fact.effect.0.as_str(), fact.attempt)).copied();
+                asked = people_texts.get(&(fact.effect.0.as_str(), fact.attempt)).copied();
                 let Some(request) = asked else { continue };
-                for missing in words.owed(event, request.role, &family).filter(|text| !request.heard.contains(text)) {
-                    wrongs.push(format!(
+                for missing in texts
+                    .owed(event, request.role, &parents_of_nodes)
+                    .filter(|text| !request.people_texts.contains(text))
+                {
+                    violations.push(format!(
                         "6: {missing:?} was said to run {} and {}:{} was not shown it",
-                        story.id, request.effect, request.attempt
+                        log.id, request.effect, request.attempt
                     ));
                 }
             }
             Fact::Run(R::MessageDelivered(fact)) => {
-                let said = words.messages.get(&fact.message_id).map(|message| &message.text);
+                let fake_answer = texts.messages.get(&fact.message_id).map(|message| &message.text);
                 let asked = asked.filter(|request| request.effect == fact.effect);
-                if asked.is_some_and(|request| said.is_none_or(|said| !request.heard.contains(said))) {
-                    wrongs.push(format!("6: run {} has a receipt at {} for what was not shown", story.id, event.seq));
+                if asked.is_some_and(|request| {
+                    fake_answer.is_none_or(|fake_answer| !request.people_texts.contains(fake_answer))
+                }) {
+                    violations.push(format!("6: run {} has a receipt at {} for what was not shown", log.id, event.seq));
                 }
             }
             _ => {}
         }
-        words.learn(event);
+        texts.learn(event);
     }
 }
 
 #[derive(Default)]
-struct Words {
+struct PeopleTexts {
     messages: BTreeMap<MessageId, MessageQueued>,
     delivered: BTreeSet<MessageId>,
     answers: Vec<String>,
     asked: usize,
 }
 
-impl Words {
+impl PeopleTexts {
     fn learn(&mut self, event: &Event) {
         match &event.fact {
             Fact::Run(R::MessageQueued(fact)) => {
@@ -151,12 +155,17 @@ impl Words {
         }
     }
 
-    fn owed<'a>(&'a self, started: &'a Event, role: Role, family: &'a Family) -> impl Iterator<Item = &'a String> {
+    fn owed<'a>(
+        &'a self,
+        started: &'a Event,
+        role: Role,
+        parents_of_nodes: &'a NodeParents,
+    ) -> impl Iterator<Item = &'a String> {
         let unread = self.messages.values().filter(move |message| {
             let in_time = message.lane == Lane::Steer || role != Role::TreeExecutor;
-            let addressed = message
-                .node_id
-                .is_none_or(|node| started.node_id.is_some_and(|at| family.path(at).any(|above| above == node)));
+            let addressed = message.node_id.is_none_or(|node| {
+                started.node_id.is_some_and(|at| parents_of_nodes.path(at).any(|above| above == node))
+            });
             !self.delivered.contains(&message.message_id) && in_time && addressed
         });
         let answers = if self.asked <= SHOWN_QUESTIONS { self.answers.as_slice() } else { &[] };

@@ -1,8 +1,8 @@
-//! 40, 41: attempts are counted and waits are kept; what a model spoiled is never acted upon.
+//! 40, 41: attempts are limited, backoff and Retry-After are respected, and an unusable answer is never acted upon.
 
-use super::Story;
+use super::RunLog;
 use crate::clock::VirtualClock;
-use crate::world::Lived;
+use crate::world::FinishedWorld;
 use crate::world::provider::{Ended, Request};
 use engine::event::Event;
 use engine::facts::effect::FinishedAs;
@@ -15,71 +15,72 @@ use std::collections::BTreeMap;
 
 const MOST_ATTEMPTS: u32 = 6;
 
-pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let bill: Vec<&Request> = lived.bill.iter().filter(|request| request.run == story.id).collect();
-    attempts(story, wrongs);
-    retry_after(story, &bill, wrongs);
-    spoiled(story, &bill, wrongs);
+pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    let bill: Vec<&Request> = finished.bill.iter().filter(|request| request.run == log.id).collect();
+    attempts(log, violations);
+    retry_after(log, &bill, violations);
+    spoiled(log, &bill, violations);
 }
 
-fn attempts(story: &Story, wrongs: &mut Vec<String>) {
+fn attempts(log: &RunLog, violations: &mut Vec<String>) {
     let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
     let mut not_before: BTreeMap<&str, Timestamp> = BTreeMap::new();
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Effect(Effect::Finished(fact)) => {
                 let tries = counted.entry(&fact.effect.0).or_default();
                 *tries += u32::from(fact.counted);
                 if *tries > MOST_ATTEMPTS {
-                    wrongs.push(format!("40: run {} tried {} {tries} times", story.id, fact.effect));
+                    violations.push(format!("40: run {} tried {} {tries} times", log.id, fact.effect));
                 }
                 if fact.outcome == FinishedAs::Failed {
                     *tries = 0;
                 }
                 not_before.insert(&fact.effect.0, fact.retry_at.unwrap_or_default());
             }
-            // A person does not want to wait.
+            // A person asked to try now.
             Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::TryNow => not_before.clear(),
             Fact::Effect(Effect::Started(fact))
                 if not_before.get(fact.effect.0.as_str()).is_some_and(|at| event.at < *at) =>
             {
-                wrongs
-                    .push(format!("40: run {} tried {} again too early (event {})", story.id, fact.effect, event.seq));
+                violations
+                    .push(format!("40: run {} tried {} again too early (event {})", log.id, fact.effect, event.seq));
             }
             _ => {}
         }
     }
 }
 
-/// By the provider's own watch.
-fn retry_after(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
+/// By the times on the provider's bill.
+fn retry_after(log: &RunLog, bill: &[&Request], violations: &mut Vec<String>) {
     for (index, request) in bill.iter().enumerate() {
         let (Ended::Failed { retry_after_ms: Some(wait), .. }, Some(end)) = (&request.ended, request.end_ms) else {
             continue;
         };
-        // A process that stood still may still send an earlier attempt; it has not heard of this one.
+        // A stalled process may still send an earlier attempt, because it does not know of this one.
         let later = |next: &&&Request| next.effect == request.effect && next.attempt > request.attempt;
         let next = bill[index + 1..].iter().filter(later).find(|next| next.at_ms >= end);
         let early = next.filter(|next| next.at_ms < end + *wait as u64);
-        if early.is_some_and(|next| !is_shortened(story, end, next.at_ms)) && told(story, request) {
-            wrongs.push(format!("40: run {} asked for {} before the provider's Retry-After", story.id, request.effect));
+        if early.is_some_and(|next| !is_shortened(log, end, next.at_ms)) && is_recorded(log, request) {
+            violations
+                .push(format!("40: run {} asked for {} before the provider's Retry-After", log.id, request.effect));
         }
     }
 }
 
-/// A person did not want to wait any longer.
-fn is_shortened(story: &Story, from_ms: u64, to_ms: u64) -> bool {
-    story.events.iter().any(|event| {
+/// Whether a person asked to try now in between.
+fn is_shortened(log: &RunLog, from_ms: u64, to_ms: u64) -> bool {
+    log.events.iter().any(|event| {
         let at = VirtualClock::since_beginning(event.at);
         let tries_now = matches!(&event.fact, Fact::Run(R::Resumed(fact)) if fact.reason == ResumeReason::TryNow);
-        // A run's own time may be a millisecond behind the world's.
+        // A run's own time may be a millisecond behind virtual time.
         tries_now && at <= to_ms && at + 1 >= from_ms
     })
 }
 
-/// The failure reached the log; a process that died with it could not know how long to wait.
-fn told(story: &Story, request: &Request) -> bool {
-    story.events.iter().any(|event| match &event.fact {
+/// Whether the failure is in the log. If its process died first, no later driver could know how long to wait.
+fn is_recorded(log: &RunLog, request: &Request) -> bool {
+    log.events.iter().any(|event| match &event.fact {
         Fact::Effect(Effect::Finished(fact)) => {
             fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Transient
         }
@@ -87,15 +88,15 @@ fn told(story: &Story, request: &Request) -> bool {
     })
 }
 
-fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
+fn spoiled(log: &RunLog, bill: &[&Request], violations: &mut Vec<String>) {
     for request in bill.iter().filter(|request| matches!(request.ended, Ended::Answered { usable: false, .. })) {
         let arrived = |event: &Event| matches!(&event.fact, Fact::Effect(Effect::Finished(fact)) if fact.effect.0 == request.effect && fact.attempt == request.attempt && fact.outcome == FinishedAs::Ok);
-        let Some(at) = story.events.iter().position(arrived) else { continue };
+        let Some(at) = log.events.iter().position(arrived) else { continue };
         let warning = |event: &&Event| matches!(event.fact, Fact::Run(R::BudgetWarning(_)));
-        let mut after = story.events[at + 1..].iter().filter(|event| !warning(event));
-        let contained = match story.row.kind {
-            // A late answer is not even looked at; one that is looked at is sent back first of all.
-            Kind::Tree => after.find(|next| next.node_id == story.events[at].node_id).is_none_or(|next| {
+        let mut after = log.events[at + 1..].iter().filter(|event| !warning(event));
+        let contained = match log.row.kind {
+            // A late answer is ignored; any other is rejected by the next event of its node.
+            Kind::Tree => after.find(|next| next.node_id == log.events[at].node_id).is_none_or(|next| {
                 matches!(&next.fact, Fact::Tree(T::AnswerRejected(fact)) if fact.effect.0 == request.effect)
                     || !acts(&next.fact)
             }),
@@ -103,7 +104,7 @@ fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
                 Fact::Task(K::AnswerRejected(fact)) => fact.effect.0 == request.effect,
                 Fact::Task(K::Ended(fact)) => fact.ending == TaskEnding::Exception,
                 Fact::Task(K::ScratchpadUpdateFailed(_)) => true,
-                // Nothing said is nothing done.
+                // An empty reflection changes nothing.
                 Fact::Task(K::Reflected(fact)) => fact.scratchpad.is_none(),
                 _ => false,
             }),
@@ -116,15 +117,15 @@ fn spoiled(story: &Story, bill: &[&Request], wrongs: &mut Vec<String>) {
             }),
         };
         if !contained {
-            wrongs.push(format!(
+            violations.push(format!(
                 "41: run {} acted upon the spoiled answer to {}:{}",
-                story.id, request.effect, request.attempt
+                log.id, request.effect, request.attempt
             ));
         }
     }
 }
 
-/// What only an answer can bring about.
+/// Whether only a model's answer can cause this fact.
 fn acts(fact: &Fact) -> bool {
     match fact {
         Fact::Run(R::QuestionAsked(_)) => true,

@@ -1,9 +1,8 @@
-//! 42, 46 and exactly-once: tools ran only where they were granted and in scope, and what they made is
-//! there, once, and nothing else.
+//! 42, 46 and exactly-once: tools ran only when granted and in scope, and the store holds exactly what they created.
 
-use super::Story;
-use super::tree::Family;
-use crate::world::Lived;
+use super::RunLog;
+use super::tree::NodeParents;
+use crate::world::FinishedWorld;
 use engine::facts::{Fact, Homework as H, Run as R, Task as K, Tree as T};
 use engine::ids::ProjectId;
 use engine::run::{Kind, ScopeKind};
@@ -12,18 +11,18 @@ use runtime::ports::{DocumentFilter, Library, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    granted(story, wrongs);
-    in_scope(lived, story, wrongs);
-    made_once(lived, story, wrongs).await;
-    one_workspace(lived, story, wrongs).await;
+pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    granted(log, violations);
+    in_scope(finished, log, violations);
+    made_once(finished, log, violations).await;
+    one_workspace(finished, log, violations).await;
 }
 
-fn granted(story: &Story, wrongs: &mut Vec<String>) {
+fn granted(log: &RunLog, violations: &mut Vec<String>) {
     let mut own: BTreeSet<String> = BTreeSet::new();
     let mut branches: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut caller: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Run(R::Queued(fact)) => own = fact.tools.iter().map(|tool| tool.name.clone()).collect(),
             Fact::Homework(H::ExecutorStarted(fact)) => {
@@ -40,50 +39,51 @@ fn granted(story: &Story, wrongs: &mut Vec<String>) {
                 };
                 let beyond = tools.is_none_or(|tools| !tools.contains(&fact.tool) || !tools.is_subset(&own));
                 if beyond {
-                    wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
+                    violations
+                        .push(format!("42: run {} ran {} as {} without a grant", log.id, fact.tool, fact.call_id));
                 }
             }
             Fact::Tree(T::ToolCallRequested(fact)) => drop(caller.insert(fact.call_id.0.clone(), None)),
             Fact::Tree(T::ToolCallResult(fact))
                 if fact.ok && !(own.contains(&fact.tool) && caller.contains_key(&fact.call_id.0)) =>
             {
-                wrongs.push(format!("42: run {} ran {} as {} without a grant", story.id, fact.tool, fact.call_id));
+                violations.push(format!("42: run {} ran {} as {} without a grant", log.id, fact.tool, fact.call_id));
             }
             _ => {}
         }
     }
 }
 
-/// What the run changed lies in its projects, and in none that its owner had left.
-fn in_scope(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let Some(Fact::Run(R::Queued(brief))) = story.events.first().map(|event| &event.fact) else { return };
+/// The run changed only documents of its own projects, and none of a project its owner had left.
+fn in_scope(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    let Some(Fact::Run(R::Queued(brief))) = log.events.first().map(|event| &event.fact) else { return };
     let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
     allowed.insert(brief.workspace_project_id);
     if brief.scope == ScopeKind::Global {
-        allowed.extend(lived.fixtures.projects);
+        allowed.extend(finished.fixtures.projects);
     }
-    let slack = if lived.setup.fault_rates.process.stall == 0 { 0 } else { 150_000 };
+    let slack = if finished.setup.fault_rates.process.stall == 0 { 0 } else { 150_000 };
     let mut homes: BTreeMap<Uuid, ProjectId> = BTreeMap::from([
-        (lived.fixtures.foreign_page.0, lived.fixtures.foreign_project),
-        (lived.fixtures.shared_page.0, lived.fixtures.projects[0]),
+        (finished.fixtures.foreign_page.0, finished.fixtures.foreign_project),
+        (finished.fixtures.shared_page.0, finished.fixtures.projects[0]),
     ]);
-    for commit in &lived.record.commits {
+    for commit in &finished.record.commits {
         for change in &commit.changes {
             let project = project_of(&change.mutation, &mut homes);
-            if commit.run != story.id {
+            if commit.run != log.id {
                 continue;
             }
             if let Mutation::CreateProject { id, .. } = &change.mutation {
                 allowed.insert(*id);
             }
             let left = |project: &ProjectId| {
-                lived.record.revoked.iter().any(|(at, gone)| gone == project && commit.asked_ms > at + slack)
+                finished.record.revoked.iter().any(|(at, gone)| gone == project && commit.asked_ms > at + slack)
             };
             if project.is_some_and(|project| !allowed.contains(&project) || left(&project)) {
                 let left = project.is_some_and(|project| left(&project));
-                wrongs.push(format!(
+                violations.push(format!(
                     "46: run {} ({:?}) changed a project {} at {}: {:?}",
-                    story.id,
+                    log.id,
                     brief.scope,
                     if left { "its owner had left" } else { "out of its scope" },
                     change.seq,
@@ -108,10 +108,10 @@ fn project_of(mutation: &Mutation, homes: &mut BTreeMap<Uuid, ProjectId>) -> Opt
     }
 }
 
-async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+async fn made_once(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
     let (mut documents, mut tasks) = (Vec::new(), Vec::new());
     let mut registered = BTreeSet::new();
-    for event in &story.events {
+    for event in &log.events {
         let made = match &event.fact {
             Fact::Homework(H::ToolCallResult(fact)) => &fact.artifacts,
             Fact::Tree(T::ToolCallResult(fact)) => {
@@ -120,7 +120,7 @@ async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
                 &fact.artifacts
             }
             Fact::Task(K::StepResult(fact)) => &fact.artifacts,
-            // What a tool did not make or change, the platform wrote for the node; a parent may take over its child's.
+            // Documents no tool made were written by the platform for the node; a parent may pass on its child's.
             Fact::Tree(T::ArtifactCreated(fact)) => {
                 documents.extend(fact.document_id.map(|id| id.0).filter(|id| registered.insert(*id)));
                 continue;
@@ -131,47 +131,47 @@ async fn made_once(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
         documents.extend(made.created_documents.iter().map(|named| named.id));
         tasks.extend(made.created_tasks.iter().map(|named| named.id));
     }
-    let filter = DocumentFilter { run_id: Some(story.id), limit: 10_000, ..DocumentFilter::default() };
-    let stored = lived.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
+    let filter = DocumentFilter { run_id: Some(log.id), limit: 10_000, ..DocumentFilter::default() };
+    let stored = finished.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
     let stored = stored.into_iter().filter(|document| document.props.get("doc_role").is_none());
-    compare("documents", story, documents, stored.map(|document| document.id.0).collect(), wrongs);
-    let filter = TaskFilter { run_id: Some(story.id), limit: 10_000, ..TaskFilter::default() };
-    let stored = lived.store.tasks(&Scope::Platform, filter).await.unwrap_or_default();
-    compare("tasks", story, tasks, stored.into_iter().map(|task| task.id.0).collect(), wrongs);
+    compare("documents", log, documents, stored.map(|document| document.id.0).collect(), violations);
+    let filter = TaskFilter { run_id: Some(log.id), limit: 10_000, ..TaskFilter::default() };
+    let stored = finished.store.tasks(&Scope::Platform, filter).await.unwrap_or_default();
+    compare("tasks", log, tasks, stored.into_iter().map(|task| task.id.0).collect(), violations);
 }
 
-fn compare(what: &str, story: &Story, mut told: Vec<Uuid>, mut stored: Vec<Uuid>, wrongs: &mut Vec<String>) {
-    told.sort_unstable();
+fn compare(what: &str, log: &RunLog, mut recorded: Vec<Uuid>, mut stored: Vec<Uuid>, violations: &mut Vec<String>) {
+    recorded.sort_unstable();
     stored.sort_unstable();
-    if told != stored {
-        wrongs.push(format!(
+    if recorded != stored {
+        violations.push(format!(
             "exactly once: run {} tells of {} {what}, the store has {}",
-            story.id,
-            told.len(),
+            log.id,
+            recorded.len(),
             stored.len()
         ));
     }
 }
 
-async fn one_workspace(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let filter = DocumentFilter { run_id: Some(story.id), limit: 10_000, ..DocumentFilter::default() };
-    let stored = lived.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
-    if story.row.kind == Kind::Tree {
+async fn one_workspace(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    let filter = DocumentFilter { run_id: Some(log.id), limit: 10_000, ..DocumentFilter::default() };
+    let stored = finished.store.documents(&Scope::Platform, filter).await.unwrap_or_default();
+    if log.row.kind == Kind::Tree {
         let pads = stored.iter().filter(|document| document.props["doc_role"] == "tree_agent_scratchpad").count();
-        let nodes = Family::of(&story.events).len();
+        let nodes = NodeParents::of(&log.events).len();
         if pads != nodes {
-            wrongs.push(format!("11: run {} has {nodes} nodes and {pads} scratchpads", story.id));
+            violations.push(format!("11: run {} has {nodes} nodes and {pads} scratchpads", log.id));
         }
         return;
     }
-    if story.row.kind == Kind::Task {
+    if log.row.kind == Kind::Task {
         return;
     }
-    let expected = usize::from(story.row.started_at.is_some());
+    let expected = usize::from(log.row.started_at.is_some());
     for role in ["workspace", "scratchpad_root", "plan"] {
         let count = stored.iter().filter(|document| document.props["doc_role"] == role).count();
         if count != expected {
-            wrongs.push(format!("S2: run {} has {count} documents in the role {role}", story.id));
+            violations.push(format!("S2: run {} has {count} documents in the role {role}", log.id));
         }
     }
 }

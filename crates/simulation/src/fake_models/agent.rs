@@ -1,4 +1,4 @@
-//! How the minds run errands: from page to page, into closed doors, and what they make of it.
+//! Fake answers of subagents: steps from page to page, some of them forbidden, and reflections.
 
 use super::Sections;
 use super::{Behaviour, FakeModel};

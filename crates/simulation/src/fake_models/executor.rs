@@ -1,4 +1,4 @@
-//! How the minds carry out an errand, and what nonsense they call.
+//! Fake answers of executors, with invalid tool calls among them.
 
 use super::Sections;
 use super::{FakeModel, planner};
@@ -21,7 +21,7 @@ pub fn answer(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) -> V
     })
 }
 
-/// Unknown tools, wrong arguments, other people's things.
+/// Unknown tools, wrong arguments, and entities the run may not use.
 pub fn bad_call(fake_model: &FakeModel, dice: &mut Dice) -> Value {
     let foreign = dice.pick(&fake_model.foreign).copied().unwrap_or_default();
     let calls = [

@@ -1,5 +1,5 @@
-//! Minds behind the fake models: plausible ones and awful ones. They read a request by its sections, as
-//! a real model would, and know nothing of the run but that.
+//! Fake models, plausible and misbehaving ones. Like a real model they know nothing of the run but the sections of the
+//! request.
 
 mod agent;
 mod executor;
@@ -12,13 +12,13 @@ pub use engine::section_reader::SectionReader as Sections;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// How one run's model behaves, all its life.
+/// How the model of one run behaves.
 #[derive(Clone, Debug, Default)]
 pub struct FakeModel {
     pub behaviour: Behaviour,
-    /// The iteration in which it means to be done.
+    /// The iteration in which it tries to finish.
     pub patience: u64,
-    /// Things it has heard of but has no right to.
+    /// Ids of entities it may not use.
     pub foreign: Vec<Uuid>,
     /// A page that others edit too.
     pub shared_page: Option<Uuid>,
@@ -28,46 +28,46 @@ pub struct FakeModel {
 pub enum Behaviour {
     #[default]
     Diligent,
-    /// Gives work away; in a tree, plans whenever it is asked.
+    /// Delegates; in a tree, plans whenever it is asked.
     Delegating,
     Asking,
     /// The same again; in a tree, always another plan or another round.
     Repeating,
-    /// Says it is done, whatever is true; in a tree, names what is not its own.
+    /// Claims to be done in any case; in a tree, names artifacts that are not its own.
     Boasting,
     Chaotic,
 }
 
 impl FakeModel {
     pub fn of(dice: &mut Dice, foreign: Vec<Uuid>, shared_page: Option<Uuid>) -> FakeModel {
-        use Behaviour as T;
-        let tempers = [
-            T::Diligent,
-            T::Diligent,
-            T::Delegating,
-            T::Delegating,
-            T::Asking,
-            T::Repeating,
-            T::Boasting,
-            T::Chaotic,
-            T::Chaotic,
+        use Behaviour as B;
+        let behaviours = [
+            B::Diligent,
+            B::Diligent,
+            B::Delegating,
+            B::Delegating,
+            B::Asking,
+            B::Repeating,
+            B::Boasting,
+            B::Chaotic,
+            B::Chaotic,
         ];
-        let behaviour = *dice.pick(&tempers).unwrap_or(&T::Diligent);
+        let behaviour = *dice.pick(&behaviours).unwrap_or(&B::Diligent);
         FakeModel { behaviour, patience: dice.between(1, 5), foreign, shared_page }
     }
 }
 
 /// An answer as it leaves the model.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct FakeAnswer {
     pub text: String,
     /// Ended by the token limit.
     pub cut: bool,
-    /// Whether anything in it may be acted upon.
+    /// Whether the run may act upon it.
     pub usable: bool,
 }
 
-pub fn say(fake_model: &FakeModel, role: Role, sections: &Sections, dice: &mut Dice) -> Said {
+pub fn say(fake_model: &FakeModel, role: Role, sections: &Sections, dice: &mut Dice) -> FakeAnswer {
     let answer = match role {
         Role::HomeworkPlanner => planner::answer(fake_model, sections, dice),
         Role::HomeworkExecutor => executor::answer(fake_model, sections, dice),
@@ -81,11 +81,11 @@ pub fn say(fake_model: &FakeModel, role: Role, sections: &Sections, dice: &mut D
         Role::AgentStep => agent::step(fake_model, sections, dice),
         Role::AgentReflection => agent::reflection(dice),
     };
-    Said { text: answer.to_string(), cut: false, usable: true }
+    FakeAnswer { text: answer.to_string(), cut: false, usable: true }
 }
 
-/// The words of people that a request shows: answers and messages.
-pub fn heard(sections: &Sections) -> Vec<String> {
+/// The texts of people that a request shows: answers and messages.
+pub fn people_texts(sections: &Sections) -> Vec<String> {
     let answers = sections.fields("questions", "answer");
     answers.into_iter().chain(sections.fields("messages", "text")).collect()
 }
@@ -104,15 +104,15 @@ fn repair(sections: &Sections, dice: &mut Dice) -> Value {
     json!({"corrected_calls": corrected.collect::<Vec<_>>()})
 }
 
-/// What happens to good answers on the way out of a model.
-pub fn garble(said: Said, dice: &mut Dice) -> Said {
-    let Said { text, .. } = said;
-    let spoiled = |text: String, cut| Said { text, cut, usable: false };
+/// Damages an answer: cut, wrapped in prose, or not JSON.
+pub fn garble(fake_answer: FakeAnswer, dice: &mut Dice) -> FakeAnswer {
+    let FakeAnswer { text, .. } = fake_answer;
+    let spoiled = |text: String, cut| FakeAnswer { text, cut, usable: false };
     let half = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
     match dice.below(9) {
         0 => spoiled(text[..half].to_owned(), true),
         1 => spoiled(text[..half].to_owned(), false),
-        2 => Said {
+        2 => FakeAnswer {
             text: format!("Certainly! Here is the answer:\n```json\n{text}\n```\nGood luck."),
             cut: false,
             usable: true,
@@ -122,7 +122,7 @@ pub fn garble(said: Said, dice: &mut Dice) -> Said {
         5 => spoiled(format!("{}{}", "[".repeat(3_000), "]".repeat(3_000)), false),
         6 => spoiled("{\"unexpected\": null}".into(), false),
         7 => spoiled("null".into(), false),
-        // Whole, yet the server says that it was cut.
+        // Complete, but the server reports it as cut.
         _ => spoiled(text, true),
     }
 }

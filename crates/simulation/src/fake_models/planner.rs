@@ -1,4 +1,4 @@
-//! How the minds plan.
+//! Fake answers of the homework planner.
 
 use super::Sections;
 use super::{Behaviour, FakeModel, executor};

@@ -1,4 +1,4 @@
-//! Decides what goes wrong, one occasion at a time, until the storm is over.
+//! Draws the fault of each occasion until the storm is over.
 
 use crate::dice::Dice;
 use crate::fault_rates::FaultRates;
@@ -40,7 +40,7 @@ struct State {
     fault_rates: FaultRates,
     crash_at: Option<CrashAt>,
     appends: u64,
-    /// When nobody reaches the database, in milliseconds of the world.
+    /// When the database is unreachable, in milliseconds of virtual time.
     store_away: Vec<(u64, u64)>,
 }
 

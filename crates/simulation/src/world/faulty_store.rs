@@ -1,5 +1,5 @@
-//! The store as one process of the simulation reaches it: late, forgetful, sometimes silent. Every call is passed on; the
-//! faults lie before and after it. Knows nothing of what a run or a document is.
+//! The store as one simulated process reaches it: calls are delayed, fail, or lose their reply. Every call is passed on to
+//! the real store, with faults before and after it. Knows nothing of runs or documents.
 
 use super::faults::{CommitFault, Faults, Turn};
 use super::process::Process;
@@ -42,7 +42,7 @@ impl FaultyStore {
         if self.faults.is_store_away(self.witness.now_ms()) { Err(away()) } else { Ok(()) }
     }
 
-    /// What befalls a request about leases; it never gets further when the database is away.
+    /// The fault of a lease request; it fails while the database is unreachable.
     async fn lease_turn(&self) -> Result<Turn, StoreError> {
         self.process.pass().await;
         self.reached()?;
@@ -52,7 +52,7 @@ impl FaultyStore {
         }
     }
 
-    /// The commit itself, and what its sender gets to know.
+    /// The commit, and the reply its sender gets.
     async fn attempt(&self, append: Append, turn: Turn, asked_ms: u64) -> Result<(), AppendError> {
         match turn {
             Turn::CrashBefore => return self.process.die().await,
@@ -67,7 +67,7 @@ impl FaultyStore {
             Turn::SentTwice => {
                 let again = self.inner.append(append.clone()).await;
                 if again.is_ok() {
-                    self.witness.wrong(format!("1: the same batch of {} was committed twice", append.batch.run_id));
+                    self.witness.violation(format!("1: the same batch of {} was committed twice", append.batch.run_id));
                 }
                 again
             }
@@ -76,7 +76,7 @@ impl FaultyStore {
     }
 }
 
-/// A port whose named methods only read: each may find the database away. What else it has is written out.
+/// Implements a port whose named methods only read: each may find the database unreachable. Other methods are given in full.
 macro_rules! reads {
     ($port:ident: $(fn $name:ident($($arg:ident: $type:ty),*) -> $found:ty;)* { $($written_out:tt)* }) => {
         #[async_trait]
@@ -106,7 +106,7 @@ reads! { Log:
             let CommitFault { stall, delay, turn } = self.faults.fate_of_append();
             if let Some(time) = stall {
                 self.witness.record().stalls += 1;
-                self.process.stand_still(time);
+                self.process.stall(time);
                 self.process.pass().await;
             }
             if let Some(time) = delay {

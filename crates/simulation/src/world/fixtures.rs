@@ -1,4 +1,4 @@
-//! What is there before the first run: people, projects, pages, and what each run is asked to do.
+//! What exists before the first run: people, projects, pages, and the briefs of the runs.
 
 use crate::dice::Dice;
 use crate::fake_models::FakeModel;
@@ -18,10 +18,10 @@ use runtime::ports::{LOCAL_HANDLE, Library};
 use serde_json::json;
 use store::SqlStore;
 
-/// The owner's two projects, one of which others edit, and a stranger's.
+/// The owner's two projects, one of which others edit, and another person's project.
 pub struct Fixtures {
     pub owner: ActorId,
-    pub stranger: ActorId,
+    pub other_person: ActorId,
     pub projects: [ProjectId; 2],
     pub foreign_project: ProjectId,
     pub foreign_page: DocumentId,
@@ -40,7 +40,7 @@ pub struct PlannedRun {
 }
 
 impl Fixtures {
-    pub async fn settle(store: &SqlStore, now: Timestamp) -> Fixtures {
+    pub async fn create(store: &SqlStore, now: Timestamp) -> Fixtures {
         let id = |name: &str| ids::derive(now, &[b"land", name.as_bytes()]);
         let owner = store
             .actor(LOCAL_HANDLE)
@@ -49,7 +49,7 @@ impl Fixtures {
             .flatten()
             .map(|actor| actor.id)
             .expect("a fresh store has a local person");
-        let stranger = ActorRecord {
+        let other_person = ActorRecord {
             id: id("stranger").into(),
             kind: ActorKind::Person,
             handle: "stranger".into(),
@@ -58,14 +58,14 @@ impl Fixtures {
         };
         let fixtures = Fixtures {
             owner,
-            stranger: stranger.id,
+            other_person: other_person.id,
             projects: [id("first").into(), id("second").into()],
             foreign_project: id("foreign").into(),
             foreign_page: id("foreign page").into(),
             shared_page: id("shared page").into(),
             agent: scout(id("scout").into(), owner, now),
         };
-        store.create_actor(stranger).await.expect("a new person");
+        store.create_actor(other_person).await.expect("a new person");
         store.change(fixtures.first_changes()).await.expect("the land is settled");
         store.create_agent(fixtures.agent.clone()).await.expect("a new subagent");
         for project in fixtures.projects {
@@ -94,7 +94,7 @@ impl Fixtures {
         let mutations = [
             project(first, self.owner),
             project(second, self.owner),
-            project(self.foreign_project, self.stranger),
+            project(self.foreign_project, self.other_person),
             page(self.foreign_page, self.foreign_project),
             page(self.shared_page, first),
         ];
@@ -106,11 +106,11 @@ impl Fixtures {
         Agent { id, handle, identity, max_steps: Some(max_steps) }
     }
 
-    pub fn errand(&self, seed: u64, nth: u64, kind: Kind, storm_ms: u64) -> PlannedRun {
+    pub fn planned_run(&self, seed: u64, nth: u64, kind: Kind, storm_ms: u64) -> PlannedRun {
         let mut dice = Dice::about(seed, &format!("errand {nth}"));
         let id: RunId = ids::derive(Timestamp(1_793_491_200_000), &[&seed.to_le_bytes(), &nth.to_le_bytes()]).into();
         let (scope, project_ids) = match dice.below(4) {
-            // A task works where its agent may.
+            // A task works in its agent's projects.
             _ if kind == Kind::Task => (ScopeKind::Global, Vec::new()),
             0 => (ScopeKind::Global, Vec::new()),
             1 => (ScopeKind::MultiProject, self.projects.to_vec()),

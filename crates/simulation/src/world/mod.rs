@@ -1,5 +1,5 @@
-//! One world: real workers, desks, tools and store around a fake provider and impatient people, on a clock
-//! that jumps. It lives through a storm of faults and a calm in which everything must come to rest.
+//! One world: the product's workers, run commands, tools and store, with a fake provider, simulated people and virtual
+//! time. A storm of faults is followed by a calm in which every run must end.
 
 mod calm;
 pub mod faults;
@@ -19,7 +19,7 @@ use engine::run::Kind;
 use engine::workspace::{Change, Mutation, Scope};
 use faults::{CrashAt, Faults};
 pub use fixtures::{Fixtures, PlannedRun};
-use people::{Person, Wish};
+use people::{Person, PersonAction};
 use provider::{Provider, Request};
 use runtime::ports::{Clock, Library};
 use std::collections::BTreeMap;
@@ -55,14 +55,14 @@ impl Kinds {
     }
 }
 
-/// Everything that makes one world different from another.
+/// The parameters of one world.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub seed: u64,
     pub kinds: Kinds,
     pub fault_rates: FaultRates,
     pub workers: usize,
-    pub errands: u64,
+    pub planned_runs: u64,
     pub crash_at: Option<CrashAt>,
     pub keep_lines: bool,
 }
@@ -70,17 +70,25 @@ pub struct Setup {
 impl Setup {
     pub fn of(seed: u64, kinds: Kinds) -> Setup {
         let mut dice = Dice::about(seed, "setup");
-        let (workers, errands) = (dice.between(1, 3) as usize, dice.between(1, 4));
-        Setup { seed, kinds, fault_rates: FaultRates::of(seed), workers, errands, crash_at: None, keep_lines: false }
+        let (workers, planned_runs) = (dice.between(1, 3) as usize, dice.between(1, 4));
+        Setup {
+            seed,
+            kinds,
+            fault_rates: FaultRates::of(seed),
+            workers,
+            planned_runs,
+            crash_at: None,
+            keep_lines: false,
+        }
     }
 }
 
-/// What is left when a world has ended.
-pub struct Lived {
+/// A world that has ended, for the checks.
+pub struct FinishedWorld {
     pub setup: Setup,
     pub fixtures: Fixtures,
     pub store: Arc<SqlStore>,
-    pub errands: Vec<PlannedRun>,
+    pub planned_runs: Vec<PlannedRun>,
     pub record: Record,
     pub bill: Vec<Request>,
     pub appends: u64,
@@ -88,14 +96,14 @@ pub struct Lived {
     pub virtual_ms: u64,
 }
 
-/// Something that will happen at its time.
+/// A scheduled happening.
 #[derive(Clone, Debug)]
 enum Due {
     Start(usize),
-    Wish(usize, Wish),
+    PersonAction(usize, PersonAction),
     Kill(usize),
     Terminate(usize),
-    Hire(usize),
+    StartWorker(usize),
     Revoke,
     EditPage,
     Calm,
@@ -103,43 +111,45 @@ enum Due {
 
 struct World {
     setup: Setup,
-    ground: SharedWorld,
+    shared: SharedWorld,
     fixtures: Fixtures,
-    errands: Vec<PlannedRun>,
+    planned_runs: Vec<PlannedRun>,
     workforce: Workforce,
     agenda: BTreeMap<(u64, u64), Due>,
     planned: u64,
-    wishes: u64,
+    actions_taken: u64,
     people: JoinSet<()>,
     dice: Dice,
 }
 
-/// Live through one world. Only inside a paused, single-threaded runtime.
-pub async fn live(setup: Setup) -> Lived {
+/// Runs one world to its end. Only inside a paused, single-threaded runtime.
+pub async fn run_world(setup: Setup) -> FinishedWorld {
     let clock = Arc::new(VirtualClock::start());
     let store = store::open_inline(None, clock.clone()).await.expect("a database in memory opens");
-    let fixtures = Fixtures::settle(store.as_ref(), clock.now()).await;
-    let errand = |nth| fixtures.errand(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.fault_rates.storm_ms);
-    let errands: Vec<PlannedRun> = (0..setup.errands).map(errand).collect();
+    let fixtures = Fixtures::create(store.as_ref(), clock.now()).await;
+    let planned_run =
+        |nth| fixtures.planned_run(setup.seed, nth, setup.kinds.kind(setup.seed, nth), setup.fault_rates.storm_ms);
+    let planned_runs: Vec<PlannedRun> = (0..setup.planned_runs).map(planned_run).collect();
     let faults = Arc::new(Faults::new(setup.seed, setup.fault_rates.clone(), setup.crash_at));
     let witness = Arc::new(Witness::new(clock.clone(), setup.keep_lines));
     witness.changed(&fixtures.first_changes());
-    let minds = errands.iter().map(|errand| (errand.id, errand.fake_model.clone())).collect();
-    let provider = Arc::new(Provider::new(setup.seed, faults.clone(), witness.clone(), minds));
-    let (obituaries, mut deaths) = mpsc::unbounded_channel();
+    let fake_models_by_run =
+        planned_runs.iter().map(|planned_run| (planned_run.id, planned_run.fake_model.clone())).collect();
+    let provider = Arc::new(Provider::new(setup.seed, faults.clone(), witness.clone(), fake_models_by_run));
+    let (death_notices, mut deaths) = mpsc::unbounded_channel();
     let kind_store = setup.fault_rates.is_kind_to_stores();
-    let ground = SharedWorld { clock, store, faults, witness, obituaries, kind_store };
-    let workforce = Workforce::new(ground.clone(), provider.clone(), setup.workers);
+    let shared = SharedWorld { clock, store, faults, witness, death_notices, kind_store };
+    let workforce = Workforce::new(shared.clone(), provider.clone(), setup.workers);
     let dice = Dice::about(setup.seed, "world");
     let mut world = World {
         setup,
-        ground,
+        shared,
         fixtures,
-        errands,
+        planned_runs,
         workforce,
         agenda: BTreeMap::new(),
         planned: 0,
-        wishes: 0,
+        actions_taken: 0,
         people: JoinSet::new(),
         dice,
     };
@@ -158,18 +168,18 @@ impl World {
     fn plan_storm(&mut self) {
         let fault_rates = self.setup.fault_rates.clone();
         let storm = fault_rates.storm_ms;
-        for nth in 0..self.errands.len() {
-            let (at, kind) = (self.errands[nth].at_ms, self.errands[nth].brief.kind);
+        for nth in 0..self.planned_runs.len() {
+            let (at, kind) = (self.planned_runs[nth].at_ms, self.planned_runs[nth].brief.kind);
             self.plan(at, Due::Start(nth));
-            // A tree has more places to lay hands on.
+            // A tree has nodes to send commands to as well.
             let most = if kind == Kind::Tree { fault_rates.commands * 3 } else { fault_rates.commands };
             for _ in 0..self.dice.below(most + 1) {
-                let (wish, later) = (Wish::any(kind, &mut self.dice), self.dice.below(storm + 1));
-                self.plan(at + later, Due::Wish(nth, wish));
+                let (person_action, later) = (PersonAction::any(kind, &mut self.dice), self.dice.below(storm + 1));
+                self.plan(at + later, Due::PersonAction(nth, person_action));
             }
         }
         for seat in 0..self.workforce.seats() {
-            self.plan(0, Due::Hire(seat));
+            self.plan(0, Due::StartWorker(seat));
             for minute in 0..storm / 60_000 + 1 {
                 let at = minute * 60_000 + self.dice.below(60_000);
                 if self.dice.happens(fault_rates.process.crash_any_time) {
@@ -193,12 +203,12 @@ impl World {
 
     async fn storm(&mut self, deaths: &mut mpsc::UnboundedReceiver<String>) {
         while let Some(((at, _), due)) = self.agenda.pop_first() {
-            let wait = Duration::from_millis(at.saturating_sub(self.ground.witness.now_ms()));
+            let wait = Duration::from_millis(at.saturating_sub(self.shared.witness.now_ms()));
             tokio::select! {
                 biased;
                 Some(name) = deaths.recv() => {
                     self.plan(at, due);
-                    self.bury(&name);
+                    self.remove_dead(&name);
                 }
                 () = tokio::time::sleep(wait) => match due {
                     Due::Calm => break,
@@ -208,24 +218,24 @@ impl World {
         }
     }
 
-    fn bury(&mut self, name: &str) {
-        if let Some(seat) = self.workforce.bury(name) {
-            let at = self.ground.witness.now_ms() + self.dice.below(40_000);
-            self.plan(at, Due::Hire(seat));
+    fn remove_dead(&mut self, name: &str) {
+        if let Some(seat) = self.workforce.remove_dead(name) {
+            let at = self.shared.witness.now_ms() + self.dice.below(40_000);
+            self.plan(at, Due::StartWorker(seat));
         }
     }
 
     async fn happen(&mut self, due: Due) {
         match due {
             Due::Start(nth) => self.start(nth),
-            Due::Wish(nth, wish) => self.wish(nth, wish),
+            Due::PersonAction(nth, person_action) => self.person_action(nth, person_action),
             Due::Kill(seat) => self.workforce.kill(seat),
-            Due::Hire(seat) => self.workforce.start_worker(seat),
+            Due::StartWorker(seat) => self.workforce.start_worker(seat),
             Due::Terminate(seat) => {
                 if let Some(leaving) = self.workforce.terminate(seat) {
                     self.people.spawn(async move { drop(leaving.await) });
-                    let at = self.ground.witness.now_ms() + self.dice.below(30_000);
-                    self.plan(at, Due::Hire(seat));
+                    let at = self.shared.witness.now_ms() + self.dice.below(30_000);
+                    self.plan(at, Due::StartWorker(seat));
                 }
             }
             Due::Revoke => self.revoke().await,
@@ -234,11 +244,11 @@ impl World {
         }
     }
 
-    /// Whoever asks may die before the run exists; then there is none.
+    /// The process that creates the run may die before it exists; then there is none.
     fn start(&mut self, nth: usize) {
-        let PlannedRun { id, brief, .. } = self.errands[nth].clone();
-        let commands = self.ground.detached_commands(format!("starter-{nth}"));
-        let (owner, witness) = (Actor::Person(self.fixtures.owner), self.ground.witness.clone());
+        let PlannedRun { id, brief, .. } = self.planned_runs[nth].clone();
+        let commands = self.shared.detached_commands(format!("starter-{nth}"));
+        let (owner, witness) = (Actor::Person(self.fixtures.owner), self.shared.witness.clone());
         self.people.spawn(async move {
             let created = tokio::time::timeout(Duration::from_secs(30), commands.create(id, brief, owner)).await;
             witness.note(format_args!(
@@ -248,53 +258,53 @@ impl World {
         });
     }
 
-    fn wish(&mut self, nth: usize, wish: Wish) {
-        self.wishes += 1;
-        let number = self.wishes;
+    fn person_action(&mut self, nth: usize, person_action: PersonAction) {
+        self.actions_taken += 1;
+        let number = self.actions_taken;
         let seat = self.dice.below(self.workforce.seats() as u64 + 1) as usize;
         let commands =
-            self.workforce.commands(seat).unwrap_or_else(|| self.ground.detached_commands(format!("person-{number}")));
-        let person = Person { id: self.fixtures.owner, witness: self.ground.witness.clone() };
-        let run = self.errands[nth].id;
-        // Whoever asks a process that dies hears nothing, and gives up.
-        let wished = async move { person.wish(commands, run, wish, number).await };
+            self.workforce.commands(seat).unwrap_or_else(|| self.shared.detached_commands(format!("person-{number}")));
+        let person = Person { id: self.fixtures.owner, witness: self.shared.witness.clone() };
+        let run = self.planned_runs[nth].id;
+        // A process that dies sends no reply, so the person gives up.
+        let wished = async move { person.person_action(commands, run, person_action, number).await };
         self.people.spawn(async move { drop(tokio::time::timeout(Duration::from_secs(60), wished).await) });
     }
 
     async fn revoke(&mut self) {
         let (project, owner) = (self.fixtures.projects[1], self.fixtures.owner);
-        if self.ground.store.revoke(project, owner).await.is_ok() {
-            let now = self.ground.witness.now_ms();
-            self.ground.witness.note(format_args!("the owner leaves the second project"));
-            self.ground.witness.record().revoked.push((now, project));
+        if self.shared.store.revoke(project, owner).await.is_ok() {
+            let now = self.shared.witness.now_ms();
+            self.shared.witness.note(format_args!("the owner leaves the second project"));
+            self.shared.witness.record().revoked.push((now, project));
         }
     }
 
-    /// Somebody else writes on the page that runs append to.
+    /// A person edits the page that runs append to.
     async fn edit_page(&mut self) {
         let id = self.fixtures.shared_page;
-        let Ok(Some(page)) = self.ground.store.document(&Scope::Platform, id).await else { return };
+        let Ok(Some(page)) = self.shared.store.document(&Scope::Platform, id).await else { return };
         let content = Some(format!("{}\nedited by hand", page.content));
         let mutation =
             Mutation::UpdateDocument { id, expected_version: Some(page.version), title: None, content, props: None };
         let changes = vec![Change { mutation, actor: Actor::Person(self.fixtures.owner), seq: 0 }];
-        if self.ground.store.change(changes.clone()).await.is_ok() {
-            self.ground.witness.changed(&changes);
+        if self.shared.store.change(changes.clone()).await.is_ok() {
+            self.shared.witness.changed(&changes);
         }
     }
 
-    fn end(self, provider: &Provider) -> Lived {
-        let trace_hash = self.ground.witness.trace_hash();
-        Lived {
+    fn end(self, provider: &Provider) -> FinishedWorld {
+        let trace_hash = self.shared.witness.trace_hash();
+        FinishedWorld {
             setup: self.setup,
             fixtures: self.fixtures,
-            store: self.ground.store.clone(),
-            errands: self.errands,
-            record: std::mem::take(&mut *self.ground.witness.record()),
+            store: self.shared.store.clone(),
+            planned_runs: self.planned_runs,
+            record: std::mem::take(&mut *self.shared.witness.record()),
             bill: provider.bill(),
-            appends: self.ground.faults.appends(),
+            appends: self.shared.faults.appends(),
             trace_hash,
-            virtual_ms: self.ground.witness.now_ms(),
+            virtual_ms: self.shared.witness.now_ms(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! People: they answer, interrupt, change their minds, and do it twice, through whichever process is at hand.
+//! Simulated people: they answer, send messages, pause, cancel and repeat themselves, through any process.
 
 use super::witness::{Action, Reply, Witness};
 use crate::dice::Dice;
@@ -9,14 +9,14 @@ use engine::event::{Event, StoredEvent};
 use engine::facts::{Fact, Tree as T};
 use engine::ids::{ActorId, NodeId, QuestionId, RunId};
 use engine::money::Usd;
-use engine::run::{Command, Kind, Lane, NodeOrder};
+use engine::run::{Command, Kind, Lane, NodeCommand};
 use runtime::ports::Log;
 use runtime::{CommandError, RunCommands};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A person does not wait longer for the product to react.
+/// The longest a person waits for a reply.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Person {
@@ -24,9 +24,9 @@ pub struct Person {
     pub witness: Arc<Witness>,
 }
 
-/// What a person means to do, before they look at the run.
+/// What a person is going to do; the details depend on the run at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum PersonAction {
     Say,
     Answer,
     AnswerTwice,
@@ -36,26 +36,26 @@ pub enum Wish {
     Continue,
     Lower,
     /// To one node of a tree.
-    Node(NodeOrder),
+    Node(NodeCommand),
     SayToNode,
 }
 
-impl Wish {
-    pub fn any(kind: Kind, dice: &mut Dice) -> Wish {
-        use Wish as W;
+impl PersonAction {
+    pub fn any(kind: Kind, dice: &mut Dice) -> PersonAction {
+        use PersonAction as W;
         let nodes = [
-            W::Node(NodeOrder::Cancel),
-            W::Node(NodeOrder::Retry),
-            W::Node(NodeOrder::Retry),
-            W::Node(NodeOrder::Pause),
-            W::Node(NodeOrder::Resume),
+            W::Node(NodeCommand::Cancel),
+            W::Node(NodeCommand::Retry),
+            W::Node(NodeCommand::Retry),
+            W::Node(NodeCommand::Pause),
+            W::Node(NodeCommand::Resume),
             W::SayToNode,
             W::Answer,
         ];
         if kind == Kind::Tree && dice.happens(700) {
             return *dice.pick(&nodes).unwrap_or(&W::Answer);
         }
-        let wishes = [
+        let actions_taken = [
             W::Say,
             W::Say,
             W::Answer,
@@ -70,46 +70,48 @@ impl Wish {
             W::Cancel,
             W::Lower,
         ];
-        *dice.pick(&wishes).unwrap_or(&W::Say)
+        *dice.pick(&actions_taken).unwrap_or(&W::Say)
     }
 }
 
 impl Person {
-    pub async fn wish(&self, commands: RunCommands, run: RunId, wish: Wish, nth: u64) {
+    pub async fn person_action(&self, commands: RunCommands, run: RunId, person_action: PersonAction, nth: u64) {
         let text = format!("words {nth}");
         let act = |what, command| self.act(&commands, run, what, command);
-        match wish {
-            Wish::Say => act(Action::Say(text.clone()), Command::Say { text, node: None, lane: Lane::Steer }).await,
-            Wish::Answer => self.answer(&commands, run, &text).await,
-            Wish::AnswerTwice => {
+        match person_action {
+            PersonAction::Say => {
+                act(Action::Say(text.clone()), Command::Say { text, node: None, lane: Lane::Steer }).await
+            }
+            PersonAction::Answer => self.answer(&commands, run, &text).await,
+            PersonAction::AnswerTwice => {
                 let again = format!("words {nth} again");
                 futures::future::join(self.answer(&commands, run, &text), self.answer(&commands, run, &again)).await;
             }
-            Wish::Pause => act(Action::Pause, Command::Pause).await,
-            Wish::Resume => act(Action::Resume, Command::Resume).await,
-            Wish::Cancel => act(Action::Cancel, Command::Cancel).await,
-            Wish::Continue => {
+            PersonAction::Pause => act(Action::Pause, Command::Pause).await,
+            PersonAction::Resume => act(Action::Resume, Command::Resume).await,
+            PersonAction::Cancel => act(Action::Cancel, Command::Cancel).await,
+            PersonAction::Continue => {
                 let message = Some(text.clone());
                 act(Action::Continue(text), Command::Continue { budgets: more(), message }).await;
             }
-            Wish::Lower => {
+            PersonAction::Lower => {
                 let patch =
                     BudgetPatch { max_tokens: Some(Some(60_000)), max_iterations: Some(3), ..BudgetPatch::default() };
                 act(Action::SetBudgets, Command::SetBudgets(patch)).await;
             }
-            Wish::Node(order) => {
-                let nodes = look(commands.log().as_ref(), run).await;
+            PersonAction::Node(order) => {
+                let nodes = visible_nodes(commands.log().as_ref(), run).await;
                 let fitting: Vec<NodeId> = nodes.iter().filter(|node| node.fits(order)).map(|node| node.id).collect();
                 let any: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
                 let mut dice = Dice::about(nth, "node");
-                // Now and then at the wrong one.
+                // Sometimes a node for which the command makes no sense.
                 let list = if fitting.is_empty() || dice.happens(100) { &any } else { &fitting };
                 if let Some(node) = dice.pick(list).copied() {
                     act(Action::Node(order, node), Command::Node { node, order }).await;
                 }
             }
-            Wish::SayToNode => {
-                let nodes = look(commands.log().as_ref(), run).await;
+            PersonAction::SayToNode => {
+                let nodes = visible_nodes(commands.log().as_ref(), run).await;
                 let mut dice = Dice::about(nth, "node");
                 let lane = if dice.happens(300) { Lane::Queue } else { Lane::Steer };
                 if let Some(node) = dice.pick(&nodes).map(|node| node.id) {
@@ -119,7 +121,7 @@ impl Person {
         }
     }
 
-    /// One of the open questions of the run as it is stored, or none at all.
+    /// Answers one of the run's open questions, or names none.
     async fn answer(&self, commands: &RunCommands, run: RunId, text: &str) {
         let row = commands.log().run_row(run).await.ok().flatten();
         let open = row.as_ref().map(open_questions).unwrap_or_default();
@@ -129,41 +131,41 @@ impl Person {
     }
 
     pub async fn act(&self, commands: &RunCommands, run: RunId, what: Action, command: Command) {
-        let told = match tokio::time::timeout(PATIENCE, commands.command(run, command, Actor::Person(self.id))).await {
+        let reply = match tokio::time::timeout(PATIENCE, commands.command(run, command, Actor::Person(self.id))).await {
             Ok(Ok(_)) => Reply::Done,
             Ok(Err(CommandError::Refused(refusal))) => Reply::Refused(refusal.slug.to_owned()),
             Ok(Err(_)) | Err(_) => Reply::Nothing,
         };
-        self.witness.acted(run, what, told);
+        self.witness.acted(run, what, reply);
     }
 }
 
-/// What a person sees of a node.
-pub struct Sight {
+/// A node as a person sees it.
+pub struct VisibleNode {
     pub id: NodeId,
     ended: bool,
     pub paused: bool,
 }
 
-impl Sight {
-    fn fits(&self, order: NodeOrder) -> bool {
+impl VisibleNode {
+    fn fits(&self, order: NodeCommand) -> bool {
         match order {
-            NodeOrder::Cancel => !self.ended,
-            NodeOrder::Retry => self.ended,
-            NodeOrder::Pause => !self.ended && !self.paused,
-            NodeOrder::Resume => self.paused,
+            NodeCommand::Cancel => !self.ended,
+            NodeCommand::Retry => self.ended,
+            NodeCommand::Pause => !self.ended && !self.paused,
+            NodeCommand::Resume => self.paused,
         }
     }
 }
 
 /// The nodes of a tree as its log shows them.
-pub async fn look(log: &dyn Log, run: RunId) -> Vec<Sight> {
+pub async fn visible_nodes(log: &dyn Log, run: RunId) -> Vec<VisibleNode> {
     let events = log.events(run, 0, usize::MAX >> 1).await.unwrap_or_default();
-    let mut nodes: Vec<Sight> = Vec::new();
+    let mut nodes: Vec<VisibleNode> = Vec::new();
     for Event { fact, node_id, .. } in events.into_iter().map(StoredEvent::decode) {
         let (Fact::Tree(fact), Some(id)) = (fact, node_id) else { continue };
         if matches!(fact, T::NodeCreated(_)) {
-            nodes.push(Sight { id, ended: false, paused: false });
+            nodes.push(VisibleNode { id, ended: false, paused: false });
         }
         let Some(node) = nodes.iter_mut().find(|node| node.id == id) else { continue };
         match fact {

@@ -1,5 +1,4 @@
-//! One process of the product: it can die, and it can stand still. What it asked of the world before is
-//! not undone by that; what it would have learned is.
+//! One simulated process, which can die or stall. Requests it had sent still take effect; their answers are lost to it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,19 +10,19 @@ pub struct Process {
     pub name: String,
     dead: AtomicBool,
     still_until: Mutex<Option<Instant>>,
-    obituaries: mpsc::UnboundedSender<String>,
+    death_notices: mpsc::UnboundedSender<String>,
 }
 
 impl Process {
-    pub fn new(name: String, obituaries: mpsc::UnboundedSender<String>) -> Process {
-        Process { name, dead: AtomicBool::new(false), still_until: Mutex::new(None), obituaries }
+    pub fn new(name: String, death_notices: mpsc::UnboundedSender<String>) -> Process {
+        Process { name, dead: AtomicBool::new(false), still_until: Mutex::new(None), death_notices }
     }
 
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Everything the process does passes here: a dead one never gets through, a still one later.
+    /// Awaited before everything the process does: never returns when it is dead, and returns late when it is stalled.
     pub async fn pass(&self) {
         loop {
             if self.is_dead() {
@@ -37,7 +36,7 @@ impl Process {
         }
     }
 
-    pub fn stand_still(&self, time: Duration) {
+    pub fn stall(&self, time: Duration) {
         let until = Instant::now() + time;
         let mut still = self.still_until.lock().unwrap_or_else(PoisonError::into_inner);
         *still = Some(still.map_or(until, |known| known.max(until)));
@@ -45,8 +44,8 @@ impl Process {
 
     pub fn kill(&self) {
         if !self.dead.swap(true, Ordering::Relaxed) {
-            // Nobody may be left to read it at the end of the world.
-            let _ = self.obituaries.send(self.name.clone());
+            // The receiver may be gone when the world ends.
+            let _ = self.death_notices.send(self.name.clone());
         }
     }
 

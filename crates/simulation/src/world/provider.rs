@@ -1,5 +1,5 @@
-//! A provider of models that keeps its own bill: every request, what it charged for it, and whether the
-//! answer left the house. What it charges does not depend on what the product believes.
+//! A fake model provider that keeps its own bill: every request, its charge, and whether it was answered. The charges do
+//! not depend on what the product recorded, so that checks can compare the two.
 
 use super::faults::Faults;
 use super::process::Process;
@@ -28,8 +28,8 @@ pub struct Request {
     pub end_ms: Option<u64>,
     pub charged: Charge,
     pub ended: Ended,
-    /// Everything people said that the request shows.
-    pub heard: Vec<String>,
+    /// Messages and answers of people in the request.
+    pub people_texts: Vec<String>,
     /// The artifacts whose content the request shows.
     pub shown: Vec<String>,
 }
@@ -55,31 +55,36 @@ pub enum Ended {
     },
 }
 
-/// What befalls one attempt.
-enum Trouble {
+/// The fault injected into one attempt.
+enum Fault {
     None,
     Fails { failure: CallFailure, retry_after_ms: Option<i64>, maybe_paid: bool, after: Duration },
 }
 
-/// Nobody waits longer than this for an answer.
+/// The longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// No world asks this often; one that does goes round in circles and is left to stand still.
+/// No healthy world makes this many calls. A world that does is in a loop: further calls never return, and it fails.
 const MOST_REQUESTS: usize = 3_000;
 
 pub struct Provider {
     seed: u64,
     faults: Arc<Faults>,
     witness: Arc<Witness>,
-    minds: BTreeMap<RunId, FakeModel>,
+    fake_models_by_run: BTreeMap<RunId, FakeModel>,
     outages: Vec<(u64, u64)>,
     bill: Mutex<Vec<Request>>,
-    /// The nodes of a tree that were given one title, in the order they first asked.
+    /// Nodes of a tree that share a title, in the order of their first request.
     namesakes: Mutex<BTreeMap<(RunId, String), Vec<String>>>,
 }
 
 impl Provider {
-    pub fn new(seed: u64, faults: Arc<Faults>, witness: Arc<Witness>, minds: BTreeMap<RunId, FakeModel>) -> Provider {
+    pub fn new(
+        seed: u64,
+        faults: Arc<Faults>,
+        witness: Arc<Witness>,
+        fake_models_by_run: BTreeMap<RunId, FakeModel>,
+    ) -> Provider {
         let fault_rates = faults.fault_rates();
         let mut dice = Dice::about(seed, "outages");
         let outages = (0..fault_rates.model.outages).map(|_| {
@@ -87,7 +92,15 @@ impl Provider {
             (from, from + dice.between(5_000, 120_000))
         });
         let outages = outages.collect();
-        Provider { seed, faults, witness, minds, outages, bill: Mutex::default(), namesakes: Mutex::default() }
+        Provider {
+            seed,
+            faults,
+            witness,
+            fake_models_by_run,
+            outages,
+            bill: Mutex::default(),
+            namesakes: Mutex::default(),
+        }
     }
 
     pub fn bill(&self) -> Vec<Request> {
@@ -98,9 +111,9 @@ impl Provider {
         self.bill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The matter a mind thinks about: the same thought comes to it whenever the same is asked. A node of a tree
-    /// goes by its title, not by its number, which depends on who was faster; one that is tried again is new.
-    fn matter(&self, run: RunId, effect: &str, sections: &Sections) -> String {
+    /// The seed of a fake answer: equal questions get equal answers. A tree node is identified by its title, not by its
+    /// number, which depends on timing; a retried node counts as new.
+    fn topic(&self, run: RunId, effect: &str, sections: &Sections) -> String {
         let Some((node, part)) = effect.split_once(".n").and_then(|(_, place)| place.split_once('.')) else {
             return effect.to_owned();
         };
@@ -125,7 +138,7 @@ impl Provider {
             end_ms: None,
             charged: Charge::default(),
             ended: Ended::Open,
-            heard: fake_models::heard(sections),
+            people_texts: fake_models::people_texts(sections),
             shown: fake_models::shown(sections),
         };
         let mut lines = self.lines();
@@ -135,16 +148,16 @@ impl Provider {
 
     async fn refuse_for_good<T>(&self, line: usize) -> T {
         if line == MOST_REQUESTS {
-            self.witness.wrong(format!("30: more than {MOST_REQUESTS} model calls in one world"));
+            self.witness.violation(format!("30: more than {MOST_REQUESTS} model calls in one world"));
         }
         std::future::pending().await
     }
 
-    fn trouble(&self, run: RunId, key: &str) -> Trouble {
+    fn fault(&self, run: RunId, key: &str) -> Fault {
         let fault_rates = self.faults.fault_rates().model;
         let mut dice = Dice::about(self.seed, &format!("trouble {run} {key}"));
         let now = self.witness.now_ms();
-        let fails = |failure, retry_after_ms, maybe_paid, after_ms| Trouble::Fails {
+        let fails = |failure, retry_after_ms, maybe_paid, after_ms| Fault::Fails {
             failure,
             retry_after_ms,
             maybe_paid,
@@ -175,7 +188,7 @@ impl Provider {
         if dice.happens(fault_rates.rejected) {
             return fails(CallFailure::Rejected, None, false, 50);
         }
-        Trouble::None
+        Fault::None
     }
 
     /// Most answers come within seconds, some take minutes.
@@ -192,30 +205,30 @@ impl Provider {
     }
 }
 
-/// The telephone of one process to the provider.
+/// One process's connection to the provider.
 pub struct ProviderConnection {
     pub provider: Arc<Provider>,
     pub process: Arc<Process>,
 }
 
-/// Charges for a call whose client hung up.
-struct Receiver<'a> {
+/// A call in progress. Dropping it before it is closed charges for an abandoned call.
+struct OpenCall<'a> {
     provider: &'a Provider,
     line: usize,
     partial: Charge,
-    over: bool,
+    closed: bool,
 }
 
-impl Receiver<'_> {
-    fn hang_up(&mut self, charged: Charge, ended: Ended) {
-        self.over = true;
+impl OpenCall<'_> {
+    fn close(&mut self, charged: Charge, ended: Ended) {
+        self.closed = true;
         self.provider.end(self.line, charged, ended);
     }
 }
 
-impl Drop for Receiver<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        if !self.over {
+        if !self.closed {
             self.provider.end(self.line, self.partial, Ended::Abandoned);
         }
     }
@@ -239,18 +252,18 @@ impl ModelPort for ProviderConnection {
         if line >= MOST_REQUESTS {
             return provider.refuse_for_good(line).await;
         }
-        let mut receiver = Receiver { provider, line, partial: exchange.partial(&mut dice), over: false };
-        let answer = match provider.trouble(run, key) {
-            Trouble::Fails { failure, retry_after_ms, maybe_paid, after } => {
+        let mut open_call = OpenCall { provider, line, partial: exchange.partial(&mut dice), closed: false };
+        let answer = match provider.fault(run, key) {
+            Fault::Fails { failure, retry_after_ms, maybe_paid, after } => {
                 tokio::time::sleep(after).await;
-                let charged = if maybe_paid { receiver.partial } else { Charge::default() };
-                receiver.hang_up(charged, Ended::Failed { failure, retry_after_ms });
+                let charged = if maybe_paid { open_call.partial } else { Charge::default() };
+                open_call.close(charged, Ended::Failed { failure, retry_after_ms });
                 Err(CallError { failure, message: format!("simulated {failure:?}"), retry_after_ms, maybe_paid })
             }
-            Trouble::None => {
+            Fault::None => {
                 tokio::time::sleep(provider.latency(&mut dice)).await;
                 let (reply, charged, usable) = exchange.reply(&mut dice);
-                receiver.hang_up(charged, Ended::Answered { usable, usage_known: !reply.usage.estimated });
+                open_call.close(charged, Ended::Answered { usable, usage_known: !reply.usage.estimated });
                 Ok(reply)
             }
         };
@@ -268,11 +281,11 @@ fn unknown_model() -> CallError {
     }
 }
 
-/// One question and what will be said to it.
+/// One request and its prepared answer.
 struct Exchange<'a> {
     provider: &'a Provider,
     call: &'a ModelCall,
-    said: fake_models::Said,
+    fake_answer: fake_models::FakeAnswer,
     input: u64,
 }
 
@@ -286,14 +299,14 @@ impl<'a> Exchange<'a> {
         dice: &mut Dice,
     ) -> Exchange<'a> {
         let effect = key.rsplit_once(':').map_or(key, |(effect, _)| effect);
-        let matter = provider.matter(run, effect, sections);
-        let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {matter}"));
-        let fake_model = provider.minds.get(&run).cloned().unwrap_or_default();
-        let said = fake_models::say(&fake_model, call.role, sections, &mut thoughts);
+        let topic = provider.topic(run, effect, sections);
+        let mut thoughts = Dice::about(provider.seed, &format!("thoughts {run} {topic}"));
+        let fake_model = provider.fake_models_by_run.get(&run).cloned().unwrap_or_default();
+        let fake_answer = fake_models::say(&fake_model, call.role, sections, &mut thoughts);
         let garbled = dice.happens(provider.faults.fault_rates().model.garbled);
-        let said = if garbled { fake_models::garble(said, dice) } else { said };
+        let fake_answer = if garbled { fake_models::garble(fake_answer, dice) } else { fake_answer };
         let input = messages.iter().map(|(_, text)| text.len() as u64).sum::<u64>() / 4;
-        Exchange { provider, call, said, input }
+        Exchange { provider, call, fake_answer, input }
     }
 
     fn charge(&self, input: u64, cached: u64, output: u64) -> Charge {
@@ -301,13 +314,13 @@ impl<'a> Exchange<'a> {
         Charge { tokens: input + output, micro_usd }
     }
 
-    /// What a broken call costs: often nothing, sometimes all that was read and some that was written.
+    /// The charge of a failed call: often nothing, sometimes all of the input and part of the output.
     fn partial(&mut self, dice: &mut Dice) -> Charge {
         if dice.happens(500) { Charge::default() } else { self.charge(self.input, 0, dice.below(self.output() + 1)) }
     }
 
     fn output(&self) -> u64 {
-        (self.said.text.len() as u64 / 4).clamp(1, u64::from(self.call.max_tokens))
+        (self.fake_answer.text.len() as u64 / 4).clamp(1, u64::from(self.call.max_tokens))
     }
 
     fn reply(&mut self, dice: &mut Dice) -> (ModelReply, Charge, bool) {
@@ -323,13 +336,13 @@ impl<'a> Exchange<'a> {
         if dice.happens(fault_rates.no_usage) {
             usage = Usage { input: self.input, cached: 0, output: self.output(), estimated: true };
         }
-        let said = &self.said;
+        let fake_answer = &self.fake_answer;
         let reply = ModelReply {
-            text: said.text.clone(),
+            text: fake_answer.text.clone(),
             usage,
-            truncated: said.cut,
+            truncated: fake_answer.cut,
             provider_request_id: Some(format!("req-{}", dice.below(1 << 30))),
         };
-        (reply, charged, said.usable)
+        (reply, charged, fake_answer.usable)
     }
 }

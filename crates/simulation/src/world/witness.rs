@@ -1,11 +1,10 @@
-//! Sees everything that crosses the border between a process and its store, and remembers it: what was
-//! committed when and by whom, who was given which lease, what people were told. The outside oracle of
-//! the checks; it shares no state with what it watches.
+//! Records every call between a process and its store: what was committed when and by which lease, who held which lease,
+//! and which replies people got. An independent oracle for the checks: it shares no state with the product.
 
 use crate::clock::VirtualClock;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow, Rows, RunRow};
 use engine::ids::{ArtifactId, NodeId, PlanId, ProjectId, RunId};
-use engine::run::{NodeOrder, Status};
+use engine::run::{NodeCommand, Status};
 use engine::workspace::{Change, Mutation};
 use runtime::ports::{Append, Claimed, Lease};
 use std::collections::BTreeMap;
@@ -26,13 +25,13 @@ pub struct Commit {
     pub changes: Vec<Change>,
 }
 
-/// What a person did to the world, and what they were told.
+/// A command a person sent, and the reply.
 #[derive(Clone, Debug)]
 pub struct Act {
     pub at_ms: u64,
     pub run: RunId,
     pub what: Action,
-    pub told: Reply,
+    pub reply: Reply,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +43,7 @@ pub enum Action {
     Cancel,
     Continue(String),
     SetBudgets,
-    Node(NodeOrder, NodeId),
+    Node(NodeCommand, NodeId),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +54,7 @@ pub enum Reply {
     Nothing,
 }
 
-/// A stretch of one lease, as the holder showed itself.
+/// The time a worker held one lease.
 #[derive(Clone, Debug)]
 pub struct Hold {
     pub worker: String,
@@ -68,7 +67,7 @@ pub struct Hold {
     pub over: bool,
 }
 
-/// A tree's own projections as they were told to the store, each row as it was told last.
+/// A tree's projection rows as they were last written to the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeRows {
     nodes: BTreeMap<NodeId, NodeRow>,
@@ -78,12 +77,12 @@ pub struct TreeRows {
 
 impl TreeRows {
     pub fn after(rows: &Rows) -> TreeRows {
-        let mut told = TreeRows::default();
-        told.tell(rows);
-        told
+        let mut tree = TreeRows::default();
+        tree.add(rows);
+        tree
     }
 
-    fn tell(&mut self, rows: &Rows) {
+    fn add(&mut self, rows: &Rows) {
         self.nodes.extend(rows.nodes.iter().map(|row| (row.id, row.clone())));
         self.plans.extend(rows.plans.iter().map(|row| (row.id, row.clone())));
         self.artifacts.extend(rows.artifacts.iter().map(|row| (row.id, row.clone())));
@@ -102,7 +101,7 @@ pub struct Record {
     pub deaths: u32,
     pub stalls: u32,
     /// Process stops that took too long, leases taken too early, batches committed twice.
-    pub wrongs: Vec<String>,
+    pub violations: Vec<String>,
     pub lines: Vec<String>,
     hash: u64,
 }
@@ -142,9 +141,9 @@ impl Witness {
         }
     }
 
-    pub fn wrong(&self, what: String) {
+    pub fn violation(&self, what: String) {
         self.note(format_args!("WRONG {what}"));
-        self.record().wrongs.push(what);
+        self.record().violations.push(what);
     }
 
     pub fn committed(&self, process: &str, asked_ms: u64, append: &Append) {
@@ -170,7 +169,7 @@ impl Witness {
         {
             (hold.over, hold.until_ms) = (true, hold.until_ms.min(now));
         }
-        record.trees.entry(run).or_default().tell(&append.rows);
+        record.trees.entry(run).or_default().add(&append.rows);
         record.commits.push(Commit {
             at_ms: now,
             asked_ms,
@@ -182,24 +181,25 @@ impl Witness {
         });
     }
 
-    /// Nobody's edit is lost: whoever names a version saw the newest one; nothing is made twice.
+    /// Checks that every update names the newest version, so that no edit is lost, and that nothing is created twice.
     pub fn changed(&self, changes: &[Change]) {
-        let mut wrongs = Vec::new();
+        let mut violations = Vec::new();
         {
             let mut record = self.record();
             for change in changes {
                 let (id, made, expected) = versioned(&change.mutation);
                 let known = record.versions.get(&id).copied().unwrap_or(0);
                 if made && known > 0 {
-                    wrongs.push(format!("exactly once: {id} was made twice"));
+                    violations.push(format!("exactly once: {id} was made twice"));
                 }
                 if expected.is_some_and(|expected| expected != known) {
-                    wrongs.push(format!("compare and swap: {id} is at version {known}, changed as if at {expected:?}"));
+                    violations
+                        .push(format!("compare and swap: {id} is at version {known}, changed as if at {expected:?}"));
                 }
                 record.versions.insert(id, known + 1);
             }
         }
-        wrongs.into_iter().for_each(|wrong| self.wrong(wrong));
+        violations.into_iter().for_each(|violation| self.violation(violation));
     }
 
     /// Invariant 21: only the holder of the newest epoch commits.
@@ -213,19 +213,22 @@ impl Witness {
             })
         };
         if !held {
-            self.wrong(format!("21: {} committed to {} with stale epoch {}", lease.worker, lease.run_id, lease.epoch));
+            self.violation(format!(
+                "21: {} committed to {} with stale epoch {}",
+                lease.worker, lease.run_id, lease.epoch
+            ));
         }
     }
 
-    /// Invariants 22 and 25: epochs grow, and a lease is not given away before it lapsed.
+    /// Invariants 22 and 25: epochs grow, and a lease is not granted before the last one expired.
     pub fn claimed(&self, claimed: &Claimed, ttl: Duration) {
         let now = self.now_ms();
         let Lease { run_id, worker, epoch } = claimed.lease.clone();
         self.note(format_args!("{worker} claims {run_id} as {epoch}"));
-        let wrong = {
+        let violation = {
             let mut record = self.record();
             let holds = record.holds.entry(run_id).or_default();
-            let wrong = holds.last().and_then(|last| {
+            let violation = holds.last().and_then(|last| {
                 if epoch <= last.epoch {
                     Some(format!("22: epoch of {run_id} went from {} to {epoch}", last.epoch))
                 } else if !last.over && last.until_ms > now {
@@ -249,9 +252,9 @@ impl Witness {
                 committed: false,
                 over: false,
             });
-            wrong
+            violation
         };
-        wrong.into_iter().for_each(|wrong| self.wrong(wrong));
+        violation.into_iter().for_each(|violation| self.violation(violation));
     }
 
     pub fn renewed(&self, leases: &[Lease], lost: &[RunId], ttl: Duration) {
@@ -274,10 +277,10 @@ impl Witness {
         }
     }
 
-    pub fn acted(&self, run: RunId, what: Action, told: Reply) {
+    pub fn acted(&self, run: RunId, what: Action, reply: Reply) {
         let at_ms = self.now_ms();
-        self.note(format_args!("person: {what:?} to {run}: {told:?}"));
-        self.record().acts.push(Act { at_ms, run, what, told });
+        self.note(format_args!("person: {what:?} to {run}: {reply:?}"));
+        self.record().acts.push(Act { at_ms, run, what, reply });
     }
 }
 

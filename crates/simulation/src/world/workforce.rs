@@ -1,4 +1,4 @@
-//! Workers of the product, each in a process of its own: hired, killed, asked to leave, hired again.
+//! The product's workers, each in a simulated process that is started, killed, stopped and started again.
 
 use super::faults::Faults;
 use super::faulty_store::FaultyStore;
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub const LEASE: Duration = Duration::from_secs(10);
-/// A process that is asked to stop is given this long.
+/// How long a process may take to stop.
 const PATIENCE: Duration = Duration::from_millis(10_500);
 
 /// What every process of one world shares.
@@ -27,14 +27,14 @@ pub struct SharedWorld {
     pub store: Arc<SqlStore>,
     pub faults: Arc<Faults>,
     pub witness: Arc<Witness>,
-    pub obituaries: mpsc::UnboundedSender<String>,
-    /// Nothing in this world's weather holds a store up.
+    pub death_notices: mpsc::UnboundedSender<String>,
+    /// No fault of this world delays the store.
     pub kind_store: bool,
 }
 
 impl SharedWorld {
     pub fn process(&self, name: String) -> Arc<Process> {
-        Arc::new(Process::new(name, self.obituaries.clone()))
+        Arc::new(Process::new(name, self.death_notices.clone()))
     }
 
     pub fn store_of(&self, process: &Arc<Process>) -> Arc<FaultyStore> {
@@ -46,7 +46,7 @@ impl SharedWorld {
         })
     }
 
-    /// A desk in a process that drives nothing.
+    /// Run commands in a process that has no worker.
     pub fn detached_commands(&self, name: String) -> RunCommands {
         RunCommands::new(self.store_of(&self.process(name)), self.clock.clone())
     }
@@ -60,15 +60,15 @@ pub struct WorkerProcess {
 }
 
 pub struct Workforce {
-    ground: SharedWorld,
+    shared: SharedWorld,
     provider: Arc<Provider>,
     seats: Vec<Option<WorkerProcess>>,
-    hired: u32,
+    started: u32,
 }
 
 impl Workforce {
-    pub fn new(ground: SharedWorld, provider: Arc<Provider>, seats: usize) -> Workforce {
-        Workforce { ground, provider, seats: (0..seats).map(|_| None).collect(), hired: 0 }
+    pub fn new(shared: SharedWorld, provider: Arc<Provider>, seats: usize) -> Workforce {
+        Workforce { shared, provider, seats: (0..seats).map(|_| None).collect(), started: 0 }
     }
 
     pub fn seats(&self) -> usize {
@@ -83,10 +83,10 @@ impl Workforce {
         if self.seats.get(seat).is_none_or(|taken| taken.is_some()) {
             return;
         }
-        self.hired += 1;
-        let ground = &self.ground;
-        let process = ground.process(format!("w{seat}.{}", self.hired));
-        let store = ground.store_of(&process);
+        self.started += 1;
+        let shared = &self.shared;
+        let process = shared.process(format!("w{seat}.{}", self.started));
+        let store = shared.store_of(&process);
         let line = ProviderConnection { provider: self.provider.clone(), process: process.clone() };
         let performer = EffectsPerformer {
             library: store.clone(),
@@ -97,14 +97,14 @@ impl Workforce {
             live: Default::default(),
         };
         let config = WorkerConfig { id: process.name.clone(), slots: 8, lease: LEASE, duty: Duty::All, shared: true };
-        let worker = Worker::new(store, Arc::new(performer), ground.clock.clone(), config);
+        let worker = Worker::new(store, Arc::new(performer), shared.clock.clone(), config);
         let (commands, cancel) = (worker.commands(), CancellationToken::new());
-        ground.witness.note(format_args!("{} starts", process.name));
+        shared.witness.note(format_args!("{} starts", process.name));
         let task = tokio::spawn(worker.serve(cancel.clone()));
         self.seats[seat] = Some(WorkerProcess { process, commands, cancel, task });
     }
 
-    pub fn hire_all(&mut self) {
+    pub fn start_all(&mut self) {
         (0..self.seats.len()).for_each(|seat| self.start_worker(seat));
     }
 
@@ -114,21 +114,21 @@ impl Workforce {
         }
     }
 
-    /// The process is gone, with everything it had in memory. Returns its seat.
-    pub fn bury(&mut self, name: &str) -> Option<usize> {
+    /// Removes a dead process with everything it had in memory. Returns its seat.
+    pub fn remove_dead(&mut self, name: &str) -> Option<usize> {
         let seat = self.seats.iter().position(|seat| seat.as_ref().is_some_and(|seat| seat.process.name == name))?;
         let gone = self.seats[seat].take()?;
         gone.task.abort();
-        self.ground.witness.note(format_args!("{name} dies"));
-        self.ground.witness.record().deaths += 1;
+        self.shared.witness.note(format_args!("{name} dies"));
+        self.shared.witness.record().deaths += 1;
         Some(seat)
     }
 
-    /// As by SIGTERM: it drains, and must be gone in time when nothing holds it up.
+    /// As by SIGTERM: the worker drains, and must stop in time when no fault delays it.
     pub fn terminate(&mut self, seat: usize) -> Option<JoinHandle<()>> {
         let leaving = self.seats.get_mut(seat)?.take()?;
-        let witness = self.ground.witness.clone();
-        let held_up = !self.ground.kind_store;
+        let witness = self.shared.witness.clone();
+        let held_up = !self.shared.kind_store;
         witness.note(format_args!("{} is asked to stop", leaving.process.name));
         leaving.cancel.cancel();
         Some(tokio::spawn(async move {
@@ -136,7 +136,7 @@ impl Workforce {
             let abort = task.abort_handle();
             if tokio::time::timeout(PATIENCE, task).await.is_err() {
                 if !held_up && !process.is_dead() {
-                    witness.wrong(format!("55: {} did not stop within {PATIENCE:?}", process.name));
+                    witness.violation(format!("55: {} did not stop within {PATIENCE:?}", process.name));
                 }
                 process.kill();
                 abort.abort();

@@ -6,7 +6,7 @@ use engine::actor::Actor;
 use engine::batch::{ArtifactRow, PlanRow};
 use engine::effect::{Job, Outcome, Work};
 use engine::facts::run::Queued;
-use engine::ids::NodeId;
+use engine::ids::{NodeId, NodeNumber};
 use engine::model::Role;
 use engine::projection;
 use engine::run::{Kind, Machine, Run, Status};
@@ -143,13 +143,13 @@ async fn nodes_are_paged_in_the_order_they_were_made(world: World) {
         let (world, id) = (world.clone(), run_id(&run));
         async move {
             let rows = world.store.nodes(&world.mine(), id, filter).await.unwrap();
-            rows.into_iter().map(|row| row.ordinal).collect::<Vec<_>>()
+            rows.into_iter().map(|row| row.ordinal.0).collect::<Vec<_>>()
         }
     };
     let filter = NodeFilter { limit: 3, ..NodeFilter::default() };
     assert_eq!(page(filter).await, [0, 1, 2]);
-    assert_eq!(page(NodeFilter { after: Some(2), ..filter }).await, [3]);
-    assert_eq!(page(NodeFilter { after: Some(3), ..filter }).await, Vec::<u32>::new());
+    assert_eq!(page(NodeFilter { after: Some(NodeNumber(2)), ..filter }).await, [3]);
+    assert_eq!(page(NodeFilter { after: Some(NodeNumber(3)), ..filter }).await, Vec::<u32>::new());
     let last = run.shared.updated_at;
     assert!(page(NodeFilter { since: Some(last), ..filter }).await.contains(&0), "the root is the last to change");
     assert!(page(NodeFilter { since: Some(last.plus_ms(1)), ..filter }).await.is_empty());
@@ -211,7 +211,7 @@ async fn t1_rebuilding_gives_the_same_rows(world: World) {
     let mut run = grown(&world).await;
     let Machine::Tree(state) = &run.machine else { panic!("a tree") };
     let failed = state.nodes[2].id;
-    let retry = engine::run::Command::Node { node: failed, order: engine::run::NodeOrder::Retry };
+    let retry = engine::run::Command::Node { node: failed, order: engine::run::NodeCommand::Retry };
     run.command(retry, Actor::Person(world.me), now()).expect("a failed step may be tried again");
     world.store.append(crate::world::drafted(&mut run, None)).await.unwrap();
     let before = dumps(&world, &PROJECTIONS).await;

@@ -37,7 +37,7 @@ async fn from_the_beginning(world: &World, run: &Run, seq: u64) -> View {
             let event = stored.decode();
             match &mut view {
                 Some(view) => view.apply(&event),
-                None => view = View::born(&event),
+                None => view = View::from_first_event(&event),
             }
         }
     }

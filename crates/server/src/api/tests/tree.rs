@@ -34,7 +34,7 @@ async fn t11_a_node_comes_with_its_step_timeline_result_and_scratchpad() {
     assert_eq!((page.items.len(), page.next_cursor.as_deref()), (2, Some("1")));
     assert_eq!(run.root_node_id, Some(page.items[0].id));
     let rest: Page<NodeRow> = client.get(&format!("/api/runs/{RUN}/nodes?cursor=1")).await.unwrap();
-    assert!(rest.items.len() >= 2 && rest.items[0].ordinal == 2 && rest.next_cursor.is_none());
+    assert!(rest.items.len() >= 2 && rest.items[0].ordinal.0 == 2 && rest.next_cursor.is_none());
 
     let first = &page.items[1];
     let view: NodeView = client.get(&format!("/api/runs/{RUN}/nodes/{}", first.id)).await.unwrap();

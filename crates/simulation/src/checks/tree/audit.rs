@@ -23,8 +23,8 @@ struct Seen {
     steps: HashMap<String, (u32, StepStatus, Option<NodeId>)>,
 }
 
-/// The first promise the log breaks, with where.
-pub fn audit(events: &[Event]) -> Result<(), String> {
+/// The first invariant the log breaks, and where.
+pub(crate) fn audit(events: &[Event]) -> Result<(), String> {
     let mut audit = Audit { nodes: HashMap::new(), max_depth: 0, max_nodes: 0, ended: false };
     for (index, event) in events.iter().enumerate() {
         let broken = |why: String| format!("seq {} {}: {why}", event.seq, event.kind());

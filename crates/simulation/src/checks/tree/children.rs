@@ -1,7 +1,7 @@
-//! 14, 15: bands one after the other, and every sum over exactly the children it stands on. Judged by the
-//! children themselves, not by what their parent notes about its steps.
+//! 14, 15: bands run one after the other, and every aggregation covers exactly its children. Checked by the children's own
+//! events, not by what their parent records about its steps.
 
-use super::super::Story;
+use super::super::RunLog;
 use engine::event::Event;
 use engine::facts::{Fact, Tree as T};
 use engine::ids::NodeId;
@@ -18,7 +18,7 @@ enum ChildStatus {
 struct Parent {
     /// The steps of the plan in force and of finished ones before it, each with its band.
     steps: BTreeMap<String, u32>,
-    /// Who works on a step, or did last.
+    /// The node that works on a step, or did last.
     child: BTreeMap<String, NodeId>,
 }
 
@@ -28,12 +28,12 @@ struct Families {
     stand: BTreeMap<NodeId, ChildStatus>,
 }
 
-pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+pub fn check(log: &RunLog, violations: &mut Vec<String>) {
     let mut families = Families::default();
-    for event in &story.events {
+    for event in &log.events {
         let (Fact::Tree(fact), Some(id)) = (&event.fact, event.node_id) else { continue };
         if let Err(why) = families.observe(fact, id, event) {
-            wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
+            violations.push(format!("{why}: node {id} of run {} at {}", log.id, event.seq));
         }
     }
 }
@@ -61,11 +61,11 @@ impl Families {
             T::NodeFailed(_) | T::NodeCanceled(_) => drop(self.stand.insert(id, ChildStatus::Over)),
             T::NodeReopened(_) => drop(self.stand.insert(id, ChildStatus::Live)),
             T::NodeAggregated(fact) => {
-                let told: BTreeSet<NodeId> = fact.child_ids.iter().copied().collect();
+                let reported: BTreeSet<NodeId> = fact.child_ids.iter().copied().collect();
                 let known: BTreeSet<NodeId> =
                     self.parents.get(&id).into_iter().flat_map(|parent| parent.child.values().copied()).collect();
-                if told != known || told.len() != fact.child_ids.len() {
-                    return Err(format!("15: summed up {} children and has {}", told.len(), known.len()));
+                if reported != known || reported.len() != fact.child_ids.len() {
+                    return Err(format!("15: summed up {} children and has {}", reported.len(), known.len()));
                 }
                 if known.iter().any(|child| self.stand.get(child) == Some(&ChildStatus::Live)) {
                     return Err("15: summed up while a child was at work".into());
@@ -77,17 +77,21 @@ impl Families {
     }
 
     fn born(&mut self, parent: NodeId, id: NodeId, step: &str, retry_of: Option<NodeId>) -> Result<(), String> {
-        let family = self.parents.entry(parent).or_default();
-        let Some(band) = family.steps.get(step).copied() else {
+        let parents_of_nodes = self.parents.entry(parent).or_default();
+        let Some(band) = parents_of_nodes.steps.get(step).copied() else {
             return Err(format!("14: works on {step:?}, which nobody planned"));
         };
-        let before = family.child.insert(step.to_owned(), id);
+        let before = parents_of_nodes.child.insert(step.to_owned(), id);
         if before != retry_of {
             return Err(format!("14: the step {step:?} had {before:?}, which {retry_of:?} does not replace"));
         }
-        let ahead = family.steps.iter().filter(|(_, other)| **other < band).map(|(step, _)| family.child.get(step));
+        let ahead = parents_of_nodes
+            .steps
+            .iter()
+            .filter(|(_, other)| **other < band)
+            .map(|(step, _)| parents_of_nodes.child.get(step));
         let mut ahead = ahead.map(|child| child.and_then(|child| self.stand.get(child).copied()));
-        // A retried step is done again beside whatever runs; a fresh one waits for the bands ahead.
+        // A retried step may run beside later bands; a new one waits for the bands before it.
         if retry_of.is_none() && ahead.any(|stand| stand.is_none_or(|stand| stand == ChildStatus::Live)) {
             return Err(format!("14: begins {step:?} of band {band} before the band ahead is over"));
         }

@@ -1,8 +1,8 @@
-//! 27 and pauses, node by node: a cancel takes everything below with it and says what was under way; where a node
-//! or one above it is paused, nothing starts.
+//! 27 and pauses: a cancel ends everything below the node and records what was in flight; nothing starts while a node or
+//! one above it is paused.
 
-use super::super::Story;
-use super::Family;
+use super::super::RunLog;
+use super::NodeParents;
 use engine::facts::tree::Disposition;
 use engine::facts::{Effect as E, Fact, Tree as T};
 use engine::ids::NodeId;
@@ -16,11 +16,12 @@ struct Watch {
     under_way: BTreeMap<NodeId, BTreeSet<String>>,
 }
 
-pub fn check(story: &Story, family: &Family, wrongs: &mut Vec<String>) {
+pub fn check(log: &RunLog, parents_of_nodes: &NodeParents, violations: &mut Vec<String>) {
     let mut watch = Watch::default();
-    for event in &story.events {
+    for event in &log.events {
         let Some(id) = event.node_id else { continue };
-        let mut wrong = |why: String| wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
+        let mut violation =
+            |why: String| violations.push(format!("{why}: node {id} of run {} at {}", log.id, event.seq));
         match &event.fact {
             Fact::Tree(T::NodeCreated(_) | T::NodeReopened(_)) => drop(watch.live.insert(id)),
             Fact::Tree(T::NodeCompleted(_) | T::NodeFailed(_)) => drop(watch.live.remove(&id)),
@@ -28,16 +29,18 @@ pub fn check(story: &Story, family: &Family, wrongs: &mut Vec<String>) {
             Fact::Tree(T::NodeResumed(_)) => drop(watch.paused.remove(&id)),
             Fact::Tree(T::NodeCanceled(fact)) => {
                 watch.live.remove(&id);
-                if let Some(left) = watch.live.iter().find(|node| family.path(**node).any(|above| above == id)) {
-                    wrong(format!("27: canceled, and {left} below it goes on"));
+                if let Some(left) =
+                    watch.live.iter().find(|node| parents_of_nodes.path(**node).any(|above| above == id))
+                {
+                    violation(format!("27: canceled, and {left} below it goes on"));
                 }
                 if fact.disposition != watch.disposition(id) {
-                    wrong(format!("27: canceled as {:?}, and was {:?}", fact.disposition, watch.disposition(id)));
+                    violation(format!("27: canceled as {:?}, and was {:?}", fact.disposition, watch.disposition(id)));
                 }
             }
             Fact::Effect(E::Started(fact)) => {
-                if let Some(above) = family.path(id).find(|above| watch.paused.contains(above)) {
-                    wrong(format!("36: {} began although {above} is paused", fact.effect));
+                if let Some(above) = parents_of_nodes.path(id).find(|above| watch.paused.contains(above)) {
+                    violation(format!("36: {} began although {above} is paused", fact.effect));
                 }
                 watch.called.insert(id);
                 watch.under_way.entry(id).or_default().insert(fact.effect.0.clone());

@@ -1,6 +1,6 @@
 //! A run ends as its root did, whatever a model claims; what was canceled leaves nothing alive.
 
-use super::super::Story;
+use super::super::RunLog;
 use engine::event::Event;
 use engine::facts::tree::NodeOutcome;
 use engine::facts::{Fact, Run as R, Tree as T};
@@ -25,13 +25,13 @@ struct Wood {
     children: BTreeMap<NodeId, BTreeSet<NodeId>>,
 }
 
-pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+pub fn check(log: &RunLog, violations: &mut Vec<String>) {
     let mut wood = Wood::default();
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Run(fact) => {
-                if let Some(why) = wood.judge(fact) {
-                    wrongs.push(format!("ends: run {} at {}: {why}", story.id, event.seq));
+                if let Some(why) = wood.check_world(fact) {
+                    violations.push(format!("ends: run {} at {}: {why}", log.id, event.seq));
                 }
             }
             Fact::Tree(fact) => wood.learn(fact, event),
@@ -69,7 +69,7 @@ impl Wood {
         self.ended.insert(id, end);
     }
 
-    fn judge(&self, fact: &R) -> Option<String> {
+    fn check_world(&self, fact: &R) -> Option<String> {
         let root = self.root.and_then(|root| self.ended.get(&root)).copied();
         match fact {
             R::Completed(_) => {

@@ -1,8 +1,7 @@
-//! Guards: how deep, how many, how wide, how often again, how much at once over the whole run; the last also by the
-//! provider's own watch.
+//! Guards of a tree: depth, nodes, bands, steps, replans and parallel calls; the last also by the provider's bill.
 
-use super::super::Story;
-use crate::world::Lived;
+use super::super::RunLog;
+use crate::world::FinishedWorld;
 use crate::world::provider::Request;
 use engine::budget::Budgets;
 use engine::facts::{Effect as E, Fact, Run as R, Tree as T};
@@ -17,9 +16,9 @@ struct Growth {
     open: BTreeSet<(String, u32)>,
 }
 
-pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+pub fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
     let (mut growth, mut budgets) = (Growth::default(), Budgets::default());
-    for event in &story.events {
+    for event in &log.events {
         let broken = match &event.fact {
             Fact::Run(R::Queued(fact)) => {
                 budgets = fact.budgets.clone();
@@ -36,10 +35,10 @@ pub fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
             _ => None,
         };
         if let Some(why) = broken {
-            wrongs.push(format!("{why}: run {} at {}", story.id, event.seq));
+            violations.push(format!("{why}: run {} at {}", log.id, event.seq));
         }
     }
-    at_once(lived, story, &budgets, wrongs);
+    at_once(finished, log, &budgets, violations);
 }
 
 impl Growth {
@@ -91,12 +90,12 @@ impl Growth {
     }
 }
 
-/// Where no process dies or stands still, nobody but the run itself opens calls.
-fn at_once(lived: &Lived, story: &Story, budgets: &Budgets, wrongs: &mut Vec<String>) {
-    if !lived.setup.fault_rates.is_steady() || lived.setup.crash_at.is_some() {
+/// Only checked in worlds where no process dies or stalls: otherwise a dead driver's calls may still be open.
+fn at_once(finished: &FinishedWorld, log: &RunLog, budgets: &Budgets, violations: &mut Vec<String>) {
+    if !finished.setup.fault_rates.is_steady() || finished.setup.crash_at.is_some() {
         return;
     }
-    let bill: Vec<&Request> = lived.bill.iter().filter(|request| request.run == story.id).collect();
+    let bill: Vec<&Request> = finished.bill.iter().filter(|request| request.run == log.id).collect();
     for request in &bill {
         let open = bill
             .iter()
@@ -104,10 +103,8 @@ fn at_once(lived: &Lived, story: &Story, budgets: &Budgets, wrongs: &mut Vec<Str
         let open = open.count();
         if open > budgets.max_parallel as usize {
             let most = budgets.max_parallel;
-            wrongs.push(format!(
-                "max_parallel: the provider saw {open} calls of run {} at once, {most} allowed",
-                story.id
-            ));
+            violations
+                .push(format!("max_parallel: the provider saw {open} calls of run {} at once, {most} allowed", log.id));
             return;
         }
     }

@@ -1,67 +1,69 @@
-//! 12, 13: a node has one result in each generation, and when it has ended nothing happens to it any more but the
-//! settling of its bills, until an event opens it again.
+//! 12, 13: a node has one result in each generation. After its end only late bills are settled, until an event reopens it.
 
-use super::super::Story;
+use super::super::RunLog;
 use engine::event::Event;
 use engine::facts::{Effect as E, Fact, Tree as T};
 use engine::ids::NodeId;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-struct Life {
+struct NodeGeneration {
     generation: u32,
     results: u32,
     ended: Option<&'static str>,
 }
 
-pub fn check(story: &Story, wrongs: &mut Vec<String>) {
-    let mut lives: BTreeMap<NodeId, Life> = BTreeMap::new();
-    for event in &story.events {
+pub fn check(log: &RunLog, violations: &mut Vec<String>) {
+    let mut generations: BTreeMap<NodeId, NodeGeneration> = BTreeMap::new();
+    for event in &log.events {
         let Some(id) = event.node_id else { continue };
-        let mut wrong = |why: String| wrongs.push(format!("{why}: node {id} of run {} at {}", story.id, event.seq));
+        let mut violation =
+            |why: String| violations.push(format!("{why}: node {id} of run {} at {}", log.id, event.seq));
         if matches!(event.fact, Fact::Tree(T::NodeCreated(_))) {
-            if lives.insert(id, Life { generation: 1, ..Life::default() }).is_some() {
-                wrong("10: made twice".into());
+            if generations.insert(id, NodeGeneration { generation: 1, ..NodeGeneration::default() }).is_some() {
+                violation("10: made twice".into());
             }
             continue;
         }
-        let Some(life) = lives.get_mut(&id) else {
-            wrong(format!("10: {} before it was made", event.kind()));
+        let Some(node) = generations.get_mut(&id) else {
+            violation(format!("10: {} before it was made", event.kind()));
             continue;
         };
-        if let Some(ended) = life.ended
+        if let Some(ended) = node.ended
             && !follows_an_end(event, ended)
         {
-            wrong(format!("13: {} after it was {ended}", event.kind()));
+            violation(format!("13: {} after it was {ended}", event.kind()));
         }
-        live_on(life, event, &mut wrong);
+        observe(node, event, &mut violation);
     }
 }
 
-fn live_on(life: &mut Life, event: &Event, wrong: &mut impl FnMut(String)) {
-    let mut end = |life: &mut Life, how, results| {
-        if life.results != results {
-            wrong(format!("12: {how} with {} results in generation {}", life.results, life.generation));
+fn observe(node: &mut NodeGeneration, event: &Event, violation: &mut impl FnMut(String)) {
+    let mut end = |node: &mut NodeGeneration, how, results| {
+        if node.results != results {
+            violation(format!("12: {how} with {} results in generation {}", node.results, node.generation));
         }
-        life.ended = Some(how);
+        node.ended = Some(how);
     };
     match &event.fact {
-        Fact::Tree(T::NodeResult(_)) => life.results += 1,
-        Fact::Tree(T::NodeCompleted(_)) => end(life, "completed", 1),
-        Fact::Tree(T::NodeFailed(_)) => end(life, "failed", 0),
-        Fact::Tree(T::NodeCanceled(_)) => end(life, "canceled", 0),
-        Fact::Tree(T::ReplanRequested(_)) => *life = Life { generation: life.generation + 1, ..Life::default() },
+        Fact::Tree(T::NodeResult(_)) => node.results += 1,
+        Fact::Tree(T::NodeCompleted(_)) => end(node, "completed", 1),
+        Fact::Tree(T::NodeFailed(_)) => end(node, "failed", 0),
+        Fact::Tree(T::NodeCanceled(_)) => end(node, "canceled", 0),
+        Fact::Tree(T::ReplanRequested(_)) => {
+            *node = NodeGeneration { generation: node.generation + 1, ..NodeGeneration::default() }
+        }
         Fact::Tree(T::NodeReopened(fact)) => {
-            if fact.generation != life.generation + 1 {
-                wrong(format!("13: generation {} follows {}", fact.generation, life.generation));
+            if fact.generation != node.generation + 1 {
+                violation(format!("13: generation {} follows {}", fact.generation, node.generation));
             }
-            *life = Life { generation: fact.generation, ..Life::default() };
+            *node = NodeGeneration { generation: fact.generation, ..NodeGeneration::default() };
         }
         _ => {}
     }
 }
 
-/// Bills are settled late; a pause may be lifted from what has ended under it; only what was not canceled reopens.
+/// After an end, calls may still be settled, a pause may be lifted, and a node that was not canceled may be reopened.
 fn follows_an_end(event: &Event, ended: &str) -> bool {
     match &event.fact {
         Fact::Effect(E::Finished(_)) | Fact::Tree(T::NodeResumed(_)) => true,

@@ -10,37 +10,37 @@ mod lives;
 mod money;
 mod reads;
 
-use super::Story;
-use crate::world::Lived;
+use super::RunLog;
+use crate::world::FinishedWorld;
 use engine::event::Event;
 use engine::facts::{Fact, Tree as T};
 use engine::ids::NodeId;
 use std::collections::BTreeMap;
 
-pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    if let Err(why) = audit::audit(&story.events) {
-        wrongs.push(format!("audit: run {} {why}", story.id));
+pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    if let Err(why) = audit::audit(&log.events) {
+        violations.push(format!("audit: run {} {why}", log.id));
     }
-    let family = Family::of(&story.events);
-    lives::check(story, wrongs);
-    children::check(story, wrongs);
-    control::check(story, &family, wrongs);
-    limits::check(lived, story, wrongs);
-    money::check(story, wrongs);
-    reads::check(lived, story, wrongs).await;
-    ends::check(story, wrongs);
+    let parents_of_nodes = NodeParents::of(&log.events);
+    lives::check(log, violations);
+    children::check(log, violations);
+    control::check(log, &parents_of_nodes, violations);
+    limits::check(finished, log, violations);
+    money::check(log, violations);
+    reads::check(finished, log, violations).await;
+    ends::check(log, violations);
 }
 
-/// Who is whose child, by the events that made them.
-pub struct Family(BTreeMap<NodeId, Option<NodeId>>);
+/// The parent of each node, from the events that created them.
+pub struct NodeParents(BTreeMap<NodeId, Option<NodeId>>);
 
-impl Family {
-    pub fn of(events: &[Event]) -> Family {
+impl NodeParents {
+    pub fn of(events: &[Event]) -> NodeParents {
         let created = events.iter().filter(|event| matches!(event.fact, Fact::Tree(T::NodeCreated(_))));
-        Family(created.filter_map(|event| Some((event.node_id?, event.parent_node_id))).collect())
+        NodeParents(created.filter_map(|event| Some((event.node_id?, event.parent_node_id))).collect())
     }
 
-    /// The node, and everybody above it.
+    /// The node and its ancestors.
     pub fn path(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(Some(node), |at| self.0.get(at).copied().flatten())
     }

@@ -1,18 +1,18 @@
 //! 35: grants and spending add up at every depth after every event, and what the nodes were charged is what the
 //! bills in the log say, call by call.
 
-use super::super::Story;
+use super::super::RunLog;
 use super::super::fold::replay;
 use engine::facts::{Effect as E, Fact};
 use engine::ids::NodeId;
 use engine::run::Machine;
 use std::collections::BTreeMap;
 
-pub fn check(story: &Story, wrongs: &mut Vec<String>) {
+pub fn check(log: &RunLog, violations: &mut Vec<String>) {
     let mut broken = None;
     let mut last_at = None;
-    let run = replay(&story.events, |run, event| {
-        // Facts decided together have one time; between two of them nothing is promised.
+    let run = replay(&log.events, |run, event| {
+        // Facts decided together have the same time; the invariant holds only after the last of them.
         let settled = last_at.replace(event.at) != Some(event.at);
         if let Machine::Tree(state) = &run.machine
             && settled
@@ -22,14 +22,14 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
         }
     });
     if let Some((seq, why)) = broken {
-        wrongs.push(format!("35: run {} at {seq}: {why}", story.id));
+        violations.push(format!("35: run {} at {seq}: {why}", log.id));
     }
     let Some(Machine::Tree(state)) = run.as_ref().map(|run| &run.machine) else { return };
     if let Err(why) = state.check_money() {
-        wrongs.push(format!("35: run {} at its end: {why}", story.id));
+        violations.push(format!("35: run {} at its end: {why}", log.id));
     }
     let mut billed: BTreeMap<Option<NodeId>, (u64, u64)> = BTreeMap::new();
-    for event in &story.events {
+    for event in &log.events {
         if let Fact::Effect(E::Finished(fact)) = &event.fact {
             let sum = billed.entry(event.node_id).or_default();
             sum.0 += fact.settled.cost_usd.0;
@@ -42,10 +42,11 @@ pub fn check(story: &Story, wrongs: &mut Vec<String>) {
             (own.cost_usd.0, own.tokens_in.saturating_add(own.tokens_out).saturating_add(own.tokens_presumed));
         let bills = billed.remove(&Some(node.id)).unwrap_or_default();
         if charged != bills {
-            wrongs.push(format!("35: node {} of run {} was charged {charged:?}, billed {bills:?}", node.id, story.id));
+            violations
+                .push(format!("35: node {} of run {} was charged {charged:?}, billed {bills:?}", node.id, log.id));
         }
     }
     if !billed.is_empty() {
-        wrongs.push(format!("35: run {} paid for calls of no node: {billed:?}", story.id));
+        violations.push(format!("35: run {} paid for calls of no node: {billed:?}", log.id));
     }
 }

@@ -1,8 +1,8 @@
-//! 16: a parent is shown what its own children's results point at, exactly that, and there is a receipt for each; and
-//! whatever an envelope names is really there, where the run may write. What was shown is the provider's word.
+//! 16: a parent is shown exactly what its children's hints name, with a receipt for each, and every document an envelope
+//! names exists where the run may write. What was shown is read from the provider's bill.
 
-use super::super::Story;
-use crate::world::Lived;
+use super::super::RunLog;
+use crate::world::FinishedWorld;
 use engine::event::Event;
 use engine::facts::{Effect as E, Fact, Run as R, Tree as T};
 use engine::ids::{ArtifactId, DocumentId, NodeId, ProjectId};
@@ -15,40 +15,40 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 struct Receipts {
     parent: BTreeMap<NodeId, NodeId>,
-    /// What each node's newest result points at.
+    /// The artifacts each node's newest hint names.
     hinted: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
-    /// Nodes that another one has taken the place of.
+    /// Nodes replaced by a retry.
     replaced: BTreeSet<NodeId>,
-    /// Receipts of the generation in hand.
+    /// Receipts of the current generation.
     read: BTreeMap<NodeId, BTreeSet<ArtifactId>>,
-    /// What a sum that was asked for must show.
+    /// What each aggregator request must show.
     awaited: BTreeMap<String, BTreeSet<String>>,
 }
 
-pub async fn check(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
+pub async fn check(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
     let mut receipts = Receipts::default();
-    for event in &story.events {
+    for event in &log.events {
         if let Some(why) = event.node_id.and_then(|id| receipts.observe(id, event)) {
-            wrongs.push(format!("16: {why}: run {} at {}", story.id, event.seq));
+            violations.push(format!("16: {why}: run {} at {}", log.id, event.seq));
         }
     }
-    for request in lived.bill.iter().filter(|request| request.run == story.id) {
+    for request in finished.bill.iter().filter(|request| request.run == log.id) {
         let shown: BTreeSet<String> = request.shown.iter().cloned().collect();
         let due = match request.role {
             Role::TreeAggregator => receipts.awaited.get(&request.effect).cloned().unwrap_or_default(),
             _ => BTreeSet::new(),
         };
         if shown != due {
-            wrongs.push(format!(
+            violations.push(format!(
                 "16: {} of run {} was shown {} artifacts, with receipts for {}",
                 request.effect,
-                story.id,
+                log.id,
                 shown.len(),
                 due.len()
             ));
         }
     }
-    documents_exist(lived, story, wrongs).await;
+    documents_exist(finished, log, violations).await;
 }
 
 impl Receipts {
@@ -86,13 +86,13 @@ impl Receipts {
     }
 }
 
-async fn documents_exist(lived: &Lived, story: &Story, wrongs: &mut Vec<String>) {
-    let Some(Fact::Run(R::Queued(brief))) = story.events.first().map(|event| &event.fact) else { return };
+async fn documents_exist(finished: &FinishedWorld, log: &RunLog, violations: &mut Vec<String>) {
+    let Some(Fact::Run(R::Queued(brief))) = log.events.first().map(|event| &event.fact) else { return };
     let mut allowed: BTreeSet<ProjectId> = brief.project_ids.iter().copied().collect();
     allowed.insert(brief.workspace_project_id);
     let anywhere = brief.scope == ScopeKind::Global;
     let mut named: BTreeSet<DocumentId> = BTreeSet::new();
-    for event in &story.events {
+    for event in &log.events {
         match &event.fact {
             Fact::Tree(T::NodeResult(fact)) => named.extend(&fact.result.document_ids),
             Fact::Tree(T::ParentHint(fact)) => named.extend(&fact.document_ids),
@@ -100,13 +100,13 @@ async fn documents_exist(lived: &Lived, story: &Story, wrongs: &mut Vec<String>)
         }
     }
     for id in named {
-        let document = lived.store.document(&Scope::Platform, id).await.ok().flatten();
+        let document = finished.store.document(&Scope::Platform, id).await.ok().flatten();
         let fits = document.is_some_and(|document| {
             allowed.contains(&document.project_id)
-                || (anywhere && document.project_id != lived.fixtures.foreign_project)
+                || (anywhere && document.project_id != finished.fixtures.foreign_project)
         });
         if !fits {
-            wrongs.push(format!("16: run {} hands on the document {id}, which is not its own", story.id));
+            violations.push(format!("16: run {} hands on the document {id}, which is not its own", log.id));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The parts of a tree: plans, pages and sums, sound ones and awful ones. A mind knows a node by its title,
-//! as a model does; the steps it plans are named after their place, so equal trees have equal titles.
+//! Fake answers of the tree roles: plans, results and aggregations, valid and invalid. A node is known by its title; planned
+//! steps are named after their position, so equal trees have equal titles.
 
 mod plans;
 mod results;
@@ -30,7 +30,7 @@ pub fn executor(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) ->
     let mut answer = match mood(fake_model, dice) {
         Behaviour::Boasting if dice.happens(600) => return results::bad(fake_model, dice),
         Behaviour::Asking if asks(sections, dice) => json!({"question": question(dice)}),
-        // Never comes to an end by itself.
+        // Never finishes by itself.
         Behaviour::Repeating if dice.happens(300) => results::calling(fake_model, sections, round, dice),
         _ if round < dice.between(1, 4) => results::calling(fake_model, sections, round, dice),
         _ => results::finished(sections, dice),
@@ -51,7 +51,7 @@ pub fn aggregator(fake_model: &FakeModel, sections: &Sections, dice: &mut Dice) 
     answer
 }
 
-/// Even a sound mind slips now and then.
+/// Even a diligent model sometimes misbehaves.
 fn mood(fake_model: &FakeModel, dice: &mut Dice) -> Behaviour {
     use Behaviour as T;
     let any = [T::Diligent, T::Diligent, T::Delegating, T::Asking, T::Repeating, T::Boasting];
@@ -62,7 +62,7 @@ fn mood(fake_model: &FakeModel, dice: &mut Dice) -> Behaviour {
     }
 }
 
-/// Somebody who was answered asks less.
+/// Asks less once a question was answered.
 fn asks(sections: &Sections, dice: &mut Dice) -> bool {
     let answered = sections.items("questions").iter().filter(|question| question["answer"].is_string()).count();
     dice.happens(if answered == 0 { 600 } else { 100 })

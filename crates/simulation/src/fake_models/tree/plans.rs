@@ -1,4 +1,4 @@
-//! Plans that can be carried out, and plans that must not be.
+//! Fake plans, valid and invalid.
 
 use super::super::Sections;
 use crate::dice::Dice;

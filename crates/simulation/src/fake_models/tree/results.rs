@@ -1,4 +1,4 @@
-//! What executors and aggregators hand up: pages, data, hints; and envelopes that name what is not theirs.
+//! Fake results of executors and aggregators, including envelopes that name artifacts of others.
 
 use super::super::Sections;
 use super::super::{FakeModel, planner};

@@ -1,9 +1,9 @@
-//! Tools that are not built in, played without a store: intents, answers, questions, and calls whose fate nobody knows.
+//! Tools that are not built in, played without a store: intents, answers, questions, and calls of unknown outcome.
 
 mod play;
 
 use engine::actor::Actor;
-use engine::effect::{Asking, Class, EffectId, Job, Outcome, Outside, ToolOutcome, ToolOutput, ToolSpec, Work};
+use engine::effect::{Class, EffectId, Job, Outcome, Outside, ToolOutcome, ToolOutput, ToolQuestion, ToolSpec, Work};
 use engine::facts::effect::Decision;
 use engine::facts::run::Queued;
 use engine::model::Role;
@@ -249,7 +249,8 @@ fn b4_an_equal_once_only_call_waits_for_the_decision_about_the_first() {
 fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
     for kind in [Kind::Homework, Kind::Tree] {
         let (mut play, job) = called(kind, Class::Once);
-        let asking = Asking { text: "Which stamp?".into(), options: vec!["red".into()], kept: json!({"state": "s1"}) };
+        let asking =
+            ToolQuestion { text: "Which stamp?".into(), options: vec!["red".into()], kept: json!({"state": "s1"}) };
         tell(&mut play, &job, Outcome::Asks(asking));
         assert_eq!(play.run.shared.status(), Status::WaitingOnUser, "{kind:?}");
         // A new process knows all of it.
@@ -260,8 +261,8 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
         assert_eq!(play.run.shared.status(), Status::Running, "{kind:?}");
         let job = again(&mut play);
         let Work::Tool(call) = &job.work else { panic!("a tool") };
-        let told = call.told.as_ref().expect("the answer");
-        assert_eq!((told.answer.as_str(), &told.kept), ("red", &json!({"state": "s1"})));
+        let answered = call.answered.as_ref().expect("the answer");
+        assert_eq!((answered.answer.as_str(), &answered.kept), ("red", &json!({"state": "s1"})));
         tell(&mut play, &job, sent());
         assert_eq!(results(&play), [(true, "sent".to_owned())]);
         play.go();
@@ -271,7 +272,7 @@ fn b9_a_tool_that_asks_becomes_a_question_and_goes_on_with_the_answer() {
 }
 
 #[test]
-fn b4_a_spent_clock_refuses_the_call_and_the_model_learns_of_it() {
+fn b4_a_used_up_time_limit_refuses_the_call_and_the_model_is_shown_it() {
     let (mut play, job) = called(Kind::Homework, Class::ReadOnly);
     tell(&mut play, &job, Outcome::Lost("no answer".into()));
     play.now = play.now.plus_ms(3_600_000);
@@ -283,11 +284,11 @@ fn b4_a_spent_clock_refuses_the_call_and_the_model_learns_of_it() {
 }
 
 #[test]
-fn b1_a_canceled_node_takes_its_question_along_and_the_run_comes_to_its_end() {
+fn b1_canceling_a_node_withdraws_its_question_and_the_run_ends() {
     let (mut play, job) = called(Kind::Tree, Class::Once);
     tell(&mut play, &job, Outcome::Lost("gone".into()));
     let root = play.run.root_node().expect("a root");
-    command(&mut play, Command::Node { node: root, order: engine::run::NodeOrder::Cancel }).expect("canceled");
+    command(&mut play, Command::Node { node: root, order: engine::run::NodeCommand::Cancel }).expect("canceled");
     assert_eq!(play.run.shared.status(), Status::Canceled);
     assert_eq!(play.run.shared.open_questions().count(), 0, "nobody is asked about it any more");
 }

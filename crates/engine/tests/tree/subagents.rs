@@ -1,4 +1,4 @@
-//! Nodes given to a subagent: what they see at every call, what they leave, and when it is promoted.
+//! Nodes delegated to a subagent: what they are shown at every call, and when their lessons are promoted.
 
 use super::*;
 use crate::play::{learned, lesson, scout};
@@ -77,7 +77,7 @@ fn b15_what_a_node_learned_that_failed_stays_pending_though_the_run_completes() 
     assert_eq!((play.run.shared.status(), status_of(&play, "Step a")), (Status::Completed, NodeStatus::Failed));
     assert_eq!(learned(&play), (vec!["Oak is dear".to_owned()], vec![]));
     // Done over by another node of the same step it is the scout's again, and only what that learned is promoted
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     let created = payloads(&play, "tree.node_created");
@@ -85,7 +85,7 @@ fn b15_what_a_node_learned_that_failed_stays_pending_though_the_run_completes() 
 }
 
 #[test]
-fn a5_a_step_for_a_stranger_is_put_right_once_and_then_fails_its_node() {
+fn a5_a_step_for_an_unknown_subagent_gets_one_repair_and_then_fails_its_node() {
     let mut asked = 0;
     let mut play = scripted(with_scout("Compare woods"), move |role, title, job| {
         (role == Role::TreePlanner && title == "Compare woods").then(|| {

@@ -1,4 +1,4 @@
-//! Executors given to a subagent, played without a store or a network: what they see, what they leave, what is kept of it.
+//! Executors delegated to a subagent, played without a store or a network: what they are shown, and which lessons are kept.
 
 mod play;
 
@@ -121,7 +121,7 @@ fn b15_a_run_that_does_not_succeed_promotes_nothing_and_memory_is_neither_progre
 }
 
 #[test]
-fn b15_one_executor_leaves_five_lessons_at_most_and_is_told_of_the_sixth() {
+fn b15_one_executor_leaves_five_lessons_at_most_and_the_sixth_is_refused() {
     let calls = (0..6).map(|n| lesson(&format!("Lesson {n}"))).collect();
     let (mut play, _) = played(with_scout("Compare woods"), vec![given(json!("scout"))], calls);
     play.go();
@@ -132,7 +132,7 @@ fn b15_one_executor_leaves_five_lessons_at_most_and_is_told_of_the_sixth() {
 }
 
 #[test]
-fn a5_a_plan_that_names_a_stranger_is_put_right_once_with_those_there_are() {
+fn a5_a_plan_with_an_unknown_subagent_gets_one_repair_that_lists_the_known_ones() {
     let (mut play, asked) =
         played(with_scout("Compare woods"), vec![given(json!("nobody")), given(json!("scout"))], vec![page()]);
     play.go();

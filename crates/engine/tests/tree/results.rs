@@ -1,4 +1,4 @@
-//! What a node hands up is what it was asked for, whole, and can be read by whoever comes after it.
+//! A node's result contains what its step asked for, complete, and later nodes can read it.
 
 use crate::*;
 use engine::run::Status;
@@ -63,7 +63,7 @@ fn t5_a_result_that_names_what_its_tools_failed_to_make_is_sent_back_with_the_re
 }
 
 #[test]
-fn t5_b14_a_result_whose_calls_failed_is_sent_back_once_and_is_then_partial() {
+fn t5_b14_a_result_whose_calls_failed_is_refused_once_and_is_then_partial() {
     let seen: Seen = Rc::default();
     let requests = seen.clone();
     let mut play = scripted(brief("Blind"), move |role, _, job| match role {

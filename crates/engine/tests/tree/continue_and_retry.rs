@@ -1,4 +1,4 @@
-//! Taken up again: a stopped or failed run that goes on, a step that is retried, and what the report says of it.
+//! Continuing a stopped or failed tree, retrying a step, and what the report says of it.
 
 use crate::*;
 use engine::budget::BudgetPatch;
@@ -25,11 +25,11 @@ fn shaky(works: Rc<Cell<bool>>) -> Play {
 }
 
 #[test]
-fn t8_b1_a_retry_takes_up_the_bands_that_were_skipped() {
+fn t8_b1_a_retry_runs_the_bands_that_were_skipped() {
     let works = Rc::new(Cell::new(false));
     let mut play = shaky(works.clone());
     works.set(true);
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     assert_eq!(status_of(&play, "Step c"), NodeStatus::Completed, "the later band runs now");
@@ -70,7 +70,7 @@ fn b2_steps_that_a_budget_skipped_run_when_it_is_raised_and_nothing_finished_is_
 }
 
 #[test]
-fn b1_a_run_that_fails_under_its_nodes_leaves_none_at_work_and_goes_on_where_they_stood() {
+fn b1_a_failed_run_leaves_no_node_running_and_continues_where_they_were() {
     let broken = Rc::new(Cell::new(true));
     let fails = broken.clone();
     let mut play = scripted(brief("No key"), move |role, title, _| match (role, title) {
@@ -140,7 +140,7 @@ fn b9_canceling_a_node_withdraws_its_question_and_answers_nothing() {
     });
     play.go();
     assert_eq!(play.run.shared.status(), Status::WaitingOnUser);
-    node(&mut play, "Step a", NodeOrder::Cancel);
+    node(&mut play, "Step a", NodeCommand::Cancel);
     play.go();
     check(&play);
     assert_eq!(payloads(&play, "run.resumed"), [json!({ "reason": "withdrawn" })]);
@@ -191,9 +191,9 @@ fn b1_the_report_names_what_fell_short_and_nothing_of_what_was_replaced() {
         _ => None,
     });
     play.step(3);
-    node(&mut play, "Step m", NodeOrder::Cancel);
+    node(&mut play, "Step m", NodeCommand::Cancel);
     play.step(0);
-    node(&mut play, "Step m", NodeOrder::Retry);
+    node(&mut play, "Step m", NodeCommand::Retry);
     play.go();
     check(&play);
     assert_eq!(play.run.shared.status(), Status::Completed);
@@ -201,7 +201,7 @@ fn b1_the_report_names_what_fell_short_and_nothing_of_what_was_replaced() {
 }
 
 #[test]
-fn b1_a_node_that_does_over_what_another_failed_at_is_told_why() {
+fn b1_a_retried_node_is_shown_why_the_first_one_failed() {
     let failures = Rc::new(Cell::new(0));
     let mut play = scripted(brief("Told"), move |role, title, job| match (role, title) {
         (Role::TreePlanner, _) => Some(Ok(plan(&[&["a", "b"]]))),
@@ -217,7 +217,7 @@ fn b1_a_node_that_does_over_what_another_failed_at_is_told_why() {
         _ => None,
     });
     play.go();
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     assert_eq!(not_done(&play), json!([]));
@@ -257,7 +257,7 @@ fn t4_a_node_that_is_opened_again_still_has_its_notes() {
         _ => None,
     });
     play.go();
-    node(&mut play, "Step a", NodeOrder::Retry);
+    node(&mut play, "Step a", NodeCommand::Retry);
     play.go();
     check(&play);
     assert!(seen.borrow().contains("The whole long thought."), "{}", seen.borrow());

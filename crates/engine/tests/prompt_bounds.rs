@@ -1,4 +1,4 @@
-//! What homework roles are told, and what a run accepts: bounded, whatever models and people write.
+//! Homework requests, messages and limits stay bounded, whatever models and people write.
 
 mod play;
 
@@ -245,7 +245,7 @@ fn h6_what_steers_reaches_executors_at_work_and_what_is_queued_waits_for_the_pla
 }
 
 #[test]
-fn h4_limits_under_which_nothing_works_are_refused_at_the_door_and_later() {
+fn h4_limits_under_which_nothing_works_are_refused_at_creation_and_later() {
     for (name, patch) in [
         ("repeat_limit", BudgetPatch { repeat_limit: Some(0), ..Default::default() }),
         ("no_progress_limit", BudgetPatch { no_progress_limit: Some(0), ..Default::default() }),

@@ -1,4 +1,4 @@
-//! What a homework run does with answers that are wrong, half right or too clever: contained, said, and not believed.
+//! Wrong, half right or false answers of homework roles are contained, reported and not believed.
 
 mod play;
 
@@ -162,7 +162,7 @@ fn h3_an_executor_that_corrects_its_failed_call_is_done() {
 }
 
 #[test]
-fn p1_an_iteration_without_a_usable_answer_takes_nothing_away_from_what_was_known() {
+fn p1_an_iteration_without_a_usable_answer_keeps_earlier_results() {
     // Given a planner that looks, and then twice answers nonsense
     let mut brief = brief("Look");
     brief.budgets.max_iterations = 3;
@@ -209,7 +209,7 @@ fn h7_work_that_was_known_to_remain_is_in_the_report_of_a_run_that_ran_out() {
 }
 
 #[test]
-fn h3_tools_a_task_names_that_do_not_exist_are_told_to_the_planner() {
+fn h3_the_planner_is_shown_which_tools_of_a_task_do_not_exist() {
     for (tools, runs) in [(json!(["create_document", "telepathy"]), true), (json!(["telepathy"]), false)] {
         // Given a task with a tool nobody has
         let mut brief = brief("Study");
@@ -233,7 +233,7 @@ fn h3_tools_a_task_names_that_do_not_exist_are_told_to_the_planner() {
 }
 
 #[test]
-fn h4_leaving_a_pending_step_out_of_the_last_plan_is_no_way_out() {
+fn h4_a_pending_step_left_out_of_the_last_plan_still_blocks_the_exit() {
     // Given a plan of two steps, and an exit that names only the one that is done
     let mut brief = brief("Leave");
     (brief.success_criteria, brief.budgets.max_iterations) = (Vec::new(), 2);
@@ -262,7 +262,7 @@ fn h4_leaving_a_pending_step_out_of_the_last_plan_is_no_way_out() {
 }
 
 #[test]
-fn p7_a_repair_is_told_every_mistake_by_its_place() {
+fn p7_a_repair_request_lists_every_error_with_its_path() {
     // Given an answer with three mistakes
     let (mut play, requests) = playing(brief("Look"), |role, _, _| match role {
         Role::HomeworkPlanner => {
