@@ -304,7 +304,7 @@ async fn hold_database(
 fn tracer(config: &Config, store: &Arc<SqlStore>) -> Result<Option<Tracer>, Failure> {
     let Some(collector) = config.collector() else { return Ok(None) };
     let exporter = Exporter::new(&collector).map_err(Failure::usage)?;
-    Ok(Some(Tracer::new(store.clone(), store.clone(), exporter)))
+    Ok(Some(Tracer::new(store.clone(), exporter)))
 }
 
 fn private(config: &Config) -> PrivateAddresses {
@@ -326,7 +326,6 @@ fn app(
     AppState {
         sights: Revocations::new(RunSightCheck(store.clone()), &revoked),
         revoked,
-        notifications: store.clone(),
         store,
         commands: None,
         catalogue,

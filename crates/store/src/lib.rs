@@ -20,7 +20,7 @@ mod log;
 mod maintenance;
 pub mod members;
 mod migrate;
-mod notifications;
+pub mod notifications;
 mod postgres;
 mod quota_cache;
 mod records;

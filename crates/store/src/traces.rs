@@ -1,23 +1,22 @@
-//! The `Traces` port on SQL: a cursor per run.
+//! How far each run's log was exported as traces: one cursor per run. The cursors outlive the process, so every span is sent
+//! once across restarts. The crate `outbound` exports; the loop does not use any of this.
 
 use crate::log::unguarded;
 use crate::sql::{Query, Row, Statement, Value, id};
 use crate::tables::ALL_RUNS;
 use crate::{SqlStore, StoreError};
-use async_trait::async_trait;
 use engine::ids::RunId;
-use runtime::traces::Traces;
 use std::time::Duration;
 
 const BEGIN: &str = "INSERT INTO trace_cursors (run_id, seq) VALUES ('', now_ms()) ON CONFLICT DO NOTHING";
-const TOLD: &str = "UPDATE trace_cursors SET seq = ?1, claimed_until = now_ms() + ?2 WHERE run_id = ?3";
+const MARK_EXPORTED: &str = "UPDATE trace_cursors SET seq = ?1, claimed_until = now_ms() + ?2 WHERE run_id = ?3";
 
 fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 4)
 }
 
-/// A cursor for every run that moved since there are traces and has none.
-fn discovered(of: Option<&[RunId]>) -> Statement {
+/// Adds a cursor for every run without one that changed since tracing began.
+fn add_cursors(of: Option<&[RunId]>) -> Statement {
     let mut query = Query::new(format!(
         "INSERT INTO trace_cursors (run_id, seq) SELECT r.id, 0 FROM ({}) r \
          WHERE r.updated_at >= (SELECT s.seq FROM trace_cursors s WHERE s.run_id = '')",
@@ -30,7 +29,7 @@ fn discovered(of: Option<&[RunId]>) -> Statement {
     query.statement()
 }
 
-fn taken(of: Option<&[RunId]>, limit: usize, hold: Duration) -> Statement {
+fn claim_cursors(of: Option<&[RunId]>, limit: usize, hold: Duration) -> Statement {
     let mut query = Query::new("UPDATE trace_cursors SET claimed_until = now_ms() + ");
     query.bind(ms(hold)).push(
         " WHERE run_id IN (SELECT c.run_id FROM trace_cursors c WHERE c.run_id <> '' \
@@ -44,13 +43,15 @@ fn taken(of: Option<&[RunId]>, limit: usize, hold: Duration) -> Statement {
     query.statement()
 }
 
-#[async_trait]
-impl Traces for SqlStore {
-    async fn begin_tracing(&self) -> Result<(), StoreError> {
+impl SqlStore {
+    /// Starts tracing, once per database: runs that ended before are never exported.
+    pub async fn begin_tracing(&self) -> Result<(), StoreError> {
         self.backend.write(vec![Statement::new(BEGIN, vec![])]).await.map(drop).map_err(unguarded)
     }
 
-    async fn take_untold(
+    /// Claims up to `limit` runs (of `of`, or of all) whose log is longer than what was exported, for `hold`; with the seq up
+    /// to which each was exported. The database's clock decides.
+    pub async fn take_unexported(
         &self,
         of: Option<&[RunId]>,
         limit: usize,
@@ -59,13 +60,15 @@ impl Traces for SqlStore {
         if of.is_some_and(<[RunId]>::is_empty) {
             return Ok(Vec::new());
         }
-        let written = self.backend.write(vec![discovered(of), taken(of, limit, hold)]).await.map_err(unguarded)?;
+        let written =
+            self.backend.write(vec![add_cursors(of), claim_cursors(of, limit, hold)]).await.map_err(unguarded)?;
         let cursor = |row: &Row| Ok((row.parse(0)?, row.int(1)?.unsigned_abs()));
         written.iter().skip(1).flatten().map(cursor).collect()
     }
 
-    async fn told(&self, run: RunId, seq: u64, hold: Duration) -> Result<(), StoreError> {
+    /// The run is exported up to `seq`. The claim is kept for `hold`; zero releases it.
+    pub async fn mark_exported(&self, run: RunId, seq: u64, hold: Duration) -> Result<(), StoreError> {
         let values = vec![Value::from(seq), Value::from(ms(hold)), id(run)];
-        self.backend.write(vec![Statement::new(TOLD, values)]).await.map(drop).map_err(unguarded)
+        self.backend.write(vec![Statement::new(MARK_EXPORTED, values)]).await.map(drop).map_err(unguarded)
     }
 }

@@ -11,11 +11,11 @@ use engine::ids::RunId;
 use exporter::NotAccepted;
 use runtime::live::Live;
 use runtime::ports::{Log, StoreError};
-use runtime::traces::Traces;
 use span_builder::SpanBuilder;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use store::SqlStore;
 use tokio_util::sync::CancellationToken;
 
 const PAGE: usize = 500;
@@ -36,8 +36,7 @@ const LAST_ROUND: Duration = Duration::from_secs(3);
 const REMEMBERED: usize = 1_000;
 
 pub struct Tracer {
-    traces: Arc<dyn Traces>,
-    log: Arc<dyn Log>,
+    store: Arc<SqlStore>,
     exporter: Exporter,
     builders: HashMap<RunId, SpanBuilder>,
 }
@@ -55,8 +54,8 @@ impl From<StoreError> for Pause {
 }
 
 impl Tracer {
-    pub fn new(traces: Arc<dyn Traces>, log: Arc<dyn Log>, exporter: Exporter) -> Tracer {
-        Tracer { traces, log, exporter, builders: HashMap::new() }
+    pub fn new(store: Arc<SqlStore>, exporter: Exporter) -> Tracer {
+        Tracer { store, exporter, builders: HashMap::new() }
     }
 
     /// Until told to stop, and then what is in the log already.
@@ -80,7 +79,7 @@ impl Tracer {
             }
             let first = tokio::select! {
                 () = stop.cancelled() => break,
-                heard = changed.recv(), if failures == 0 => heard.ok(),
+                changed = changed.recv(), if failures == 0 => changed.ok(),
                 () = tokio::time::sleep(if failures == 0 { LOOK_EVERY } else { Duration::ZERO }) => None,
             };
             changed_runs = first.map(|run| BTreeSet::from([run]));
@@ -96,20 +95,20 @@ impl Tracer {
     /// Everything there is to export, of these runs or of all.
     async fn round(&mut self, of: Option<&BTreeSet<RunId>>) -> Result<(), Pause> {
         if of.is_none() {
-            self.traces.begin_tracing().await?;
+            self.store.begin_tracing().await?;
         }
         let of: Option<Vec<RunId>> = of.map(|runs| runs.iter().copied().collect());
         loop {
-            let taken = self.traces.take_untold(of.as_deref(), AT_ONCE, HOLD).await?;
+            let taken = self.store.take_unexported(of.as_deref(), AT_ONCE, HOLD).await?;
             if taken.is_empty() {
                 return Ok(());
             }
             let mut failed = None;
-            for (run, mut told) in taken {
+            for (run, mut exported) in taken {
                 if failed.is_none() {
-                    failed = self.export(run, &mut told).await.err();
+                    failed = self.export(run, &mut exported).await.err();
                 }
-                self.traces.told(run, told, Duration::ZERO).await?;
+                self.store.mark_exported(run, exported, Duration::ZERO).await?;
             }
             if let Some(pause) = failed {
                 return Err(pause);
@@ -117,17 +116,17 @@ impl Tracer {
         }
     }
 
-    /// The spans that end after `told`, which moves along. After a failure the run is folded again: its builder has passed
+    /// The spans that end after `exported`, which moves along. After a failure the run is folded again: its builder has passed
     /// events whose spans were not sent.
-    async fn export(&mut self, run: RunId, told: &mut u64) -> Result<(), Pause> {
+    async fn export(&mut self, run: RunId, exported: &mut u64) -> Result<(), Pause> {
         let mut builder = self.builders.remove(&run).unwrap_or_else(|| SpanBuilder::new(run));
         let mut spans = Vec::new();
         loop {
-            let page = self.log.events(run, builder.seq, PAGE).await?;
+            let page = self.store.events(run, builder.seq, PAGE).await?;
             let is_last = page.len() < PAGE;
             for event in page {
                 let ended = builder.take(&event.decode());
-                if builder.seq > *told {
+                if builder.seq > *exported {
                     spans.extend(ended);
                 }
             }
@@ -136,14 +135,14 @@ impl Tracer {
                     self.exporter.send(some).await.map_err(Pause::Collector)?;
                 }
                 spans.clear();
-                *told = builder.seq.max(*told);
-                self.traces.told(run, *told, HOLD).await?;
+                *exported = builder.seq.max(*exported);
+                self.store.mark_exported(run, *exported, HOLD).await?;
             }
             if is_last {
                 break;
             }
         }
-        *told = builder.seq.max(*told);
+        *exported = builder.seq.max(*exported);
         if !builder.is_over() && self.builders.len() < REMEMBERED {
             self.builders.insert(run, builder);
         }

@@ -11,10 +11,11 @@ use http_client::{PrivateAddresses, causes, check_url, guarded_builder, retry_af
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use runtime::live::Live;
-use runtime::notifications::{Attempted, Delivery, Next, NotificationStore, Webhook};
 use runtime::ports::{Clock, StoreError};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use store::SqlStore;
+use store::notifications::{Attempted, Delivery, Next, Webhook};
 use tokio_util::sync::CancellationToken;
 
 /// How long after which attempt the next one is made; after the last one it is given up.
@@ -31,7 +32,7 @@ const GONE: u16 = 410;
 
 #[derive(Clone)]
 pub struct WebhookSender {
-    deliveries: Arc<dyn NotificationStore>,
+    store: Arc<SqlStore>,
     clock: Arc<dyn Clock>,
     client: Client,
     private: PrivateAddresses,
@@ -39,13 +40,13 @@ pub struct WebhookSender {
 
 impl WebhookSender {
     pub fn new(
-        deliveries: Arc<dyn NotificationStore>,
+        store: Arc<SqlStore>,
         clock: Arc<dyn Clock>,
         private: PrivateAddresses,
     ) -> Result<WebhookSender, String> {
         let client = guarded_builder(private).timeout(TIMEOUT).build();
         let client = client.map_err(|error| format!("webhooks cannot be sent: {error}"))?;
-        Ok(WebhookSender { deliveries, clock, client, private })
+        Ok(WebhookSender { store, clock, client, private })
     }
 
     /// Until told to stop, and then what is due already.
@@ -75,7 +76,7 @@ impl WebhookSender {
 
     /// Everything that is due, a few at a time; how many there were.
     async fn round(&self) -> Result<usize, StoreError> {
-        let taken = self.deliveries.take_due(AT_ONCE, HOLD).await?;
+        let taken = self.store.take_due(AT_ONCE, HOLD).await?;
         let sent = taken.iter().map(|(delivery, webhook)| self.deliver(delivery, webhook));
         join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(taken.len())
@@ -90,7 +91,7 @@ impl WebhookSender {
         if let Some(error) = &attempted.error {
             tracing::info!(delivery = delivery.id, attempt = delivery.attempts, error, "a webhook was not delivered");
         }
-        self.deliveries.attempted(&delivery.id, attempted.clone()).await?;
+        self.store.attempted(&delivery.id, attempted.clone()).await?;
         Ok(attempted)
     }
 
@@ -105,7 +106,7 @@ impl WebhookSender {
             200..300 => Attempted { next: Next::Done, status: Some(status), error: None },
             GONE => {
                 let reason = "the receiver answered 410 Gone: it wants nothing more";
-                self.deliveries.disable_webhook(webhook.id, reason).await?;
+                self.store.disable_webhook(webhook.id, reason).await?;
                 Attempted { next: Next::GiveUp, status: Some(status), error: Some(reason.into()) }
             }
             _ => {

@@ -3,8 +3,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use runtime::notifications::Template;
 use serde_json::{Value, json};
+use store::notifications::Template;
 
 pub struct Message {
     pub content_type: &'static str,

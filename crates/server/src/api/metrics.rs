@@ -62,7 +62,7 @@ async fn exposition(app: &AppState) -> Result<String, StoreError> {
     out.family("pleach_streamed_runs", "gauge", "Runs that somebody reads the log of.");
     out.sample("pleach_streamed_runs", &[], runs as f64);
     out.family("pleach_webhook_deliveries", "gauge", "Deliveries in the database, by where they stand.");
-    for (state, count) in app.notifications.delivery_counts().await? {
+    for (state, count) in app.store.delivery_counts().await? {
         out.sample("pleach_webhook_deliveries", &[("state", &state)], count as f64);
     }
     out.family("pleach_http_requests_total", "counter", "Requests answered, by method and class of status.");

@@ -76,7 +76,6 @@ use problems::Problem;
 use revocation::{RevocationSignal, Revocations, RunSight};
 use route::Route;
 use runtime::live::Live;
-use runtime::notifications::NotificationStore;
 use runtime::ports::Clock;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -101,7 +100,6 @@ pub struct AppState {
     /// Rung when that, or a credential, ended.
     pub revoked: RevocationSignal,
     pub counters: Counters,
-    pub notifications: Arc<dyn NotificationStore>,
     /// Absent where the database is only read.
     pub webhook_sender: Option<WebhookSender>,
     /// Whether webhooks may lead inside the network.

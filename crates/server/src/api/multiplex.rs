@@ -283,7 +283,7 @@ impl Multiplex {
     /// By their own time, which is a little before they were stored: one that was told already is not told again.
     async fn fresh_notices(&mut self) -> Result<Vec<(&'static str, String)>, StoreError> {
         let since = self.cursor.at.plus_ms(-CLOCKS_DIFFER_MS);
-        let newest = self.app.notifications.notices(self.reader, false, None, NEWEST).await?;
+        let newest = self.app.store.notices(self.reader, false, None, NEWEST).await?;
         let mut fresh = Vec::new();
         for notice in newest.into_iter().rev().filter(|notice| notice.at >= since) {
             if self.told.insert(notice.id.clone()) {

@@ -11,10 +11,9 @@ use axum::Json;
 use axum::extract::State;
 use engine::ids::RunId;
 use engine::time::Timestamp;
-use runtime::notifications::INVITATION_KIND;
-use runtime::notifications::{KINDS, Mark, Notice};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::notifications::{INVITATION_KIND, KINDS, Mark, Notice};
 
 const MAX_PAGE: usize = 200;
 const MAX_MARKED: usize = 500;
@@ -59,7 +58,7 @@ async fn list(
     let after = query.cursor.map(|text| {
         parse_cursor(&text).ok_or_else(|| Problem::invalid("bad_cursor", format!("{text} is no cursor of this list")))
     });
-    let items = app.notifications.notices(caller.id(), query.unread.is_on(), after.transpose()?, limit).await?;
+    let items = app.store.notices(caller.id(), query.unread.is_on(), after.transpose()?, limit).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(cursor);
     Ok(Json(Page { items, next_cursor }))
 }
@@ -102,6 +101,6 @@ async fn read(
     }
     // What is not theirs, or does not exist, cannot be marked and is not missed.
     let which: Vec<(RunId, u64)> = ids.iter().filter_map(|id| parse_id(id)).collect();
-    app.notifications.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
-    Ok(Json(UnreadCount { unread: app.notifications.unread(caller.id()).await? }))
+    app.store.mark_read(caller.id(), (!ids.is_empty()).then_some(&which[..])).await?;
+    Ok(Json(UnreadCount { unread: app.store.unread(caller.id()).await? }))
 }

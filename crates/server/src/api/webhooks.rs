@@ -12,10 +12,10 @@ use axum::http::StatusCode;
 use engine::time::Timestamp;
 use http_client::check_url;
 use outbound::webhooks::Secret;
-use runtime::notifications::{Delivery, DeliveryState, KINDS, Template, Webhook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
+use store::notifications::{Delivery, DeliveryState, KINDS, Template, Webhook};
 use uuid::Uuid;
 
 /// As many as one person may have.
@@ -79,7 +79,7 @@ impl From<Webhook> for WebhookView {
 }
 
 async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Vec<WebhookView>>> {
-    let webhooks = app.notifications.webhooks(caller.id()).await?;
+    let webhooks = app.store.webhooks(caller.id()).await?;
     Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
 
@@ -113,7 +113,7 @@ async fn create(
         Problem::invalid("unknown_template", format!("there is no template {}; templates: {all}", new.template))
     })?;
     check_url(&new.url, app.private).map_err(|why| Problem::invalid("bad_url", why))?;
-    if app.notifications.webhooks(caller.id()).await?.len() >= MOST {
+    if app.store.webhooks(caller.id()).await?.len() >= MOST {
         return Err(Problem::invalid("too_many", format!("you have {MOST} webhooks; remove one first")));
     }
     let secret = Secret::of(rand::random()).text();
@@ -127,12 +127,12 @@ async fn create(
         disabled_reason: None,
         created_at: app.clock.now(),
     };
-    app.notifications.add_webhook(&webhook).await?;
+    app.store.add_webhook(&webhook).await?;
     Ok((StatusCode::CREATED, Json(WebhookView { secret: Some(secret), ..webhook.into() })))
 }
 
 async fn own(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> {
-    let webhooks = app.notifications.webhooks(caller.id()).await?;
+    let webhooks = app.store.webhooks(caller.id()).await?;
     webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
 
@@ -148,11 +148,11 @@ async fn show(
     Id(id): Id<Uuid>,
 ) -> ApiResult<Json<WebhookWithDeliveries>> {
     let webhook = own(&app, &caller, id).await?.into();
-    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.notifications.deliveries(id, SHOWN).await? }))
+    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.store.deliveries(id, SHOWN).await? }))
 }
 
 async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
-    match app.notifications.remove_webhook(caller.id(), id).await? {
+    match app.store.remove_webhook(caller.id(), id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("webhook")),
     }
@@ -180,8 +180,8 @@ async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>
         created_at: now,
         delivered_at: None,
     };
-    app.notifications.add_delivery(&delivery).await?;
+    app.store.add_delivery(&delivery).await?;
     app.webhook_sender()?.deliver(&delivery, &webhook).await?;
-    let sent = app.notifications.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
+    let sent = app.store.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
     Ok(Json(sent.unwrap_or(delivery)))
 }

@@ -6,8 +6,8 @@ use crate::api_client::{ApiClient, ApiError};
 use crate::args::InboxArgs;
 use crate::failure::Failure;
 use crate::render::style::line;
-use runtime::notifications::Notice;
 use serde_json::{Value, json};
+use store::notifications::Notice;
 
 pub async fn show(session: &Session, args: &InboxArgs) -> Result<u8, Failure> {
     let attached = match args.read {

@@ -6,8 +6,8 @@ use crate::args::WebhookCommand;
 use crate::failure::Failure;
 use crate::render::style::line;
 use axum::http::Method;
-use runtime::notifications::{Delivery, DeliveryState};
 use serde_json::json;
+use store::notifications::{Delivery, DeliveryState};
 use uuid::Uuid;
 
 pub async fn webhooks(session: &Session, command: WebhookCommand) -> Result<u8, Failure> {

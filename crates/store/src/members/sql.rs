@@ -4,13 +4,13 @@
 use super::{Invitation, MOST_INVITATIONS, MOST_MEMBERS, Member, MemberChange, NewInvitation};
 use crate::backend::WriteError;
 use crate::log::unguarded;
+use crate::notifications::INVITATION_KIND;
 use crate::sql::{Guard, Query, Row, Statement, Value, id, page};
 use crate::{SqlStore, StoreError, records, rows};
 use engine::ids::{ActorId, InvitationId, ProjectId};
 use engine::role::Role;
 use engine::time::Timestamp;
 use engine::workspace::ActorRecord;
-use runtime::notifications::INVITATION_KIND;
 use runtime::ports::Slice;
 use std::borrow::Cow;
 

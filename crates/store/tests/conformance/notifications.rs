@@ -3,11 +3,11 @@
 use crate::world::{World, now};
 use engine::ids::{self, ActorId};
 use engine::run::Command;
-use runtime::notifications::{Attempted, Delivery, DeliveryState, Next, NotificationStore, Template, Webhook};
 use runtime::ports::Log;
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
+use store::notifications::{Attempted, Delivery, DeliveryState, Next, Template, Webhook};
 use uuid::Uuid;
 
 crate::promises!(on [sqlite = Sqlite, inline = Inline, postgres = Postgres]: [

@@ -3,7 +3,6 @@
 use crate::world::World;
 use engine::run::Command;
 use runtime::ports::Log;
-use runtime::traces::Traces;
 use std::sync::Arc;
 use std::time::Duration;
 use store::SqlStore;
@@ -25,17 +24,17 @@ async fn a_run_is_told_by_one_at_a_time_from_where_it_was_told(world: World) {
     let mut run = world.queued(&[]).await;
     let other = world.queued(&[]).await;
     let (id, begun) = (run.shared.id, run.shared.last_seq);
-    assert_eq!(traces.take_untold(Some(&[id]), 10, HOLD).await.unwrap(), [(id, 0)]);
-    assert_eq!(traces.take_untold(Some(&[id]), 10, HOLD).await.unwrap(), [], "somebody has it");
-    assert_eq!(traces.take_untold(Some(&[]), 10, HOLD).await.unwrap(), []);
-    assert_eq!(traces.take_untold(None, 10, HOLD).await.unwrap(), [(other.shared.id, 0)], "the others are free");
-    traces.told(id, begun, Duration::ZERO).await.unwrap();
-    assert_eq!(traces.take_untold(Some(&[id]), 10, HOLD).await.unwrap(), [], "there is nothing more to tell");
+    assert_eq!(traces.take_unexported(Some(&[id]), 10, HOLD).await.unwrap(), [(id, 0)]);
+    assert_eq!(traces.take_unexported(Some(&[id]), 10, HOLD).await.unwrap(), [], "somebody has it");
+    assert_eq!(traces.take_unexported(Some(&[]), 10, HOLD).await.unwrap(), []);
+    assert_eq!(traces.take_unexported(None, 10, HOLD).await.unwrap(), [(other.shared.id, 0)], "the others are free");
+    traces.mark_exported(id, begun, Duration::ZERO).await.unwrap();
+    assert_eq!(traces.take_unexported(Some(&[id]), 10, HOLD).await.unwrap(), [], "there is nothing more to tell");
     world.store.append(world.commanded(&mut run, Command::Cancel)).await.expect("canceled");
-    assert_eq!(traces.take_untold(None, 10, HOLD).await.unwrap(), [(id, begun)]);
+    assert_eq!(traces.take_unexported(None, 10, HOLD).await.unwrap(), [(id, begun)]);
     world.pass(HOLD * 2).await;
     traces.begin_tracing().await.unwrap();
-    let mut again = traces.take_untold(None, 10, HOLD).await.unwrap();
+    let mut again = traces.take_unexported(None, 10, HOLD).await.unwrap();
     again.sort();
     assert_eq!(again, [(id, begun), (other.shared.id, 0)], "whoever had them is gone; beginning again changes nothing");
 }
@@ -47,11 +46,11 @@ async fn what_was_over_before_there_were_traces_is_not_told(world: World) {
     let mut across = world.queued(&[]).await;
     world.pass(Duration::from_millis(50)).await;
     traces.begin_tracing().await.unwrap();
-    assert_eq!(traces.take_untold(None, 10, HOLD).await.unwrap(), []);
+    assert_eq!(traces.take_unexported(None, 10, HOLD).await.unwrap(), []);
     world.pass(Duration::from_millis(50)).await;
     world.store.append(world.commanded(&mut across, Command::Cancel)).await.expect("canceled");
     assert_eq!(
-        traces.take_untold(None, 10, HOLD).await.unwrap(),
+        traces.take_unexported(None, 10, HOLD).await.unwrap(),
         [(across.shared.id, 0)],
         "told whole, because it went on"
     );

@@ -1,8 +1,10 @@
-//! Notifications on their way to people: who has read which, and what is to be sent where else. Deliveries are
-//! written with the notification itself, so none is lost; sending them is somebody else's work.
+//! Notifications that people read, and their deliveries to webhooks. A delivery is written in the same transaction as its
+//! notification, so none is lost; the crate `outbound` sends them. The loop does not use any of this.
 
-use crate::ports::StoreError;
-use async_trait::async_trait;
+mod sql;
+
+pub(crate) use sql::dispatched;
+
 use engine::batch::NotificationRow;
 use engine::ids::{ActorId, InvitationId, QuestionId, RunId};
 use engine::time::Timestamp;
@@ -10,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The kinds of what runs say, which is what webhooks are for.
+/// The kinds of notifications that runs make; webhooks subscribe to these.
 pub const KINDS: [&str; 6] = ["question", "waiting", "completed", "stopped", "failed", "canceled"];
 
-/// The kind of the notification that an invitation is announced by.
+/// The kind of the notification that announces an invitation.
 pub const INVITATION_KIND: &str = "invitation";
 
 /// A notification, and whether its owner has read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// `<run>:<seq>`; of an invitation, its own id in the place of the run's.
+    /// `<run>:<seq>`; for an invitation, the invitation's id instead of the run's.
     pub id: String,
-    /// Absent for an invitation, which comes from no run.
+    /// Absent for an invitation, which no run made.
     pub run_id: Option<RunId>,
     pub seq: u64,
     pub owner: ActorId,
@@ -53,7 +55,7 @@ impl Notice {
     }
 }
 
-/// Where a list of notices goes on: after this one.
+/// The last notice of the page before: the next page starts after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub at: Timestamp,
@@ -83,8 +85,8 @@ impl Template {
         }
     }
 
-    pub fn parse(word: &str) -> Option<Template> {
-        Template::ALL.into_iter().find(|template| template.name() == word)
+    pub fn parse(name: &str) -> Option<Template> {
+        Template::ALL.into_iter().find(|template| template.name() == name)
     }
 }
 
@@ -96,9 +98,9 @@ pub struct Webhook {
     pub template: Template,
     /// Empty: every kind.
     pub kinds: Vec<String>,
-    /// Shown once, when it is made.
+    /// Shown once, when the webhook is created.
     pub secret: String,
-    /// Why nothing is sent any more.
+    /// Why deliveries to it stopped.
     pub disabled_reason: Option<String>,
     pub created_at: Timestamp,
 }
@@ -108,7 +110,7 @@ pub struct Webhook {
 pub enum DeliveryState {
     Due,
     Delivered,
-    /// Given up.
+    /// Every attempt failed; there will be no other.
     Failed,
 }
 
@@ -129,7 +131,7 @@ impl DeliveryState {
 pub struct Delivery {
     pub id: String,
     pub webhook_id: Uuid,
-    /// Absent for a test.
+    /// Absent for a test delivery.
     pub run_id: Option<RunId>,
     pub seq: Option<u64>,
     pub kind: String,
@@ -144,7 +146,7 @@ pub struct Delivery {
     pub delivered_at: Option<Timestamp>,
 }
 
-/// What came of an attempt.
+/// The result of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempted {
     pub next: Next,
@@ -157,34 +159,4 @@ pub enum Next {
     Done,
     Again(Duration),
     GiveUp,
-}
-
-#[async_trait]
-pub trait NotificationStore: Send + Sync + 'static {
-    /// Newest first.
-    async fn notices(
-        &self,
-        owner: ActorId,
-        unread: bool,
-        after: Option<Mark>,
-        limit: usize,
-    ) -> Result<Vec<Notice>, StoreError>;
-    async fn unread(&self, owner: ActorId) -> Result<u64, StoreError>;
-    /// These, or all there are.
-    async fn mark_read(&self, owner: ActorId, which: Option<&[(RunId, u64)]>) -> Result<(), StoreError>;
-
-    async fn webhooks(&self, owner: ActorId) -> Result<Vec<Webhook>, StoreError>;
-    async fn add_webhook(&self, webhook: &Webhook) -> Result<(), StoreError>;
-    /// With its deliveries. False when the owner has no such webhook.
-    async fn remove_webhook(&self, owner: ActorId, id: Uuid) -> Result<bool, StoreError>;
-    async fn disable_webhook(&self, id: Uuid, reason: &str) -> Result<(), StoreError>;
-    /// Newest first.
-    async fn deliveries(&self, webhook: Uuid, limit: usize) -> Result<Vec<Delivery>, StoreError>;
-    async fn add_delivery(&self, delivery: &Delivery) -> Result<(), StoreError>;
-
-    /// Take up to `limit` that are due, for so long; each counts as an attempt. The database's clock judges.
-    async fn take_due(&self, limit: usize, hold: Duration) -> Result<Vec<(Delivery, Webhook)>, StoreError>;
-    async fn attempted(&self, delivery: &str, attempted: Attempted) -> Result<(), StoreError>;
-    /// How many deliveries stand where.
-    async fn delivery_counts(&self) -> Result<Vec<(String, u64)>, StoreError>;
 }

@@ -1,19 +1,16 @@
-//! The `NotificationStore` port on SQL: what people have read, webhooks, and deliveries. A delivery is written by the append that
-//! writes its notification, for the webhooks that exist at that moment.
+//! Notifications, webhooks and deliveries on SQL. The append that writes a notification also writes its deliveries, to the
+//! webhooks that exist at that moment.
 
+use super::{Attempted, Delivery, DeliveryState, Mark, Next, Notice, Template, Webhook};
 use crate::log::unguarded;
 use crate::records::{NOTIFICATION_COLUMNS, notification};
 use crate::rows::json;
 use crate::sql::{Query, Row, Statement, Value, id, optional_id};
 use crate::tables::insert;
 use crate::{SqlStore, StoreError};
-use async_trait::async_trait;
 use engine::batch::{NotificationRow, Rows};
 use engine::ids::{ActorId, RunId};
 use engine::time::Timestamp;
-use runtime::notifications::{
-    Attempted, Delivery, DeliveryState, Mark, Next, Notice, NotificationStore, Template, Webhook,
-};
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
@@ -117,11 +114,9 @@ impl SqlStore {
     async fn do_all(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, StoreError> {
         self.backend.write(statements).await.map_err(unguarded)
     }
-}
 
-#[async_trait]
-impl NotificationStore for SqlStore {
-    async fn notices(
+    /// Newest first.
+    pub async fn notices(
         &self,
         owner: ActorId,
         unread: bool,
@@ -144,14 +139,15 @@ impl NotificationStore for SqlStore {
         self.backend.read(query.statement()).await?.iter().map(notice).collect()
     }
 
-    async fn unread(&self, owner: ActorId) -> Result<u64, StoreError> {
+    pub async fn unread(&self, owner: ActorId) -> Result<u64, StoreError> {
         let sql = "SELECT COUNT(*) FROM notifications n WHERE n.owner = ?1 AND NOT EXISTS (SELECT 1 FROM notification_reads r \
             WHERE r.actor_id = n.owner AND r.run_id = n.run_id AND r.seq = n.seq)";
         let found = self.backend.read(Statement::new(sql, vec![id(owner)])).await?;
         found.first().map_or(Ok(0), |row| row.int(0).map(i64::unsigned_abs))
     }
 
-    async fn mark_read(&self, owner: ActorId, which: Option<&[(RunId, u64)]>) -> Result<(), StoreError> {
+    /// Those in `which`, or all there are.
+    pub async fn mark_read(&self, owner: ActorId, which: Option<&[(RunId, u64)]>) -> Result<(), StoreError> {
         let all = "INSERT INTO notification_reads (actor_id, run_id, seq, at) SELECT n.owner, n.run_id, n.seq, now_ms() \
             FROM notifications n WHERE n.owner = ?1";
         let unless_read = " ON CONFLICT DO NOTHING";
@@ -169,12 +165,12 @@ impl NotificationStore for SqlStore {
         self.do_all(statements).await.map(drop)
     }
 
-    async fn webhooks(&self, owner: ActorId) -> Result<Vec<Webhook>, StoreError> {
+    pub async fn webhooks(&self, owner: ActorId) -> Result<Vec<Webhook>, StoreError> {
         let sql = format!("SELECT {WEBHOOK} FROM webhooks WHERE owner = ?1 ORDER BY id");
         self.backend.read(Statement::new(sql, vec![id(owner)])).await?.iter().map(webhook).collect()
     }
 
-    async fn add_webhook(&self, webhook: &Webhook) -> Result<(), StoreError> {
+    pub async fn add_webhook(&self, webhook: &Webhook) -> Result<(), StoreError> {
         let values = vec![
             id(webhook.id),
             id(webhook.owner),
@@ -188,7 +184,8 @@ impl NotificationStore for SqlStore {
         self.do_all(vec![Statement::new(insert("webhooks", WEBHOOK, ""), values)]).await.map(drop)
     }
 
-    async fn remove_webhook(&self, owner: ActorId, webhook: Uuid) -> Result<bool, StoreError> {
+    /// With its deliveries. False when the owner has no such webhook.
+    pub async fn remove_webhook(&self, owner: ActorId, webhook: Uuid) -> Result<bool, StoreError> {
         let removed = "DELETE FROM webhooks WHERE id = ?1 AND owner = ?2 RETURNING id";
         let orphaned = "DELETE FROM webhook_deliveries WHERE webhook_id = ?1 \
             AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id)";
@@ -199,18 +196,19 @@ impl NotificationStore for SqlStore {
         Ok(written.await?.first().is_some_and(|rows| !rows.is_empty()))
     }
 
-    async fn disable_webhook(&self, webhook: Uuid, reason: &str) -> Result<(), StoreError> {
+    pub async fn disable_webhook(&self, webhook: Uuid, reason: &str) -> Result<(), StoreError> {
         let sql = "UPDATE webhooks SET disabled_reason = ?1 WHERE id = ?2";
         self.do_all(vec![Statement::new(sql, vec![Value::from(reason), id(webhook)])]).await.map(drop)
     }
 
-    async fn deliveries(&self, webhook: Uuid, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+    /// Newest first.
+    pub async fn deliveries(&self, webhook: Uuid, limit: usize) -> Result<Vec<Delivery>, StoreError> {
         let mut query = Query::new(format!("SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = "));
         query.bind(id(webhook)).push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit);
         self.backend.read(query.statement()).await?.iter().map(delivery).collect()
     }
 
-    async fn add_delivery(&self, delivery: &Delivery) -> Result<(), StoreError> {
+    pub async fn add_delivery(&self, delivery: &Delivery) -> Result<(), StoreError> {
         let values = vec![
             Value::from(delivery.id.as_str()),
             id(delivery.webhook_id),
@@ -229,7 +227,8 @@ impl NotificationStore for SqlStore {
         self.do_all(vec![Statement::new(insert("webhook_deliveries", DELIVERY, ""), values)]).await.map(drop)
     }
 
-    async fn take_due(&self, limit: usize, hold: Duration) -> Result<Vec<(Delivery, Webhook)>, StoreError> {
+    /// Claims up to `limit` deliveries that are due, for `hold`; each counts as an attempt. The database's clock decides.
+    pub async fn take_due(&self, limit: usize, hold: Duration) -> Result<Vec<(Delivery, Webhook)>, StoreError> {
         let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX / 4);
         let take = Statement::new(format!("{TAKE}{DELIVERY}"), vec![Value::from(hold), Value::from(limit)]);
         let mut taken = Vec::new();
@@ -244,7 +243,7 @@ impl NotificationStore for SqlStore {
         Ok(taken)
     }
 
-    async fn attempted(&self, delivery: &str, attempted: Attempted) -> Result<(), StoreError> {
+    pub async fn attempted(&self, delivery: &str, attempted: Attempted) -> Result<(), StoreError> {
         let (state, wait) = match attempted.next {
             Next::Done => (DeliveryState::Delivered, 0),
             Next::Again(wait) => (DeliveryState::Due, i64::try_from(wait.as_millis()).unwrap_or(i64::MAX / 4)),
@@ -260,7 +259,8 @@ impl NotificationStore for SqlStore {
         self.do_all(vec![Statement::new(ATTEMPTED, values)]).await.map(drop)
     }
 
-    async fn delivery_counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    /// How many deliveries are in each state.
+    pub async fn delivery_counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let sql = "SELECT state, COUNT(*) FROM webhook_deliveries GROUP BY state ORDER BY state";
         let found = self.backend.read(Statement::new(sql, vec![])).await?;
         found.iter().map(|row| Ok((row.text(0)?.to_owned(), row.int(1)?.unsigned_abs()))).collect()
