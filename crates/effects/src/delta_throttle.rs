@@ -1,4 +1,4 @@
-//! Broadcasts a growing answer to whoever watches the run, a few times a second at most.
+//! Broadcasts a growing answer to the readers of a run, at most 20 times a second.
 
 use engine::effect::{EffectId, Job};
 use engine::ids::RunId;
@@ -7,7 +7,7 @@ use runtime::live::{Delta, Live};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const BETWEEN: Duration = Duration::from_millis(50);
+const INTERVAL: Duration = Duration::from_millis(50);
 
 pub struct DeltaThrottle<'a> {
     live: &'a Live,
@@ -15,7 +15,7 @@ pub struct DeltaThrottle<'a> {
     effect: &'a EffectId,
     attempt: u32,
     role: Role,
-    /// What was not passed on yet, and when something last was.
+    /// Text that was not sent yet, and the time of the last message.
     held: Mutex<(String, Option<Instant>)>,
 }
 
@@ -25,11 +25,11 @@ impl<'a> DeltaThrottle<'a> {
         DeltaThrottle { live, run_id: run.run_id, effect, attempt: *attempt, role, held: Mutex::default() }
     }
 
-    pub fn grow(&self, fresh: &str) {
+    pub fn push(&self, delta: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let (text, last) = &mut *held;
-        text.push_str(fresh);
-        if text.is_empty() || last.is_some_and(|last| last.elapsed() < BETWEEN) {
+        text.push_str(delta);
+        if text.is_empty() || last.is_some_and(|last| last.elapsed() < INTERVAL) {
             return;
         }
         *last = Some(Instant::now());

@@ -1,41 +1,41 @@
-//! The parsers of foreign bytes that lie below this crate's surface, each as a function of bytes: what the fuzz command and
-//! the tests of cost call. Each also holds what it read against what it promises.
+//! The internal parsers of foreign bytes, for the fuzz command and the tests of their cost. Each checks its own result and panics
+//! when it is wrong.
 
 use crate::model;
 use crate::tools::read_page;
 use http_client::{PrivateAddresses, check_url, is_private};
 
-/// Reads bytes, and panics where it breaks its promise.
+/// Parses bytes, and panics if the result is wrong.
 pub type Parser = fn(&[u8]);
 
-/// Every one of them, by name.
+/// Every parser by name.
 pub const ALL: [(&str, Parser); 5] =
     [("html", html), ("text", text), ("address", address), ("json", json), ("sse", model::read_stream)];
 
 const MOST_SHOWN: usize = 250_000;
 
-/// A page of the web.
+/// A web page.
 pub fn html(bytes: &[u8]) {
     let read = read_page(bytes, "text/html");
-    assert!(read.text.len() <= MOST_SHOWN && read.title.len() <= MOST_SHOWN, "more was read than is shown");
+    assert!(read.text.len() <= MOST_SHOWN && read.title.len() <= MOST_SHOWN, "the text is longer than its limit");
 }
 
-/// A text whose characters are to be found out.
+/// A text of unknown encoding.
 pub fn text(bytes: &[u8]) {
     let (header, body) = bytes.split_at(bytes.len().min(40));
     read_page(body, &String::from_utf8_lossy(header));
 }
 
-/// An address that somebody names.
+/// A URL.
 pub fn address(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(url) = check_url(&text, PrivateAddresses::Refused) {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        assert!(!host.parse().is_ok_and(is_private), "{url} leads inside");
+        assert!(!host.parse().is_ok_and(is_private), "{url} leads into a private network");
     }
 }
 
-/// What a model wrote.
+/// The answer of a model.
 pub fn json(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(value) = engine::json::extract(&text) {

@@ -1,9 +1,9 @@
-//! Carries out what runs want: model calls through a `ModelPort`, tools through the registry.
-//! Failures are data here; attempts, backoff and money belong to the driver.
+//! Carries out the effects of runs: model calls through a `ModelPort`, tools through the registry. A failure is an outcome here;
+//! the driver decides about attempts, backoff and money.
 
 use crate::delta_throttle::DeltaThrottle;
-use crate::model::{Gateway, OnDelta};
-use crate::tools::{self, Denied, Registry, TaskTools, Toolboxes};
+use crate::model::OnDelta;
+use crate::tools::{self, ActionError, Registry, TaskTools, Toolboxes};
 use async_trait::async_trait;
 use engine::blob::Hash;
 use engine::effect::{
@@ -15,7 +15,7 @@ use runtime::ports::{Library, Performer};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Whoever speaks to models. `idempotency_key` is `<effect>:<attempt>`.
+/// Calls models. `idempotency_key` is `<effect>:<attempt>`; `on_delta` gets the answer while it is written, if the model streams.
 #[async_trait]
 pub trait ModelPort: Send + Sync + 'static {
     async fn call(
@@ -23,40 +23,8 @@ pub trait ModelPort: Send + Sync + 'static {
         call: &ModelCall,
         messages: Vec<(Speaker, String)>,
         idempotency_key: &str,
+        on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError>;
-
-    /// The same, with somebody who sees the answer grow, if this model lets it be seen.
-    async fn call_watched(
-        &self,
-        call: &ModelCall,
-        messages: Vec<(Speaker, String)>,
-        idempotency_key: &str,
-        _watcher: OnDelta<'_>,
-    ) -> Result<ModelReply, CallError> {
-        self.call(call, messages, idempotency_key).await
-    }
-}
-
-#[async_trait]
-impl ModelPort for Gateway {
-    async fn call(
-        &self,
-        call: &ModelCall,
-        messages: Vec<(Speaker, String)>,
-        idempotency_key: &str,
-    ) -> Result<ModelReply, CallError> {
-        Gateway::call(self, call, messages, idempotency_key, None).await
-    }
-
-    async fn call_watched(
-        &self,
-        call: &ModelCall,
-        messages: Vec<(Speaker, String)>,
-        idempotency_key: &str,
-        watcher: OnDelta<'_>,
-    ) -> Result<ModelReply, CallError> {
-        Gateway::call(self, call, messages, idempotency_key, Some(watcher)).await
-    }
 }
 
 pub struct EffectsPerformer {
@@ -65,19 +33,19 @@ pub struct EffectsPerformer {
     pub outside: Toolboxes,
     pub task_tools: Arc<dyn TaskTools>,
     pub models: Arc<dyn ModelPort>,
-    /// Who sees answers while they grow.
+    /// Gets answers while they are written.
     pub live: Live,
 }
 
 impl EffectsPerformer {
-    async fn ask(&self, call: &ModelCall, job: &Job) -> Result<ModelReply, CallError> {
-        let messages = self.messages(&call.request).await.map_err(unread)?;
+    async fn call_model(&self, call: &ModelCall, job: &Job) -> Result<ModelReply, CallError> {
+        let messages = self.messages(&call.request).await.map_err(unreadable)?;
         let deltas = DeltaThrottle::new(&self.live, job, call.role);
         let key = format!("{}:{}", job.effect, job.attempt);
-        self.models.call_watched(call, messages, &key, &|fresh| deltas.grow(fresh)).await
+        self.models.call(call, messages, &key, Some(&|delta| deltas.push(delta))).await
     }
 
-    /// The request as text, each stored part fetched once.
+    /// The request as text. Each stored part is read once.
     async fn messages(&self, request: &Request) -> Result<Vec<(Speaker, String)>, String> {
         let mut hashes = request.stored();
         hashes.sort_unstable();
@@ -99,8 +67,8 @@ impl EffectsPerformer {
                     narrowed = agent_scope;
                     &narrowed
                 }
-                Err(Denied::Refused(why)) => return Outcome::Tool(ToolOutcome::refused(why)),
-                Err(Denied::Store(error)) => return Outcome::Unavailable(error.to_string()),
+                Err(ActionError::Refused(why)) => return Outcome::Tool(ToolOutcome::refused(why)),
+                Err(ActionError::Store(error)) => return Outcome::Unavailable(error.to_string()),
             },
         };
         if call.outside.is_some() {
@@ -121,14 +89,14 @@ impl EffectsPerformer {
 impl Performer for EffectsPerformer {
     async fn perform(&self, job: Job) -> Outcome {
         match &job.work {
-            Work::Model(call) => Outcome::Model(self.ask(call, &job).await),
+            Work::Model(call) => Outcome::Model(self.call_model(call, &job).await),
             Work::Tool(call) => self.run_tool(&job.run, call, &job.effect).await,
         }
     }
 }
 
-/// Nothing left the machine, so nothing was paid; the next attempt reads again.
-fn unread(reason: String) -> CallError {
+/// Nothing was sent, so nothing was paid. The next attempt reads the request again.
+fn unreadable(reason: String) -> CallError {
     CallError {
         failure: CallFailure::Interrupted,
         message: format!("the request could not be read from the store: {reason}"),
@@ -150,9 +118,9 @@ mod tests {
     use runtime::ports::{Clock, StoreError};
     use uuid::Uuid;
 
-    struct Stopped;
+    struct StoppedClock;
 
-    impl Clock for Stopped {
+    impl Clock for StoppedClock {
         fn now(&self) -> Timestamp {
             Timestamp(0)
         }
@@ -167,9 +135,9 @@ mod tests {
         }
     }
 
-    async fn asked(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
+    async fn call_model(provider: &str, parts: Vec<Part>) -> Result<ModelReply, CallError> {
         let performer = EffectsPerformer {
-            library: store::open_inline(None, Arc::new(Stopped)).await.expect("a database in memory"),
+            library: store::open_inline(None, Arc::new(StoppedClock)).await.expect("a database in memory"),
             registry: Registry::builtin(),
             outside: Toolboxes::default(),
             task_tools: Arc::new(NoTaskTools),
@@ -208,18 +176,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_comes_with_its_usage_four_bytes_a_token() {
+    async fn a_rehearsal_answer_counts_four_bytes_as_a_token() {
         let text = "## objective\n\"Bake bread\"\n".to_owned();
-        let reply = asked(PROVIDER, vec![Part::Text(text.clone())]).await.expect("an answer");
+        let reply = call_model(PROVIDER, vec![Part::Text(text.clone())]).await.expect("an answer");
         assert_eq!(reply.usage.input, (text.len() as u64).div_ceil(4));
         assert_eq!(reply.usage.output, (reply.text.len() as u64).div_ceil(4));
         assert!(!reply.truncated);
     }
 
     #[tokio::test]
-    async fn a_request_that_cannot_be_read_was_never_sent() {
+    async fn a_request_that_cannot_be_read_is_interrupted_and_unpaid() {
         let missing = Part::Stored { blob: Blob::new("gone").reference(), limit: 100 };
-        let error = asked(PROVIDER, vec![missing]).await.expect_err("no answer");
+        let error = call_model(PROVIDER, vec![missing]).await.expect_err("no answer");
         assert_eq!((error.failure, error.maybe_paid), (CallFailure::Interrupted, false));
     }
 }

@@ -1,6 +1,5 @@
-//! Guards requests whose address somebody else named (a webhook, a page of the web) against server-side request forgery.
-//! Nothing in a private network is reached unless the configuration allows it: not by its number, and not by a name that
-//! resolves to one.
+//! Protects requests to foreign addresses (webhooks, web pages) against server-side request forgery. Unless the configuration
+//! allows it, no request reaches a private network, neither by IP address nor by a name that resolves to one.
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -8,14 +7,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const MOST_URL: usize = 2_000;
 
-/// Whether requests may go to addresses of this machine and its networks.
+/// Whether requests may go to this machine and its networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrivateAddresses {
     Refused,
     Allowed,
 }
 
-/// The URL, if a request may go there as far as its text tells. The name is judged when it is resolved.
+/// The URL, if its text allows a request. The resolver checks the addresses of its name.
 pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, String> {
     if text.len() > MOST_URL {
         return Err(format!("the URL has {} characters; at most {MOST_URL} are allowed", text.len()));
@@ -25,14 +24,14 @@ pub fn check_url(text: &str, private: PrivateAddresses) -> Result<Url, String> {
         return Err(format!("the URL must begin with http:// or https://, not {}:", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("the URL must not hold a user name or a password".into());
+        return Err("the URL must not contain a user name or a password".into());
     }
     let host = url.host_str().ok_or("the URL names no host")?;
     let number: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
-    // A name may end in the dot of the root.
+    // A name may end with the dot of the DNS root.
     let name = host.strip_suffix('.').unwrap_or(host);
-    let named_inside = name == "localhost" || name.ends_with(".localhost");
-    if private == PrivateAddresses::Refused && (named_inside || number.is_some_and(is_private)) {
+    let is_local_name = name == "localhost" || name.ends_with(".localhost");
+    if private == PrivateAddresses::Refused && (is_local_name || number.is_some_and(is_private)) {
         return Err(refused(host));
     }
     Ok(url)
@@ -44,7 +43,7 @@ fn refused(host: &str) -> String {
     )
 }
 
-/// Resolves names, and refuses those that lead into a private network.
+/// Resolves names, and refuses names with a private address.
 pub struct GuardedResolver(pub PrivateAddresses);
 
 impl Resolve for GuardedResolver {
@@ -53,7 +52,7 @@ impl Resolve for GuardedResolver {
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            // One private address is enough to refuse: the connector chooses which of them it uses.
+            // One private address is enough to refuse, since the connector may choose any of them.
             if private == PrivateAddresses::Refused && found.iter().any(|address| is_private(address.ip())) {
                 return Err(refused(&host).into());
             }
@@ -63,7 +62,7 @@ impl Resolve for GuardedResolver {
     }
 }
 
-/// Whether an address is not a public one: of this machine, of its networks, or reserved.
+/// Whether an address is not public: of this machine, of its networks, or reserved.
 pub fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -84,18 +83,18 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         // Carrier-grade NAT.
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
-        // 6to4 relays may lead anywhere.
+        // 6to4 relays may lead to private addresses.
         || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (18..20).contains(&b))
 }
 
-/// The IPv4 address that an IPv6 address stands for, which is where a packet to it ends up.
+/// The IPv4 address inside an IPv6 address, to which its packets are delivered.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match address.segments() {
-        // Compatible (with :: and ::1), mapped, and translated ones.
+        // IPv4-compatible (including :: and ::1), IPv4-mapped and IPv4-translated addresses.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => of(high, low),
-        // NAT64, by its own prefix.
+        // NAT64 with its well-known prefix.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
         _ => None,
     }
@@ -111,9 +110,9 @@ fn tunneled_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
-    // Only 2000::/3 is given out to the public.
+    // Only 2000::/3 is allocated for public use.
     (parts[0] & 0xe000) != 0x2000
-        // 2001::/23 is reserved for protocols (Teredo, benchmarks, ORCHID). It and 6to4 lead through other people's tunnels.
+        // 2001::/23 is reserved for protocols (Teredo, benchmarks, ORCHID). Teredo and 6to4 may lead to private addresses.
         || (parts[0] == 0x2001 && parts[1] < 0x200)
         || parts[0] == 0x2002
         || tunneled_v4(address).is_some_and(is_private_v4)
@@ -127,28 +126,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn h7_sec_s30_addresses_inside_are_told_from_those_outside() {
-        for inside in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "172.16.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "255.255.255.255",
-            "224.0.0.1",
-            "198.18.0.1",
-            "::1",
-            "::",
-            "fd00::1",
-            "fe80::1",
-            "::ffff:127.0.0.1",
-            "::ffff:10.0.0.1",
-            "64:ff9b::7f00:1",
-            "2002:7f00:1::",
-            "ff02::1",
-        ] {
+    fn h7_sec_s30_private_and_public_addresses_are_distinguished() {
+        for inside in "127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 255.255.255.255 \
+            224.0.0.1 198.18.0.1 ::1 :: fd00::1 fe80::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::7f00:1 \
+            2002:7f00:1:: ff02::1"
+            .split(' ')
+        {
             assert!(is_private(inside.parse().unwrap()), "{inside}");
         }
         for outside in ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"] {
@@ -157,53 +140,28 @@ mod tests {
     }
 
     #[test]
-    fn x19_an_address_inside_is_inside_however_it_is_wrapped() {
-        for inside in [
-            "::ffff:0:7f00:1",
-            "::ffff:0:a9fe:a9fe",
-            "::127.0.0.1",
-            "64:ff9b:1::a00:1",
-            "64:ff9b::a9fe:a9fe",
-            "2002:a00:1::",
-            "2002:c0a8:101::1",
-            "2001:0:4136:e378:8000:63bf:80ff:fffe",
-            "2001:0:7f00:1:0:0:a0a:a0a",
-            "2606:4700::5efe:a00:1",
-            "fd00::5efe:808:808",
-            "2002:808:808::1",
-            "fec0::1",
-            "2001:db8::1",
-            "3fff::1",
-            "2001:2::1",
-            "100::1",
-            "5f00::1",
-            "203.0.113.1",
-            "192.0.2.1",
-            "198.51.100.1",
-            "192.88.99.1",
-            "100.127.255.255",
-            "0.1.2.3",
-            "250.1.1.1",
-        ] {
+    fn x19_a_private_address_embedded_in_ipv6_is_private() {
+        for inside in "::ffff:0:7f00:1 ::ffff:0:a9fe:a9fe ::127.0.0.1 64:ff9b:1::a00:1 64:ff9b::a9fe:a9fe 2002:a00:1:: \
+            2002:c0a8:101::1 2001:0:4136:e378:8000:63bf:80ff:fffe 2001:0:7f00:1:0:0:a0a:a0a \
+            2606:4700::5efe:a00:1 fd00::5efe:808:808 2002:808:808::1 fec0::1 2001:db8::1 3fff::1 2001:2::1 \
+            100::1 5f00::1 203.0.113.1 192.0.2.1 198.51.100.1 192.88.99.1 100.127.255.255 0.1.2.3 250.1.1.1"
+            .split(' ')
+        {
             assert!(is_private(inside.parse().unwrap()), "{inside}");
             let host = if inside.contains(':') { format!("[{inside}]") } else { inside.to_owned() };
             assert!(check_url(&format!("http://{host}/"), PrivateAddresses::Refused).is_err(), "{inside}");
         }
-        for outside in [
-            "2001:4860:4860::8888",
-            "2a00:1450::1",
-            "64:ff9b::808:808",
-            "2a00:1450::5efe:808:808",
-            "100.63.0.1",
-            "100.128.0.1",
-        ] {
+        for outside in
+            "2001:4860:4860::8888 2a00:1450::1 64:ff9b::808:808 2a00:1450::5efe:808:808 100.63.0.1 100.128.0.1"
+                .split(' ')
+        {
             assert!(!is_private(outside.parse().unwrap()), "{outside}");
         }
     }
 
     proptest! {
         #[test]
-        fn x19_every_wrapping_of_an_address_is_judged_as_the_address_itself(bits: u32) {
+        fn x19_every_embedding_of_an_address_is_judged_like_the_address(bits: u32) {
             let v4 = Ipv4Addr::from(bits);
             let (high, low) = ((bits >> 16) as u16, bits as u16);
             for wrapped in [
@@ -217,7 +175,7 @@ mod tests {
             }
             prop_assert!(is_private(Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1).into()));
             prop_assert!(is_private(Ipv6Addr::new(0x2001, 0, 0x4136, 0xe378, 0x8000, 0x63bf, !high, !low).into()));
-            // However it is written, it is the same address.
+            // Decimal, hexadecimal and embedded notations are the same address.
             for written in [format!("http://{bits}/"), format!("http://{bits:#x}/"), format!("http://[::ffff:{v4}]:81/x")] {
                 prop_assert_eq!(check_url(&written, PrivateAddresses::Refused).is_err(), is_private(v4.into()), "{}", written);
             }
@@ -225,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn h7_sec_s30_s34_what_leads_inside_however_it_is_written_is_refused() {
+    fn h7_sec_s30_s34_a_private_address_is_refused_in_every_notation() {
         for bad in [
             "http://127.0.0.1/",
             "http://2130706433/",
@@ -248,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn h7_sec_s31_s32_a_name_that_turns_out_to_be_inside_is_refused_when_it_is_looked_up() {
+    async fn h7_sec_s31_s32_a_name_that_resolves_to_a_private_address_is_refused() {
         let name = || "localhost".parse::<Name>().unwrap();
         assert!(GuardedResolver(PrivateAddresses::Refused).resolve(name()).await.is_err());
         assert!(GuardedResolver(PrivateAddresses::Allowed).resolve(name()).await.is_ok());

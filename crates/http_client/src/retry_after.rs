@@ -1,27 +1,27 @@
-//! `Retry-After`: how long a server asks to be left alone.
+//! Reads `Retry-After`: how long a client should wait before the next request.
 
 use reqwest::header::HeaderMap;
 use std::time::{Duration, SystemTime};
 
-/// The longest wait that is believed: a day.
+/// A longer wait counts as this one: a day.
 const LONGEST_MS: f64 = 86_400_000.0;
 
-/// Seconds, or a date, which is read against the server's own clock where it tells it.
+/// The header has seconds or a date. A date is compared with the server's clock if the response has a `Date`.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
-        return Some(believed(ms));
+        return Some(limited(ms));
     }
     let wait = text("retry-after")?;
     if let Ok(seconds) = wait.parse::<f64>() {
-        return Some(believed(seconds * 1000.0));
+        return Some(limited(seconds * 1000.0));
     }
     let until = httpdate::parse_http_date(wait).ok()?;
     let now = text("date").and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
-    Some(until.duration_since(now).map_or(Duration::ZERO, |wait| believed(wait.as_millis() as f64)))
+    Some(until.duration_since(now).map_or(Duration::ZERO, |wait| limited(wait.as_millis() as f64)))
 }
 
-fn believed(ms: f64) -> Duration {
+fn limited(ms: f64) -> Duration {
     Duration::from_millis(ms.clamp(0.0, LONGEST_MS).ceil() as u64)
 }
 

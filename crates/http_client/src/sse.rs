@@ -1,19 +1,19 @@
-//! Server-sent events from bytes, however they are cut. Pure, one pass, and bounded: an event that does not end is given up.
+//! Parses server-sent events from bytes in chunks of any size. One pass without I/O; an event that is too long is an error.
 //!
-//! Lines end in LF, CRLF or CR; a leading BOM, comments and unknown fields are skipped; bytes that are not
-//! UTF-8 become replacement characters, since one bad byte should not lose a paid answer.
+//! Lines end in LF, CRLF or CR. A leading BOM, comments and unknown fields are skipped. Bytes that are not UTF-8 become replacement
+//! characters, since one bad byte should not lose a paid answer.
 
-/// More than one event of any answer that is taken. Text may be six times as long when it is written as JSON.
+/// Longer than any event of an answer within its limit: text may be six times as long when it is written as JSON.
 const MOST_EVENT: usize = 24 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The `event:` field; empty when the server does not use it.
+    /// The `event:` field; empty if it is missing.
     pub name: String,
     pub data: String,
 }
 
-/// An event had no end within `MOST_EVENT`.
+/// An event was longer than `MOST_EVENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -43,7 +43,7 @@ impl Parser {
         if held > MOST_EVENT { Err(TooLong) } else { Ok(()) }
     }
 
-    /// The stream ended: a last event without its blank line still counts; the terminator decides about wholeness.
+    /// Call at the end of the stream. A last event without its blank line counts; the caller checks whether the answer is complete.
     pub fn finish(mut self, mut emit: impl FnMut(Event)) {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_ending_comments_and_a_bom() {
+    fn all_line_endings_comments_and_a_bom_are_read() {
         let bytes =
             "\u{feff}: hi\r\nevent: a\r\ndata: 1\r\ndata:2\r\n\r\ndata: x\rid: 7\r\rdata: y\n\nretry: 3\n\ndata: z";
         assert_eq!(parse([bytes.as_bytes()]), [event("a", "1\n2"), event("", "x"), event("", "y"), event("", "z")]);
@@ -113,16 +113,16 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_end_is_given_up() {
+    fn an_event_that_is_too_long_is_an_error() {
         let mut parser = Parser::default();
         let line = format!("data: {}\n", "x".repeat(1 << 20));
-        let given_up = (0..30).find(|_| parser.push(line.as_bytes(), |_| panic!("no event ended")).is_err());
-        assert_eq!(given_up, Some(23));
+        let refused_at = (0..30).find(|_| parser.push(line.as_bytes(), |_| panic!("no event ended")).is_err());
+        assert_eq!(refused_at, Some(23));
     }
 
     proptest! {
         #[test]
-        fn any_bytes_cut_anywhere_give_the_same_events(
+        fn any_bytes_in_chunks_of_any_size_give_the_same_events(
             bytes in prop::collection::vec(prop::sample::select(b"data: event\r\n\n\xc3\xa9{}\xff".to_vec()), 0..200),
             cuts in prop::collection::vec(1usize..9, 1..40),
         ) {

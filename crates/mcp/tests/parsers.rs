@@ -1,4 +1,4 @@
-//! What reads a server's bytes stays sound and linear, whatever they are.
+//! The parser of MCP messages holds against any bytes, and its cost is linear.
 
 use mcp::client::messages::Outline;
 use simulation::fuzz::{Target, assert_linear, assert_sound};
@@ -6,10 +6,10 @@ use simulation::fuzz::{Target, assert_linear, assert_sound};
 fn outline(bytes: &[u8]) {
     let mut outline = Outline::default();
     bytes.chunks(7).for_each(|part| outline.take(part));
-    // Where the parser finds an answer's id, the outline has found the same.
+    // If the JSON parser finds the id of an answer, the outline found the same one.
     let read = serde_json::from_slice::<serde_json::Value>(bytes).ok().filter(|message| message["method"].is_null());
     let known = read.as_ref().and_then(|message| message.as_object()?.get("id")).filter(|id| id.is_u64());
-    if let (Some(id), None) = (known, outline.unfit()) {
+    if let (Some(id), None) = (known, outline.error()) {
         assert_eq!(outline.answers(), Some(id));
     }
 }

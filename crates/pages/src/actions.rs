@@ -1,5 +1,5 @@
-//! Which actions each page has, and who may take them. Permission is judged when a page is opened, and again when an action is
-//! executed: it may have been taken away in between.
+//! The actions of each page, and who may take them. Permission is checked when a page is opened and again when an action is
+//! executed, since it may have been revoked in between.
 
 use crate::page::OfferedAction;
 use crate::path::PageSubject;
@@ -10,7 +10,7 @@ use engine::run::{Command, Lane};
 use runtime::ports::StoreError;
 use serde_json::{Value, json};
 
-/// The commands to a run that its page offers.
+/// The commands that the page of a run offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     Answer,
@@ -48,7 +48,9 @@ impl CommandKind {
     }
 
     pub fn command(self, subject: PageSubject, arguments: &Value) -> Result<(RunId, Command), String> {
-        let PageSubject::Run(run) = subject else { return Err("only a run takes commands".into()) };
+        let PageSubject::Run(run) = subject else {
+            return Err("this page is not the page of a run, and only runs take commands".into());
+        };
         let known: Vec<&str> = self.usage().1.split(", ").map(|name| name.trim_end_matches('?')).collect();
         if let Some(other) =
             arguments.as_object().and_then(|map| map.keys().find(|name| !known.contains(&name.as_str())))
@@ -57,7 +59,7 @@ impl CommandKind {
         }
         let text = || match arguments["text"].as_str().map(str::trim).filter(|text| !text.is_empty()) {
             Some(text) => Ok(text.to_owned()),
-            None => Err("missing argument `text`: expected text".to_owned()),
+            None => Err("missing argument `text`: expected a text that is not blank".to_owned()),
         };
         let question = match &arguments["question_id"] {
             Value::Null => None,
@@ -78,7 +80,7 @@ impl CommandKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// By its name in the registry.
+    /// A tool, by its name in the registry.
     Tool(&'static str),
     Command(CommandKind),
 }
@@ -102,7 +104,7 @@ impl PageAction {
         merged(params, &self.fixed)
     }
 
-    /// As the page shows it; `None` for a tool that this registry does not have.
+    /// The action as the page shows it; `None` if the registry has no such tool.
     pub fn offer(&self, registry: &Registry, at: PageSubject) -> Option<OfferedAction> {
         let fixed: Vec<&str> = self.fixed.iter().map(|(name, _)| *name).collect();
         match self.operation {
@@ -122,7 +124,7 @@ impl PageAction {
     }
 }
 
-/// Every action of a page, whoever may take it.
+/// Every action of a page, for any reader.
 pub fn actions_of(subject: PageSubject, registry: &Registry) -> Vec<PageAction> {
     let tools = |names: &[&'static str], fixed: Vec<(&'static str, String)>| -> Vec<PageAction> {
         names.iter().map(|name| PageAction { operation: Operation::Tool(name), fixed: fixed.clone() }).collect()
@@ -154,7 +156,7 @@ pub fn actions_of(subject: PageSubject, registry: &Registry) -> Vec<PageAction> 
 }
 
 impl Pages<'_> {
-    /// What this reader may do there now.
+    /// The actions that this reader may take there now.
     pub(super) async fn offers(&self, subject: PageSubject) -> Result<Vec<OfferedAction>, StoreError> {
         let may_change = self.may_change(subject).await?;
         let actions = actions_of(subject, self.registry).into_iter();
@@ -169,18 +171,18 @@ impl Pages<'_> {
         }
     }
 
-    /// Whether this reader's role allows changes there.
+    /// Whether the reader's role allows changes there.
     pub(super) async fn may_change(&self, subject: PageSubject) -> Result<bool, StoreError> {
         let scope = &self.reader.scope;
         Ok(match (subject, self.home(subject).await?.0) {
             (PageSubject::Run(run), _) => self.store.may_steer(scope, run).await?,
             (_, Some(project)) => self.store.may_write(scope, project).await?,
-            // The parameters name the project, so the tool judges it.
+            // The parameters name the project, so the tool checks the role.
             (_, None) => true,
         })
     }
 
-    /// Denied by default: a subagent does what it was granted, and gives runs no commands.
+    /// Denied by default: a subagent takes granted actions only, and sends no commands to runs.
     pub(super) fn is_granted(&self, action: &PageAction) -> bool {
         let Operation::Tool(name) = action.operation else { return self.reader.agent.is_none() };
         let needed = self.registry.find(name).map(Action::authorization);
@@ -192,7 +194,7 @@ impl Pages<'_> {
         }
     }
 
-    /// The project and document that something new made on this page belongs to.
+    /// The project and document that something created on this page belongs to.
     pub(super) async fn home(
         &self,
         subject: PageSubject,

@@ -1,8 +1,8 @@
-//! The product as markdown pages. People and programs read them over HTTP; a subagent works through them in a task run.
+//! The product as markdown pages. Users and programs read them over HTTP; a subagent works through them in a task run.
 //!
-//! A page shows what its reader may see at this moment and offers the actions its reader may take. Actions are those of the
-//! tool registry, and commands to runs. Nothing is written here: an action returns mutations or a command, and the caller
-//! commits them. This crate must not know HTTP or the log.
+//! A page shows what its reader may see now and offers the actions its reader may take: those of the tool registry, and commands
+//! to runs. This crate writes nothing: an action returns mutations or a command, and the caller commits them. It must not know
+//! HTTP or the log.
 
 mod actions;
 mod page;
@@ -28,7 +28,7 @@ use runtime::agents::AgentRecord;
 use runtime::ports::{Library, StoreError};
 use serde_json::{Map, Value, json};
 
-/// Who reads, as they are at this moment.
+/// The reader of a page, with current permissions.
 #[derive(Clone, Debug)]
 pub struct Reader {
     pub actor: ActorRecord,
@@ -47,7 +47,7 @@ impl Reader {
         Reader { actor: agent.actor(), agent: Some(agent), scope }
     }
 
-    /// Whoever this is; `None` for a subagent that is no longer kept.
+    /// `None` for a subagent that no longer exists.
     pub async fn of(store: &dyn Library, actor: ActorRecord) -> Result<Option<Reader>, StoreError> {
         match actor.kind {
             ActorKind::Person => Ok(Some(Reader::person(actor))),
@@ -56,7 +56,7 @@ impl Reader {
     }
 }
 
-/// The effect an action is carried out for: what its ids and stamps are made from.
+/// The effect an action is carried out for. Ids and properties of new things are derived from it.
 pub struct Cause<'a> {
     pub run_id: RunId,
     pub effect: &'a EffectId,
@@ -70,7 +70,7 @@ pub struct Pages<'a> {
     pub reader: &'a Reader,
 }
 
-/// A page for whoever asked, and what the caller commits.
+/// A page for the reader, and what the caller commits.
 pub struct ActionResult {
     pub page: Page,
     pub mutations: Vec<Mutation>,
@@ -84,7 +84,7 @@ impl ActionResult {
 }
 
 impl Pages<'_> {
-    /// Any page, a list of actions or the description of one.
+    /// Opens a page, a list of actions or the description of an action.
     pub async fn open(&self, path: &str) -> Result<Page, StoreError> {
         let Some(path) = PagePath::parse(path) else { return Ok(not_found()) };
         match path {
@@ -131,7 +131,7 @@ impl Pages<'_> {
             .offers(vec![offer]))
     }
 
-    /// Carry out an action of a page. The caller commits what comes of it.
+    /// Carries out an action of a page. The caller commits the result.
     pub async fn execute(
         &self,
         subject: PageSubject,
@@ -154,7 +154,7 @@ impl Pages<'_> {
             Operation::Tool(tool) => self.call(subject, tool, arguments, cause).await,
             Operation::Command(command) => Ok(match command.command(subject, &arguments) {
                 Ok(command) => {
-                    let said = format!("The run was told: {name}.");
+                    let said = format!("The run was sent the command {name}.");
                     ActionResult {
                         page: done(subject, name, &said, Value::Null),
                         mutations: Vec::new(),
@@ -208,7 +208,7 @@ impl Pages<'_> {
         })
     }
 
-    /// The action, or a page that says why not and what is valid.
+    /// The action, or a page with the reason for the refusal and the valid actions.
     async fn permitted(&self, subject: PageSubject, name: &str) -> Result<Result<PageAction, Box<Page>>, StoreError> {
         let known = actions::actions_of(subject, self.registry).into_iter().find(|action| action.name() == name);
         let (page, said) = match known {
@@ -251,7 +251,7 @@ fn shortened(name: &str) -> String {
     name.chars().take(80).collect()
 }
 
-/// The same for what does not exist and what may not be seen, whichever was asked for.
+/// The same page for what does not exist and for what the reader may not see.
 fn not_found() -> Page {
     let said = "There is nothing at that path that you may see.";
     Page::new(404, "", "Not found")
@@ -259,7 +259,7 @@ fn not_found() -> Page {
         .paragraph(format!("{said} Begin at /whoami, and follow the paths that pages show, with ids exactly as given."))
 }
 
-/// The reader may see it and not change it.
+/// The reader may see the page but not change anything on it.
 fn viewer_only(subject: PageSubject, name: &str, said: &str) -> Page {
     Page::new(403, subject.action(name), "Forbidden").fact("type", "viewer_only").fact("error", said).paragraph(said)
 }
@@ -271,27 +271,27 @@ fn rejected(subject: PageSubject, name: &str, why: &str) -> Page {
 
 fn done(subject: PageSubject, name: &str, summary: &str, result: Value) -> Page {
     let mut page = Page::new(200, subject.action(name), format!("{name}: done")).fact("done", true);
-    let made = result.get("id").and_then(Value::as_str);
-    let place = made.and_then(|id| match name {
+    let created = result.get("id").and_then(Value::as_str);
+    let path = created.and_then(|id| match name {
         "create_document" | "update_document" => Some(format!("/documents/{id}")),
         "create_task" | "update_task" => Some(format!("/tasks/{id}")),
         "create_project" | "update_project" => Some(format!("/projects/{id}")),
         _ => None,
     });
-    if let Some(place) = &place {
-        page = page.fact("see", place.as_str());
+    if let Some(path) = &path {
+        page = page.fact("see", path.as_str());
     }
     if !result.is_null() {
         page = page.fact("result", result.clone());
     }
-    page.paragraph(summary).paragraph(match &place {
-        Some(place) => format!("See {place}."),
+    page.paragraph(summary).paragraph(match &path {
+        Some(path) => format!("See {path}."),
         None if result.is_null() => String::new(),
         None => format!("{QUOTED}\n\n```json\n{}\n```", line(result)),
     })
 }
 
-/// The parameters of the caller with those that the page fixes.
+/// The caller's parameters, with those that the page fixes.
 fn merged(params: &Value, fixed: &[(&'static str, String)]) -> Result<Value, String> {
     let mut merged: Map<String, Value> = match params {
         Value::Null => Map::new(),

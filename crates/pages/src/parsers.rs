@@ -1,5 +1,5 @@
-//! The parser of page paths and the quoting of foreign text, as functions of bytes: what the fuzz command and the tests of cost
-//! call. Each also holds its result against what it promises.
+//! The parser of page paths and the quoting of foreign text, for the fuzz command and the tests of their cost. It checks its own
+//! result and panics when it is wrong.
 
 use crate::page::quoted;
 use crate::path::PagePath;
@@ -12,5 +12,5 @@ pub fn page(bytes: &[u8]) {
     }
     let quoted = quoted(&text);
     let outside = |line: &str| !line.starts_with('>') && line != "_(empty)_";
-    assert!(!engine::lines::lines(&quoted).any(outside), "a line got out of its quotation");
+    assert!(!engine::lines::lines(&quoted).any(outside), "a line escaped from its quotation");
 }

@@ -1,4 +1,4 @@
-//! The paths of pages. Parses and prints them; does not know what is there or who may see it.
+//! Parses and prints the paths of pages. It does not know which pages exist or who may see them.
 
 use engine::ids::{DocumentId, ProjectId, RunId, TaskId};
 use std::fmt;
@@ -14,13 +14,13 @@ pub enum PageSubject {
     Document(DocumentId),
     Task(TaskId),
     Run(RunId),
-    /// Every action at once, for programs. It has no page, and no path leads here.
+    /// Every action at once, for programs. It has no page and no path.
     Tools,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PagePath {
-    /// The page itself; a long text from this character on.
+    /// The page itself. A long text is shown from this character on.
     Page {
         subject: PageSubject,
         from: usize,
@@ -30,24 +30,24 @@ pub enum PagePath {
 }
 
 impl PagePath {
-    /// `None` where no page can be. A trailing `/` or `.md` changes nothing.
+    /// `None` for an invalid path. A trailing `/` or `.md` is ignored.
     pub fn parse(path: &str) -> Option<PagePath> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let path = path.trim().strip_prefix('/')?.trim_end_matches('/');
         let parts: Vec<&str> = path.strip_suffix(".md").unwrap_or(path).split('/').collect();
         let from = query.split('&').find_map(|pair| pair.strip_prefix("from=")).and_then(|from| from.parse().ok());
         let from = from.unwrap_or(0);
-        match *parts.as_slice() {
-            ["whoami"] => Some(PagePath::Page { subject: PageSubject::Whoami, from }),
-            ["whoami", "actions"] => Some(PagePath::Actions(PageSubject::Whoami)),
-            ["whoami", "actions", name] => Some(PagePath::Action(PageSubject::Whoami, name.to_owned())),
-            ["projects"] => Some(PagePath::Page { subject: PageSubject::Projects, from }),
-            ["projects", "actions"] => Some(PagePath::Actions(PageSubject::Projects)),
-            ["projects", "actions", name] => Some(PagePath::Action(PageSubject::Projects, name.to_owned())),
-            ["runs"] => Some(PagePath::Page { subject: PageSubject::Runs, from }),
-            [kind, id] => Some(PagePath::Page { subject: PageSubject::named(kind, id)?, from }),
-            [kind, id, "actions"] => PageSubject::named(kind, id).map(PagePath::Actions),
-            [kind, id, "actions", name] => Some(PagePath::Action(PageSubject::named(kind, id)?, name.to_owned())),
+        let (subject, rest) = match parts.as_slice() {
+            ["whoami", rest @ ..] => (PageSubject::Whoami, rest),
+            ["projects"] | ["projects", "actions", ..] => (PageSubject::Projects, &parts[1..]),
+            ["runs"] => (PageSubject::Runs, &[][..]),
+            [kind, id, rest @ ..] => (PageSubject::named(kind, id)?, rest),
+            _ => return None,
+        };
+        match *rest {
+            [] => Some(PagePath::Page { subject, from }),
+            ["actions"] => Some(PagePath::Actions(subject)),
+            ["actions", name] => Some(PagePath::Action(subject, name.to_owned())),
             _ => None,
         }
     }

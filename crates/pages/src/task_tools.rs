@@ -1,4 +1,4 @@
-//! The tools of a task run: opening a page, taking an action on one, reading and writing the subagent's scratchpad.
+//! The tools of a task run: open a page, take an action on a page, read and write the subagent's scratchpad.
 
 use crate::{Cause, Page, PagePath, Pages, Reader};
 use async_trait::async_trait;
@@ -11,10 +11,10 @@ use runtime::ports::{Library, StoreError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Characters of a page that a step is shown.
+/// The longest part of a page that one step sees, in characters.
 const SHOWN: usize = 24_000;
 
-/// Carries task tools out on the pages of the product.
+/// Carries out task tools on pages.
 pub struct PageTools {
     store: Arc<dyn Library>,
     registry: Registry,
@@ -28,12 +28,12 @@ impl PageTools {
 
 #[async_trait]
 impl TaskTools for PageTools {
-    /// What the subagent is and may do is looked up now, not remembered from the start of the run.
+    /// Reads the subagent and its grants at every call, since they may change during the run.
     async fn call(&self, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Result<ToolOutcome, StoreError> {
         let store = &*self.store;
         let (agent, owner) = match (&run.scope, &call.agent) {
             (Scope::OnBehalf { agent, owner }, _) | (Scope::Within(owner, _), Some(agent)) => (*agent, *owner),
-            _ => return Ok(ToolOutcome::refused("only a subagent's task run uses pages")),
+            _ => return Ok(ToolOutcome::refused("only the task run of a subagent can use pages")),
         };
         let Some(agent) = store.agent(&agent.to_string()).await?.filter(|known| known.owner == owner) else {
             return Ok(ToolOutcome::refused("this subagent no longer exists"));
@@ -59,25 +59,25 @@ async fn step(
     if call.tool == OPEN_PAGE {
         let page = pages.open(path).await?;
         let summary = page.title.clone();
-        return Ok(shown(&page, summary, true, Vec::new()));
+        return Ok(outcome(&page, summary, true, Vec::new()));
     }
     let name = call.arguments["action"].as_str().unwrap_or_default();
     let Some(path) = PagePath::parse(path) else {
         let not_found = pages.open(path).await?;
-        return Ok(shown(&not_found, String::new(), false, Vec::new()));
+        return Ok(outcome(&not_found, String::new(), false, Vec::new()));
     };
     let (subject, name) = match path {
         PagePath::Action(subject, named) if name.is_empty() || name == named => (subject, named),
         path => (path.subject(), name.to_owned()),
     };
     let cause = Cause { run_id: run.run_id, effect, props: call.props.clone(), now: run.now };
-    let done = pages.execute(subject, &name, &call.arguments["params"], &cause).await?;
+    let result = pages.execute(subject, &name, &call.arguments["params"], &cause).await?;
     let summary = format!("{name} at {subject}");
-    Ok(shown(&done.page, summary, done.mutations.is_empty(), done.mutations))
+    Ok(outcome(&result.page, summary, result.mutations.is_empty(), result.mutations))
 }
 
-/// What went wrong stands first: it is all that people are shown of it.
-fn shown(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -> ToolOutcome {
+/// The error comes first, since users are shown only the beginning.
+fn outcome(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -> ToolOutcome {
     match page.is_ok() {
         true => {
             let content = cut(&page.markdown()).into();
@@ -96,7 +96,7 @@ fn shown(page: &Page, summary: String, read: bool, mutations: Vec<Mutation>) -> 
     }
 }
 
-/// What is left out is said.
+/// Says how much is left out.
 fn cut(text: &str) -> String {
     let characters = text.chars().count();
     if characters <= SHOWN {
@@ -118,23 +118,23 @@ async fn read(store: &dyn Library, agent: &AgentRecord) -> Result<ToolOutcome, S
     Ok(ToolOutcome { result: Ok(output), mutations: Vec::new() })
 }
 
-/// What a reflection wants to keep, if the scratchpad is still the one it saw.
+/// Stores the scratchpad of a reflection, unless it was changed meanwhile.
 async fn write(store: &dyn Library, agent: &AgentRecord, arguments: &Value) -> Result<ToolOutcome, StoreError> {
     let based_on = arguments["version"].as_i64().unwrap_or_default();
     let content = arguments["content"].as_str().unwrap_or_default().to_owned();
     let current = store.scratchpad(agent.id).await?.map_or(0, |pad| pad.version);
     if current != based_on {
         return Ok(ToolOutcome::refused(format!(
-            "the scratchpad was changed meanwhile: the reflection saw version {based_on}, and {current} is the newest; it was left as it is"
+            "the scratchpad was changed meanwhile: the reflection is based on version {based_on}, and the current version is {current}; nothing was changed"
         )));
     }
     let output = ToolOutput {
         content: json!({"version": based_on + 1}),
-        summary: format!("scratchpad kept: {} characters", content.chars().count()),
+        summary: format!("scratchpad stored: {} characters", content.chars().count()),
         read: false,
     };
-    let kept = Mutation::WriteScratchpad { agent: agent.id, content, based_on, step: None };
-    Ok(ToolOutcome { result: Ok(output), mutations: vec![kept] })
+    let write = Mutation::WriteScratchpad { agent: agent.id, content, based_on, step: None };
+    Ok(ToolOutcome { result: Ok(output), mutations: vec![write] })
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_is_cut_says_how_much_of_it_is_shown() {
+    fn a_page_that_was_cut_says_how_much_is_shown() {
         assert_eq!(cut("short"), "short");
         let long = cut(&"ä".repeat(30_000));
         assert_eq!(long.chars().count(), SHOWN);

@@ -1,4 +1,4 @@
-//! The text of each kind of page, as its reader may see it.
+//! Renders each kind of page for its reader.
 
 use crate::page::{Page, QUOTED, item, line, listed, quoted};
 use crate::path::PageSubject;
@@ -8,15 +8,15 @@ use engine::task::SCRATCHPAD_CHARACTERS;
 use runtime::ports::{DocumentFilter, RunFilter, StoreError, TaskFilter};
 use serde_json::{Value, json};
 
-/// How many of each kind a page lists.
+/// How many items of each kind a page lists.
 const LISTED: usize = 50;
-/// Characters of a text on one page; the next ones are a page further.
+/// The characters of a text on one page; the rest is on the next pages.
 const TEXT: usize = 20_000;
 const EMPTY_PAD: &str =
     "_Your scratchpad is empty. Use the `update_scratchpad` action to save notes for your future self._";
 
 impl Pages<'_> {
-    /// The page, or nothing where its reader may see nothing.
+    /// `None` if the page does not exist or its reader may not see it.
     pub(super) async fn view(&self, subject: PageSubject, from: usize) -> Result<Option<Page>, StoreError> {
         let page = match subject {
             PageSubject::Whoami => Some(self.whoami().await?),
@@ -107,20 +107,21 @@ impl Pages<'_> {
         let documents = self.store.documents(scope, of_project).await?;
         let of_project = TaskFilter { project_id: Some(id), limit: LISTED, ..TaskFilter::default() };
         let tasks = self.store.tasks(scope, of_project).await?;
-        let texts = documents.iter().map(|document| item(PageSubject::Document(document.id), &document.title, ""));
-        let works = tasks.iter().map(|task| item(PageSubject::Task(task.id), &task.title, task.state.name()));
+        let document_items =
+            documents.iter().map(|document| item(PageSubject::Document(document.id), &document.title, ""));
+        let task_items = tasks.iter().map(|task| item(PageSubject::Task(task.id), &task.title, task.state.name()));
         let page = Page::new(200, PageSubject::Project(id), &project.title)
             .fact("kind", "project")
             .fact("id", id.to_string())
             .fact("version", project.version)
             .fact("updated_at", project.updated_at.to_string())
             .data("description", project.description.as_str())
-            .fact("documents", texts.len())
-            .fact("tasks", works.len())
+            .fact("documents", document_items.len())
+            .fact("tasks", task_items.len())
             .paragraph(QUOTED)
             .section("Description", &quoted(&project.description))
-            .section("Documents", &listed(texts.collect(), "There is no document here yet."))
-            .section("Tasks", &listed(works.collect(), "There is no task here yet."));
+            .section("Documents", &listed(document_items.collect(), "There is no document here yet."))
+            .section("Tasks", &listed(task_items.collect(), "There is no task here yet."));
         Ok(Some(page))
     }
 

@@ -1,10 +1,10 @@
-//! Anthropic Messages. The role's schema is the input of one tool the model is made to call.
+//! The Anthropic Messages API. The role's schema is the input of one tool, which the model is forced to call.
 
 use super::capabilities::Capabilities;
 use super::config::SchemaMode;
 use super::partial_reply::{CallDelta, PartialReply};
 use super::usage::ReportedUsage;
-use super::wire::{self, ModelRequest, Wire};
+use super::wire::{self, ModelRequest, WireFormat};
 use engine::request::Speaker;
 use http_client::sse::Event;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -14,7 +14,7 @@ pub(super) struct Messages;
 
 const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
-impl Wire for Messages {
+impl WireFormat for Messages {
     fn path(&self) -> &'static str {
         "messages"
     }
@@ -26,18 +26,18 @@ impl Wire for Messages {
         }
     }
 
-    fn body(&self, ask: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
+    fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
         let mut system = Vec::new();
         let mut messages = Vec::new();
-        for (speaker, text) in ask.messages {
+        for (speaker, text) in request.messages {
             match speaker {
                 Speaker::System => system.push(text.clone()),
                 Speaker::User => messages.push(json!({"role": "user", "content": text})),
                 Speaker::Assistant => messages.push(json!({"role": "assistant", "content": text})),
             }
         }
-        system.extend(wire::instruction(ask, capabilities.format));
-        let mut body = json!({"model": ask.model, "max_tokens": ask.max_tokens, "messages": messages});
+        system.extend(wire::instruction(request, capabilities.format));
+        let mut body = json!({"model": request.model, "max_tokens": request.max_tokens, "messages": messages});
         if !system.is_empty() {
             body["system"] = json!(system.join("\n\n"));
         }
@@ -45,8 +45,9 @@ impl Wire for Messages {
             body["stream"] = json!(true);
         }
         if capabilities.format == SchemaMode::Schema {
-            body["tools"] = json!([{"name": ask.role, "description": "Gives the answer.", "input_schema": ask.schema}]);
-            body["tool_choice"] = json!({"type": "tool", "name": ask.role});
+            body["tools"] =
+                json!([{"name": request.role, "description": "Gives the answer.", "input_schema": request.schema}]);
+            body["tool_choice"] = json!({"type": "tool", "name": request.role});
         }
         body
     }
@@ -93,13 +94,13 @@ impl Wire for Messages {
 
 fn block(block: &Value, index: Option<u64>, reply: &mut PartialReply) {
     match block["type"].as_str() {
-        Some("text") => reply.say(block["text"].as_str().unwrap_or("")),
-        Some("thinking") => reply.think(block["thinking"].as_str().unwrap_or("")),
+        Some("text") => reply.add_text(block["text"].as_str().unwrap_or("")),
+        Some("thinking") => reply.add_reasoning(block["thinking"].as_str().unwrap_or("")),
         Some("tool_use") => {
-            // In a stream the block starts with an empty input, and its text follows in pieces.
+            // In a stream the block starts with an empty input, which is filled by deltas.
             let input = &block["input"];
             let whole = input.as_object().is_some_and(|input| !input.is_empty()).then(|| input.to_string());
-            reply.call(CallDelta {
+            reply.add_call(CallDelta {
                 index,
                 id: block["id"].as_str(),
                 name: block["name"].as_str(),
@@ -112,10 +113,10 @@ fn block(block: &Value, index: Option<u64>, reply: &mut PartialReply) {
 
 fn delta(delta: &Value, index: Option<u64>, reply: &mut PartialReply) {
     match delta["type"].as_str() {
-        Some("text_delta") => reply.say(delta["text"].as_str().unwrap_or("")),
-        Some("thinking_delta") => reply.think(delta["thinking"].as_str().unwrap_or("")),
+        Some("text_delta") => reply.add_text(delta["text"].as_str().unwrap_or("")),
+        Some("thinking_delta") => reply.add_reasoning(delta["thinking"].as_str().unwrap_or("")),
         Some("input_json_delta") => {
-            reply.call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() })
+            reply.add_call(CallDelta { index, arguments: delta["partial_json"].as_str(), ..Default::default() })
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
-//! What a model server was found to accept, remembered per provider and model for as long as the process lives.
+//! What a model server accepts, learned per provider and model for the life of the process.
 //!
-//! Schema modes fall back in one direction only, and only when the server refused the shape of a request: each mode is worse
-//! than the one before, and a server that is merely overloaded must not lose its schema for good.
+//! Schema modes fall back in one direction only, and only when the server refused the form of a request: each mode is worse than
+//! the one before, and an overloaded server must not lose its schema for good.
 
 use super::config::SchemaMode;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ pub(super) enum TokenField {
     MaxCompletionTokens,
 }
 
-/// How this model is asked.
+/// The form of requests to one model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capabilities {
     pub format: SchemaMode,
@@ -28,16 +28,16 @@ impl Capabilities {
         Capabilities { format, pinned: pinned.is_some(), tokens: TokenField::MaxTokens, stream }
     }
 
-    /// How to ask instead, when this refusal is about the shape of the request and there is another shape.
-    pub fn after(self, status: u16, said: &str) -> Option<Capabilities> {
+    /// Another form to try, if this refusal is about the form of the request and there is one left.
+    pub fn after(self, status: u16, body: &str) -> Option<Capabilities> {
         if !matches!(status, 400 | 422 | 501) {
             return None;
         }
-        let said = said.to_lowercase();
-        let words: Vec<&str> = said.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-        let about = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
-        let wants_other_field = about(&["max_completion_tokens"]) || (about(&["max_tokens"]) && about(UNKNOWN_FIELD));
-        if wants_other_field && self.tokens == TokenField::MaxTokens {
+        let body = body.to_lowercase();
+        let words: Vec<&str> = body.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let about = |wanted: &str| wanted.split(' ').any(|name| words.contains(&name));
+        let wants_other_name = about("max_completion_tokens") || (about("max_tokens") && about(UNKNOWN_FIELD));
+        if wants_other_name && self.tokens == TokenField::MaxTokens {
             return Some(Capabilities { tokens: TokenField::MaxCompletionTokens, ..self });
         }
         if about(STREAM) && self.stream {
@@ -58,35 +58,12 @@ impl Capabilities {
     }
 }
 
-const UNKNOWN_FIELD: &[&str] = &[
-    "unsupported",
-    "supported",
-    "unknown",
-    "unrecognized",
-    "unexpected",
-    "extra",
-    "extra_forbidden",
-    "permitted",
-    "allowed",
-];
-const STREAM: &[&str] = &["stream", "streaming", "stream_options", "include_usage"];
-const FORMAT: &[&str] = &[
-    "response_format",
-    "json_schema",
-    "json_object",
-    "schema",
-    "schemas",
-    "structured",
-    "grammar",
-    "guided_json",
-    "strict",
-    "tools",
-    "tool",
-    "tool_choice",
-    "input_schema",
-    "function",
-    "functions",
-];
+/// Words by which servers say that a request has a field they do not take.
+const UNKNOWN_FIELD: &str =
+    "unsupported supported unknown unrecognized unexpected extra extra_forbidden permitted allowed";
+const STREAM: &str = "stream streaming stream_options include_usage";
+const FORMAT: &str = "response_format json_schema json_object schema schemas structured grammar guided_json strict tools tool \
+    tool_choice input_schema function functions";
 
 #[derive(Default)]
 pub(super) struct LearnedCapabilities(Mutex<HashMap<(String, String), Capabilities>>);
@@ -107,8 +84,8 @@ impl LearnedCapabilities {
 mod tests {
     use super::*;
 
-    fn after(capabilities: Capabilities, said: &str) -> Option<Capabilities> {
-        capabilities.after(400, said)
+    fn after(capabilities: Capabilities, body: &str) -> Option<Capabilities> {
+        capabilities.after(400, body)
     }
 
     #[test]

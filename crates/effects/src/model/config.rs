@@ -1,10 +1,9 @@
-//! The `[providers.NAME]` tables: what people may write about a model server, and what the well-known
-//! environment variables add. Knows nothing of HTTP.
+//! The `[providers.NAME]` sections of the configuration, with what the well-known environment variables add. Knows nothing of HTTP.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Every provider by name, as configured.
+/// Every configured provider by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Providers(pub BTreeMap<String, ProviderConfig>);
@@ -13,24 +12,24 @@ pub struct Providers(pub BTreeMap<String, ProviderConfig>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderKind {
-    /// Chat Completions, by whatever server.
+    /// Chat Completions, of OpenAI or a compatible server.
     Openai,
-    /// Messages.
+    /// Anthropic Messages.
     Anthropic,
     /// The built-in model that needs no server.
     Rehearsal,
 }
 
-/// The rungs of the structured-output ladder; naming one pins it.
+/// How a server is asked for structured output. A configured mode is never changed; otherwise modes fall back in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// The server is given the schema.
+    /// The server gets the schema and enforces it.
     #[serde(alias = "strict", alias = "json_schema")]
     Schema,
-    /// The server promises some JSON object; the schema is in the prompt.
+    /// The server returns some JSON object; the schema is in the prompt.
     JsonObject,
-    /// The server promises nothing.
+    /// The server promises nothing; the schema is in the prompt.
     #[serde(alias = "prompt_only")]
     Text,
 }
@@ -38,18 +37,18 @@ pub enum SchemaMode {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderConfig {
-    /// May be left out where the provider is named after its kind.
+    /// May be left out if the provider has the name of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ProviderKind>,
-    /// With or without `/v1`. Given without a key it names a keyless server, whose price is 0.
+    /// With or without `/v1`. Without a key it is a keyless server, whose price is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The variable that holds the key; the key itself is never configuration.
+    /// The environment variable with the key. The key itself is never part of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_mode: Option<SchemaMode>,
-    /// `false` for servers whose streaming cannot be trusted.
+    /// `false` for servers whose streaming does not work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
     #[serde(default, skip_serializing_if = "ProviderTimeouts::is_usual")]
@@ -58,17 +57,17 @@ pub struct ProviderConfig {
     pub models: BTreeMap<String, ModelTerms>,
 }
 
-/// How long a server may take, where it is slower or faster than most.
+/// Timeouts of a server that is slower or faster than most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderTimeouts {
-    /// Until the first sign of a streamed answer.
+    /// Until the first byte of a streamed answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_seconds: Option<u64>,
-    /// Between two signs of life within it.
+    /// Between two pieces of a streamed answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u64>,
-    /// For the whole answer; the only limit of one that comes in one piece.
+    /// For the whole answer; the only timeout of an answer that is not streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_seconds: Option<u64>,
 }
@@ -79,7 +78,7 @@ impl ProviderTimeouts {
     }
 }
 
-/// What the price table does not know, or knows wrongly.
+/// Corrections and additions to the price table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelTerms {
@@ -89,14 +88,14 @@ pub struct ModelTerms {
     pub max_output: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_per_mtok: Option<f64>,
-    /// Cached input costs what other input costs unless this says otherwise.
+    /// The price of other input, if this is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_per_mtok: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_per_mtok: Option<f64>,
 }
 
-/// A mistake in the configuration, in words that name the value and the next step.
+/// A mistake in the configuration. The text names the value and says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
@@ -134,7 +133,7 @@ impl ProviderKind {
         }
     }
 
-    fn home(self) -> Option<&'static str> {
+    fn vendor_url(self) -> Option<&'static str> {
         match self {
             ProviderKind::Openai => Some("https://api.openai.com"),
             ProviderKind::Anthropic => Some("https://api.anthropic.com"),
@@ -143,7 +142,7 @@ impl ProviderKind {
     }
 }
 
-/// The variables that a provider's key and address are read from, where there are any.
+/// The environment variables that a provider's key and address are read from, if any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     pub key: Option<String>,
@@ -151,7 +150,7 @@ pub struct Sources {
 }
 
 impl ProviderConfig {
-    /// The well-known variables describe the vendor's own provider, not every server that speaks its format.
+    /// The well-known variables belong to the vendor's own service: its key must not go to another server of the same format.
     pub fn sources(&self, name: &str) -> Sources {
         let kind = self.kind.or_else(|| ProviderKind::named(name));
         let vendor = kind.filter(|kind| kind.name() == name || self.base_url.is_none());
@@ -166,7 +165,7 @@ impl ProviderConfig {
 pub struct ResolvedProvider {
     pub name: String,
     pub kind: ProviderKind,
-    /// Absent for rehearsal only.
+    /// `None` for rehearsal only.
     pub base_url: Option<String>,
     pub key: Option<String>,
     pub schema_mode: Option<SchemaMode>,
@@ -176,7 +175,7 @@ pub struct ResolvedProvider {
 }
 
 impl Providers {
-    /// The providers that can be used: those written down, those whose variables are set, and rehearsal.
+    /// The providers that can be used: the configured ones, those whose variables are set, and rehearsal.
     pub fn resolve(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Vec<ResolvedProvider>, ConfigError> {
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let mut providers = self.0.clone();
@@ -211,12 +210,12 @@ fn resolve_one(
         && key.is_none()
         && let Some(variable) = kind.key_variable()
     {
-        let home = kind.home().unwrap_or_default();
+        let vendor = kind.vendor_url().unwrap_or_default();
         return Err(ConfigError(format!(
-            "provider {name:?} has neither a key nor a base_url; export {variable}=… to use {home}, or set base_url to a keyless server"
+            "provider {name:?} has neither a key nor a base_url; export {variable}=… to use {vendor}, or set base_url to a keyless server"
         )));
     }
-    let base_url = base_url.or_else(|| kind.home().map(str::to_owned));
+    let base_url = base_url.or_else(|| kind.vendor_url().map(str::to_owned));
     Ok(ResolvedProvider {
         name,
         kind,
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_set_only_rehearsal_is_there() {
+    fn without_configuration_only_rehearsal_is_available() {
         assert_eq!(names(&resolve(&Providers::default(), &[]).unwrap()), ["rehearsal"]);
     }
 

@@ -4,7 +4,7 @@ use super::Timeouts;
 use super::capabilities::Capabilities;
 use super::config::{ConfigError, ModelTerms, ResolvedProvider};
 use super::prices::Billing;
-use super::wire::{self, Wire};
+use super::wire::{self, WireFormat};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue};
 use std::collections::BTreeMap;
@@ -12,38 +12,42 @@ use std::time::Duration;
 
 pub(super) struct Endpoint {
     pub name: String,
-    /// For people: without user name, password or query.
+    /// Shown to people, so without user name, password or query.
     pub address: String,
     base: Url,
     key: Option<HeaderValue>,
     pub client: reqwest::Client,
-    pub wire: &'static dyn Wire,
-    /// How a model is asked before anything was learned about it.
+    pub wire: &'static dyn WireFormat,
+    /// The form of requests before anything was learned about a model.
     pub capabilities: Capabilities,
     pub models: BTreeMap<String, ModelTerms>,
     pub timeouts: Timeouts,
 }
 
-/// Shorter than what common servers allow, so that we rarely send into a connection they are closing.
+/// Shorter than the idle timeout of common servers, so that a request rarely meets a connection that is being closed.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
 impl Endpoint {
-    /// `None` for a provider that has no server.
+    /// `None` for a provider without a server.
     pub fn new(provider: &ResolvedProvider, timeouts: Timeouts) -> Result<Option<Endpoint>, ConfigError> {
         let (Some(wire), Some(base_url)) = (wire::of(provider.kind), provider.base_url.as_deref()) else {
             return Ok(None);
         };
         let wrong = |what: String| ConfigError(format!("provider {:?}: {what}", provider.name));
-        let base =
-            base(base_url).ok_or_else(|| wrong(format!("base_url {base_url:?} is not an http or https address")))?;
+        let base = base(base_url).ok_or_else(|| {
+            wrong(format!(
+                "base_url {base_url:?} is not an http or https address; write it in full, e.g. https://host/v1"
+            ))
+        })?;
         let key = provider.key.as_deref().map(|key| {
-            let mut value =
-                HeaderValue::from_str(key).map_err(|_| wrong("its key holds characters that cannot be sent".into()))?;
+            let mut value = HeaderValue::from_str(key).map_err(|_| {
+                wrong("its key has characters that cannot be sent in a header; check the variable that holds it".into())
+            })?;
             value.set_sensitive(true);
             Ok(value)
         });
-        let client =
-            client(&base, &timeouts).map_err(|error| wrong(format!("no HTTP client for {base_url}: {error}")))?;
+        let client = client(&base, &timeouts)
+            .map_err(|error| wrong(format!("no HTTP client can be built for {base_url}: {error}")))?;
         Ok(Some(Endpoint {
             name: provider.name.clone(),
             address: address(&base),
@@ -74,7 +78,7 @@ impl Endpoint {
     }
 }
 
-/// The address below which the API lies. Some write it with its version, some without, some paste the route.
+/// The base address of the API. Users write it with its version, without, or with the route of one endpoint.
 fn base(base_url: &str) -> Option<Url> {
     let mut url =
         Url::parse(base_url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())?;
@@ -98,7 +102,7 @@ fn address(base: &Url) -> String {
 fn client(base: &Url, timeouts: &Timeouts) -> Result<reqwest::Client, reqwest::Error> {
     let mut builder = http_client::builder().connect_timeout(timeouts.connect).pool_idle_timeout(POOL_IDLE);
     if base.scheme() == "http" {
-        // A plain server must work on a machine that has no certificates installed.
+        // Plain HTTP must work on a machine without installed certificates.
         builder = builder.tls_certs_only([]);
     }
     if is_loopback(base) {

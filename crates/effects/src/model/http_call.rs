@@ -1,10 +1,10 @@
-//! One HTTP request to a model server and its answer, under timeouts and size limits. Says what happened on the wire; what that
-//! means for the run is decided in `wire_error`.
+//! One HTTP request to a model server and its answer, with timeouts and size limits. It reports what happened on the wire;
+//! `wire_error` decides what that means for the run.
 
 use super::Timeouts;
 use super::partial_reply::{MOST_TEXT, PartialReply};
 use super::secrets::DeltaRedactor;
-use super::wire::Wire;
+use super::wire::WireFormat;
 use super::wire_error::WireError;
 use http_client::{causes, retry_after, sse};
 use reqwest::Response;
@@ -13,15 +13,15 @@ use serde_json::Value;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// A stream spends some hundred bytes of framing on each token.
+/// A stream adds a few hundred bytes of framing to each token.
 const MOST_RAW: usize = 32 * 1024 * 1024;
 const MOST_ERROR: usize = 64 * 1024;
 
-/// The codes of POSIX, equal on Linux and macOS.
+/// The same numbers on Linux and macOS.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// What arrived, and the id the provider gave it.
+/// An answer and the id the provider gave it.
 pub(super) struct Received {
     pub reply: PartialReply,
     pub request_id: Option<String>,
@@ -29,32 +29,32 @@ pub(super) struct Received {
 
 pub(super) async fn send(
     request: reqwest::RequestBuilder,
-    wire: &dyn Wire,
+    wire: &dyn WireFormat,
     role: &str,
     streaming: bool,
     timeouts: &Timeouts,
     deltas: &mut DeltaRedactor<'_>,
 ) -> Result<Received, WireError> {
-    let whole = async {
-        // Without a stream nothing is sent before the answer is complete, so only the total can limit that wait.
-        let patience = if streaming { timeouts.first_byte } else { timeouts.total };
-        let response = timeout(patience, request.send()).await.map_err(|_| stalled(patience))?.map_err(not_sent)?;
+    let exchange = async {
+        // Without streaming, the first byte comes when the answer is complete, so only the total timeout applies.
+        let first_byte = if streaming { timeouts.first_byte } else { timeouts.total };
+        let response = timeout(first_byte, request.send()).await.map_err(|_| stalled(first_byte))?.map_err(not_sent)?;
         if !response.status().is_success() {
             return Err(refusal(response, timeouts.idle).await);
         }
         let request_id = request_id(response.headers());
         let reply = ReplyReader { wire, role, reply: PartialReply::default(), shown: 0, deltas }
-            .all(response, streaming, patience, timeouts.idle)
+            .all(response, streaming, first_byte, timeouts.idle)
             .await?;
         Ok(Received { reply, request_id })
     };
-    timeout(timeouts.total, whole)
+    timeout(timeouts.total, exchange)
         .await
         .map_err(|_| WireError::Broke(format!("the answer was not complete after {}", seconds(timeouts.total))))?
 }
 
 struct ReplyReader<'a, 'w> {
-    wire: &'a dyn Wire,
+    wire: &'a dyn WireFormat,
     role: &'a str,
     reply: PartialReply,
     shown: usize,
@@ -65,8 +65,8 @@ impl ReplyReader<'_, '_> {
     async fn all(
         mut self,
         mut response: Response,
-        asked: bool,
-        patience: Duration,
+        streaming: bool,
+        first_byte: Duration,
         idle: Duration,
     ) -> Result<PartialReply, WireError> {
         let kind = response
@@ -75,18 +75,18 @@ impl ReplyReader<'_, '_> {
             .and_then(|kind| kind.to_str().ok())
             .unwrap_or_default()
             .to_ascii_lowercase();
-        if kind.contains("event-stream") || (asked && !kind.contains("json")) {
-            self.stream(&mut response, patience, idle).await?;
+        if kind.contains("event-stream") || (streaming && !kind.contains("json")) {
+            self.stream(&mut response, first_byte, idle).await?;
         } else {
             self.piece(&mut response, idle).await?;
         }
         self.finish()
     }
 
-    /// A server that still says something, be it only that it is there, is waited for: the total is the limit then.
-    async fn stream(&mut self, response: &mut Response, patience: Duration, idle: Duration) -> Result<(), WireError> {
+    /// Every chunk, even a keep-alive comment, restarts the timeout. Only the total limits a server that keeps sending.
+    async fn stream(&mut self, response: &mut Response, first_byte: Duration, idle: Duration) -> Result<(), WireError> {
         let mut parser = sse::Parser::default();
-        let (mut limit, mut raw) = (patience, 0);
+        let (mut limit, mut raw) = (first_byte, 0);
         let mut until = Instant::now() + limit;
         while !self.reply.ended {
             let chunk = timeout_at(until, response.chunk()).await.map_err(|_| stalled(limit))?.map_err(cut)?;
@@ -94,8 +94,9 @@ impl ReplyReader<'_, '_> {
             raw += chunk.len();
             let mut events = Vec::new();
             let parsed = parser.push(&chunk, |event| events.push(event));
-            parsed
-                .map_err(|sse::TooLong| WireError::Broke("an event of the stream had no end and was cut off".into()))?;
+            parsed.map_err(|sse::TooLong| {
+                WireError::Broke("an event of the stream was too long and was cut off".into())
+            })?;
             if self.take(&events)? {
                 limit = idle;
             }
@@ -116,9 +117,9 @@ impl ReplyReader<'_, '_> {
     }
 
     fn take(&mut self, events: &[sse::Event]) -> Result<bool, WireError> {
-        let mut moved = false;
+        let mut has_content = false;
         for event in events {
-            moved |= self
+            has_content |= self
                 .wire
                 .event(event, &mut self.reply)
                 .map_err(|error| WireError::Broke(format!("an event of the stream is not JSON: {error}")))?;
@@ -130,13 +131,13 @@ impl ReplyReader<'_, '_> {
             }
         }
         self.show();
-        Ok(moved)
+        Ok(has_content)
     }
 
     fn show(&mut self) {
         let fresh = self.reply.answer(self.role).get(self.shown..).unwrap_or_default();
         self.shown += fresh.len();
-        self.deltas.see(fresh);
+        self.deltas.push(fresh);
     }
 
     async fn piece(&mut self, response: &mut Response, idle: Duration) -> Result<(), WireError> {
@@ -157,10 +158,10 @@ impl ReplyReader<'_, '_> {
         if !wire.finished(&reply) {
             return Err(WireError::Broke("the answer ended without its terminator".into()));
         }
-        // An answer that was all thinking, or none, is paid for like any other: the run judges it, and asks once more.
+        // An answer without text that was counted as output is paid for: it goes to the run, which asks once more.
         if reply.answer(role).trim().is_empty() && !reply.was_written() {
             let stop = reply.stop.as_deref().unwrap_or("none given");
-            return Err(WireError::Broke(format!("the answer is empty (reason to stop: {stop})")));
+            return Err(WireError::Broke(format!("the answer is empty (finish reason: {stop})")));
         }
         if reply.bytes() > MOST_TEXT {
             return Err(WireError::Broke(format!("the answer is longer than {} MiB", MOST_TEXT >> 20)));
@@ -169,10 +170,10 @@ impl ReplyReader<'_, '_> {
     }
 }
 
-/// A body of at most `most` bytes, none of which is waited for longer than `patience`.
-pub(super) async fn body(response: &mut Response, most: usize, patience: Duration) -> Result<Vec<u8>, WireError> {
+/// A body of at most `most` bytes, with at most `idle` between two chunks.
+pub(super) async fn body(response: &mut Response, most: usize, idle: Duration) -> Result<Vec<u8>, WireError> {
     let mut body = Vec::new();
-    while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| stalled(patience))?.map_err(cut)? {
+    while let Some(chunk) = timeout(idle, response.chunk()).await.map_err(|_| stalled(idle))?.map_err(cut)? {
         body.extend_from_slice(&chunk);
         if body.len() > most {
             return Err(WireError::Broke(format!("the answer is larger than {} KiB", most >> 10)));
@@ -181,12 +182,12 @@ pub(super) async fn body(response: &mut Response, most: usize, patience: Duratio
     Ok(body)
 }
 
-/// What a server that says no has to say, as far as it can be had.
-pub(super) async fn refusal(mut response: Response, patience: Duration) -> WireError {
+/// A refusal with as much of its body as can be read.
+pub(super) async fn refusal(mut response: Response, idle: Duration) -> WireError {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     let retry_after_ms = retry_after.map(|wait| wait.as_millis() as i64);
-    let body = body(&mut response, MOST_ERROR, patience).await.unwrap_or_default();
+    let body = body(&mut response, MOST_ERROR, idle).await.unwrap_or_default();
     WireError::Refused { status, body: String::from_utf8_lossy(&body).into_owned(), retry_after_ms }
 }
 
@@ -195,7 +196,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     id.to_str().ok().filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned)
 }
 
-/// Before the request was written nothing can have been paid; after that, nobody knows.
+/// A request that was never written was not paid for. After that, it may have been.
 pub(super) fn not_sent(error: reqwest::Error) -> WireError {
     let reason = causes(&error);
     if is_out_of_files(&error) {
@@ -207,7 +208,7 @@ pub(super) fn not_sent(error: reqwest::Error) -> WireError {
     }
 }
 
-/// The process, or the whole machine, has no file handle left for a connection.
+/// The process or the machine has no file descriptor left for a connection.
 fn is_out_of_files(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |cause| cause.source());
     causes.any(|cause| {
@@ -221,7 +222,7 @@ fn cut(error: reqwest::Error) -> WireError {
 }
 
 fn stalled(limit: Duration) -> WireError {
-    WireError::Broke(format!("nothing came for {}", seconds(limit)))
+    WireError::Broke(format!("it sent nothing for {}", seconds(limit)))
 }
 
 fn seconds(limit: Duration) -> String {

@@ -1,8 +1,7 @@
-//! The model gateway: one call in, one whole answer or one honest failure out.
+//! The model gateway: takes one call and returns one complete answer or one failure.
 //!
-//! It speaks OpenAI Chat Completions and Anthropic Messages, and hands rehearsal calls to the built-in
-//! model. It never retries (the run does), never judges an answer (the run does), and counts an answer as
-//! arrived only when the server said it was finished.
+//! It uses OpenAI Chat Completions and Anthropic Messages, and hands rehearsal calls to the built-in model. It never retries and
+//! never validates an answer, which the run does. An answer counts as received only when the server said that it is finished.
 
 mod anthropic;
 mod capabilities;
@@ -26,6 +25,7 @@ pub use secrets::OnDelta;
 
 use crate::performer::ModelPort;
 use crate::rehearsal::RehearsalModels;
+use async_trait::async_trait;
 use capabilities::Capabilities;
 use endpoint::Endpoint;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
@@ -39,7 +39,7 @@ use std::time::Duration;
 use wire::ModelRequest;
 use wire_error::WireError;
 
-/// What a server streams, read as both providers would: with the fuzz command in mind, so nothing is kept.
+/// For the fuzz command: reads a stream in both wire formats and keeps nothing.
 pub(crate) fn read_stream(bytes: &[u8]) {
     for wire in [ProviderKind::Openai, ProviderKind::Anthropic].into_iter().filter_map(wire::of) {
         let (mut parser, mut reply) = (sse::Parser::default(), partial_reply::PartialReply::default());
@@ -51,7 +51,7 @@ pub(crate) fn read_stream(bytes: &[u8]) {
             for event in &events {
                 let _ = wire.event(event, &mut reply);
             }
-            // Looked at after each piece, as whoever watches an answer grow does.
+            // Read after each piece, as for deltas.
             let shown = reply.answer("homework_planner").len();
             assert!(shown <= reply.bytes(), "more is shown than was written");
         }
@@ -62,7 +62,7 @@ pub(crate) fn read_stream(bytes: &[u8]) {
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     pub connect: Duration,
-    /// Until the first piece of a streamed answer; an answer in one piece has the total.
+    /// Until the first byte of a streamed answer. An answer that is not streamed has only the total.
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub idle: Duration,
@@ -77,7 +77,7 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// With what a provider's configuration says.
+    /// With the provider's own timeouts where it has any.
     fn of(self, provider: &ResolvedProvider) -> Timeouts {
         let own = |seconds: Option<u64>, usual| seconds.map_or(usual, Duration::from_secs);
         let total = own(provider.timeouts.total_seconds, self.total);
@@ -90,11 +90,11 @@ impl Timeouts {
     }
 }
 
-/// All configured providers, and what was learned of them.
+/// All configured providers, and what was learned about them.
 pub struct Gateway {
     providers: BTreeMap<String, Provider>,
     rehearsal: RehearsalModels,
-    memory: capabilities::LearnedCapabilities,
+    learned: capabilities::LearnedCapabilities,
     secrets: Secrets,
 }
 
@@ -104,7 +104,7 @@ enum Provider {
 }
 
 impl Gateway {
-    /// `env` looks variables up; keys are read here once and kept nowhere else.
+    /// `env` looks up environment variables. Keys are read once, here, and stored nowhere else.
     pub fn new(
         providers: &Providers,
         env: &dyn Fn(&str) -> Option<String>,
@@ -120,17 +120,17 @@ impl Gateway {
                 server.map_or(Provider::Rehearsal, |endpoint| Provider::Server(one.kind, Box::new(endpoint)));
             providers.insert(one.name, provider);
         }
-        Ok(Gateway { providers, rehearsal, memory: capabilities::LearnedCapabilities::default(), secrets })
+        Ok(Gateway { providers, rehearsal, learned: capabilities::LearnedCapabilities::default(), secrets })
     }
 
-    /// The names of the providers that can be asked, with their kinds.
+    /// The names and kinds of the available providers.
     pub fn providers(&self) -> impl Iterator<Item = (&str, ProviderKind)> {
         self.providers.iter().map(|(name, provider)| {
             (name.as_str(), if let Provider::Server(kind, _) = provider { *kind } else { ProviderKind::Rehearsal })
         })
     }
 
-    /// What is known of a model: the table, the configuration, or the stated defaults. Any id is accepted.
+    /// What is known about a model, from the configuration, the price table or the defaults. Any id is accepted.
     pub fn spec(&self, provider: &str, model: &str) -> Result<ModelSpec, ConfigError> {
         let (billing, terms) = match self.provider(provider)? {
             Provider::Rehearsal => (prices::Billing::Free, None),
@@ -143,13 +143,14 @@ impl Gateway {
     pub async fn list_models(&self, provider: &str) -> Result<Vec<String>, CallError> {
         match self.provider(provider).map_err(rejected)? {
             Provider::Rehearsal => Ok(vec!["default".into()]),
-            Provider::Server(_, endpoint) => {
-                self.offered(endpoint).await.map_err(|error| error.report(&who(endpoint), "", &self.secrets))
-            }
+            Provider::Server(_, endpoint) => self
+                .offered(endpoint)
+                .await
+                .map_err(|error| error.report(&name_and_address(endpoint), "", &self.secrets)),
         }
     }
 
-    /// The model to use when nobody chose one: the only one there is, or an error that names three.
+    /// The model to use when none was chosen: the provider's only one, or an error that names three.
     pub async fn only_model(&self, provider: &str) -> Result<String, ConfigError> {
         let Some((_, kind)) = self.providers().find(|(name, _)| *name == provider) else {
             let known: Vec<String> =
@@ -164,7 +165,7 @@ impl Gateway {
             Err(error) => {
                 let likely = examples(kind).map(|model| format!("{provider}/{model}"));
                 return Err(ConfigError(format!(
-                    "provider {provider:?} does not say which models it has: {}; name one, e.g. {}",
+                    "provider {provider:?} does not list its models: {}; name one, e.g. {}",
                     error.message,
                     likely.join(", ")
                 )));
@@ -184,29 +185,6 @@ impl Gateway {
         )))
     }
 
-    /// Makes one call; `on_delta` sees the answer grow.
-    pub async fn call(
-        &self,
-        call: &ModelCall,
-        messages: Vec<(Speaker, String)>,
-        idempotency_key: &str,
-        on_delta: Option<OnDelta<'_>>,
-    ) -> Result<ModelReply, CallError> {
-        match self.provider(&call.model.provider).map_err(rejected)? {
-            Provider::Rehearsal => self.rehearsal.call(call, messages, idempotency_key).await,
-            Provider::Server(_, endpoint) => {
-                let ask = ModelRequest {
-                    role: call.role.name(),
-                    model: &call.model.model,
-                    messages: &messages,
-                    schema: call.schema,
-                    max_tokens: call.max_tokens,
-                };
-                self.ask(endpoint, &ask, idempotency_key, on_delta).await
-            }
-        }
-    }
-
     fn provider(&self, name: &str) -> Result<&Provider, ConfigError> {
         self.providers.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
@@ -217,67 +195,73 @@ impl Gateway {
         })
     }
 
-    /// Asks until the server has nothing more to say against the shape of the request. A refused shape is
-    /// never billed, so this is one call; the shape that worked is remembered.
-    async fn ask(
+    /// Tries other forms of the request while the server refuses its form. A refused form is never billed, so this counts as
+    /// one call. The form that worked is remembered.
+    async fn send(
         &self,
         endpoint: &Endpoint,
-        ask: &ModelRequest<'_>,
+        request: &ModelRequest<'_>,
         key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
-        let usual = self.memory.of(&endpoint.name, ask.model).unwrap_or(endpoint.capabilities);
-        let mut capabilities = usual;
+        let known = self.learned.of(&endpoint.name, request.model).unwrap_or(endpoint.capabilities);
+        let mut capabilities = known;
         loop {
-            match self.once(endpoint, ask, capabilities, key, on_delta).await {
+            match self.send_once(endpoint, request, capabilities, key, on_delta).await {
                 Ok(reply) => {
-                    if capabilities != usual {
-                        self.memory.learn(&endpoint.name, ask.model, capabilities);
+                    if capabilities != known {
+                        self.learned.learn(&endpoint.name, request.model, capabilities);
                     }
                     return Ok(reply);
                 }
-                Err(error) => match other_shape(&error, capabilities) {
+                Err(error) => match other_form(&error, capabilities) {
                     Some(next) => capabilities = next,
-                    None => return Err(self.explain(endpoint, ask.model, error).await),
+                    None => return Err(self.explain(endpoint, request.model, error).await),
                 },
             }
         }
     }
 
-    async fn once(
+    async fn send_once(
         &self,
         endpoint: &Endpoint,
-        ask: &ModelRequest<'_>,
+        request: &ModelRequest<'_>,
         capabilities: Capabilities,
         key: &str,
         on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, WireError> {
-        let body = endpoint.wire.body(ask, capabilities);
-        let request = endpoint
+        let body = endpoint.wire.body(request, capabilities);
+        let http_request = endpoint
             .client
             .post(endpoint.url(endpoint.wire.path()))
             .headers(endpoint.headers())
-            .header("x-pleach-role", ask.role)
+            .header("x-pleach-role", request.role)
             .header("idempotency-key", key)
             .json(&body);
         let mut deltas = DeltaRedactor::new(&self.secrets, on_delta);
-        let arrived =
-            http_call::send(request, endpoint.wire, ask.role, capabilities.stream, &endpoint.timeouts, &mut deltas)
-                .await?;
+        let received = http_call::send(
+            http_request,
+            endpoint.wire,
+            request.role,
+            capabilities.stream,
+            &endpoint.timeouts,
+            &mut deltas,
+        )
+        .await?;
         deltas.finish();
-        let reply = arrived.reply;
+        let reply = received.reply;
         Ok(ModelReply {
-            text: self.secrets.redact(reply.answer(ask.role)),
-            usage: reply.usage.settle(spoken(ask.messages) + ask.schema.to_string().len(), reply.bytes()),
+            text: self.secrets.redact(reply.answer(request.role)),
+            usage: reply.usage.settle(length(request.messages) + request.schema.to_string().len(), reply.bytes()),
             truncated: reply.truncated(),
-            provider_request_id: arrived.request_id.or(reply.id),
+            provider_request_id: received.request_id.or(reply.id),
         })
     }
 
-    /// A model that is not there is the commonest mistake, so that refusal says what there is.
+    /// A wrong model name is the most common mistake, so its error lists the models there are.
     async fn explain(&self, endpoint: &Endpoint, model: &str, error: WireError) -> CallError {
         let missing = matches!(error, WireError::Refused { status: 404, .. });
-        let mut error = error.report(&who(endpoint), model, &self.secrets);
+        let mut error = error.report(&name_and_address(endpoint), model, &self.secrets);
         if missing
             && let Ok(offered) = self.offered(endpoint).await
             && !offered.is_empty()
@@ -289,14 +273,14 @@ impl Gateway {
     }
 
     async fn offered(&self, endpoint: &Endpoint) -> Result<Vec<String>, WireError> {
-        const PATIENCE: Duration = Duration::from_secs(5);
+        const LIST_TIMEOUT: Duration = Duration::from_secs(5);
         const MOST_LIST: usize = 4 * 1024 * 1024;
-        let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(PATIENCE);
+        let request = endpoint.client.get(endpoint.url("models")).headers(endpoint.headers()).timeout(LIST_TIMEOUT);
         let mut response = request.send().await.map_err(http_call::not_sent)?;
         if !response.status().is_success() {
-            return Err(http_call::refusal(response, PATIENCE).await);
+            return Err(http_call::refusal(response, LIST_TIMEOUT).await);
         }
-        let body = http_call::body(&mut response, MOST_LIST, PATIENCE).await?;
+        let body = http_call::body(&mut response, MOST_LIST, LIST_TIMEOUT).await?;
         let answer: Value =
             serde_json::from_slice(&body).map_err(|_| WireError::Broke("its list of models is not JSON".into()))?;
         let listed = answer["data"].as_array().into_iter().flatten();
@@ -304,18 +288,43 @@ impl Gateway {
     }
 }
 
-fn other_shape(error: &WireError, capabilities: Capabilities) -> Option<Capabilities> {
+#[async_trait]
+impl ModelPort for Gateway {
+    async fn call(
+        &self,
+        call: &ModelCall,
+        messages: Vec<(Speaker, String)>,
+        idempotency_key: &str,
+        on_delta: Option<OnDelta<'_>>,
+    ) -> Result<ModelReply, CallError> {
+        match self.provider(&call.model.provider).map_err(rejected)? {
+            Provider::Rehearsal => self.rehearsal.call(call, messages, idempotency_key, on_delta).await,
+            Provider::Server(_, endpoint) => {
+                let request = ModelRequest {
+                    role: call.role.name(),
+                    model: &call.model.model,
+                    messages: &messages,
+                    schema: call.schema,
+                    max_tokens: call.max_tokens,
+                };
+                self.send(endpoint, &request, idempotency_key, on_delta).await
+            }
+        }
+    }
+}
+
+fn other_form(error: &WireError, capabilities: Capabilities) -> Option<Capabilities> {
     match error {
         WireError::Refused { status, body, .. } if !wire_error::is_too_long(body) => capabilities.after(*status, body),
         _ => None,
     }
 }
 
-fn who(endpoint: &Endpoint) -> String {
+fn name_and_address(endpoint: &Endpoint) -> String {
     format!("{} at {}", endpoint.name, endpoint.address)
 }
 
-fn spoken(messages: &[(Speaker, String)]) -> usize {
+fn length(messages: &[(Speaker, String)]) -> usize {
     messages.iter().map(|(_, text)| text.len()).sum()
 }
 

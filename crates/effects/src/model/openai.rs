@@ -1,10 +1,10 @@
-//! OpenAI Chat Completions, as OpenAI and everyone who imitates it speaks it.
+//! The OpenAI Chat Completions API, as OpenAI and compatible servers implement it.
 
 use super::capabilities::{Capabilities, TokenField};
 use super::config::SchemaMode;
 use super::partial_reply::{CallDelta, PartialReply};
 use super::usage::ReportedUsage;
-use super::wire::{self, ModelRequest, Wire};
+use super::wire::{self, ModelRequest, WireFormat};
 use engine::request::Speaker;
 use http_client::sse::Event;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 pub(super) struct Chat;
 
-impl Wire for Chat {
+impl WireFormat for Chat {
     fn path(&self) -> &'static str {
         "chat/completions"
     }
@@ -25,25 +25,25 @@ impl Wire for Chat {
         }
     }
 
-    fn body(&self, ask: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
+    fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value {
         let mut messages: Vec<Value> =
-            ask.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
-        if let Some(instruction) = wire::instruction(ask, capabilities.format) {
+            request.messages.iter().map(|(speaker, text)| json!({"role": role(*speaker), "content": text})).collect();
+        if let Some(instruction) = wire::instruction(request, capabilities.format) {
             messages.insert(0, json!({"role": "system", "content": instruction}));
         }
-        let mut body = json!({"model": ask.model, "messages": messages});
+        let mut body = json!({"model": request.model, "messages": messages});
         body[match capabilities.tokens {
             TokenField::MaxTokens => "max_tokens",
             TokenField::MaxCompletionTokens => "max_completion_tokens",
-        }] = json!(ask.max_tokens);
+        }] = json!(request.max_tokens);
         if capabilities.stream {
             body["stream"] = json!(true);
             body["stream_options"] = json!({"include_usage": true});
         }
         match capabilities.format {
             SchemaMode::Schema => {
-                let strict = wire::is_closed(ask.schema);
-                body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": ask.role, "schema": ask.schema, "strict": strict}});
+                let strict = wire::is_closed(request.schema);
+                body["response_format"] = json!({"type": "json_schema", "json_schema": {"name": request.role, "schema": request.schema, "strict": strict}});
             }
             SchemaMode::JsonObject => body["response_format"] = json!({"type": "json_object"}),
             SchemaMode::Text => {}
@@ -72,7 +72,7 @@ impl Wire for Chat {
         reply.ended = answer.get("choices").is_some();
     }
 
-    /// Some compatible servers never send `[DONE]`: a reason to stop and a clean close will do.
+    /// Some compatible servers never send `[DONE]`: a finish reason and a clean close are enough.
     fn finished(&self, reply: &PartialReply) -> bool {
         reply.ended || reply.stop.is_some()
     }
@@ -86,7 +86,7 @@ fn role(speaker: Speaker) -> &'static str {
     }
 }
 
-/// A chunk and a whole answer differ only in what a choice calls its content.
+/// A chunk and a whole answer differ only in the name of a choice's content: `delta` or `message`.
 fn read(answer: &Value, content: &str, reply: &mut PartialReply) {
     if let Some(id) = answer["id"].as_str().filter(|id| !id.is_empty()) {
         reply.id.get_or_insert_with(|| id.to_owned());
@@ -102,19 +102,21 @@ fn read(answer: &Value, content: &str, reply: &mut PartialReply) {
 
 fn read_message(message: &Value, reply: &mut PartialReply) {
     match &message["content"] {
-        Value::String(text) => reply.say(text),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).for_each(|text| reply.say(text)),
+        Value::String(text) => reply.add_text(text),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str()).for_each(|text| reply.add_text(text))
+        }
         _ => {}
     }
-    // A refusal is what the model had to say; the run judges it like any other answer.
+    // A refusal is an answer too: the run validates it like any other.
     if let Some(refusal) = message["refusal"].as_str() {
-        reply.say(refusal);
+        reply.add_text(refusal);
     }
     for field in ["reasoning_content", "reasoning"] {
-        reply.think(message[field].as_str().unwrap_or(""));
+        reply.add_reasoning(message[field].as_str().unwrap_or(""));
     }
     for call in message["tool_calls"].as_array().into_iter().flatten() {
-        reply.call(CallDelta {
+        reply.add_call(CallDelta {
             index: call["index"].as_u64(),
             id: call["id"].as_str(),
             name: call["function"]["name"].as_str(),

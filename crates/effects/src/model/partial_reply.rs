@@ -1,32 +1,32 @@
-//! An answer while it arrives. It becomes a reply only when it reached its end without an error, and has text or was counted as
-//! output; everything else is an interrupted call.
+//! An answer that is still arriving. It becomes a reply only if it ended without an error and has text or was counted as output;
+//! otherwise the call was interrupted.
 
 use super::usage::ReportedUsage;
 
 /// More text than any model writes in one answer.
 pub(super) const MOST_TEXT: usize = 4 * 1024 * 1024;
-/// More calls than any model makes at once. Each piece of an answer looks for its call among them.
+/// More calls than any model makes at once. Each piece of an answer searches them, so their number is limited.
 const MOST_CALLS: usize = 256;
 
 #[derive(Default)]
 pub(super) struct PartialReply {
     text: String,
-    /// Something other than white space was said.
-    has_words: bool,
+    /// The text has more than white space.
+    has_text: bool,
     calls: Vec<Call>,
-    /// Everything that was written, seen or not. Counted as it comes: an answer has up to a million pieces.
+    /// All output in bytes, reasoning included. Counted as it arrives, since an answer has up to a million pieces.
     written: usize,
     pub usage: ReportedUsage,
     pub id: Option<String>,
-    /// Why the model stopped, in the server's word.
+    /// Why the model stopped, in the server's own term.
     pub stop: Option<String>,
-    /// The wire's own terminator was seen.
+    /// The terminator of the wire format was read.
     pub ended: bool,
-    /// The server said in the middle that it failed.
+    /// The error that the server reported inside the answer.
     pub error: Option<String>,
 }
 
-/// A tool call under construction.
+/// A tool call that is still arriving.
 #[derive(Default)]
 struct Call {
     index: Option<u64>,
@@ -35,7 +35,7 @@ struct Call {
     arguments: String,
 }
 
-/// A piece of a tool call; servers leave out whatever they like.
+/// A piece of a tool call. Servers leave out any of these.
 #[derive(Default)]
 pub(super) struct CallDelta<'a> {
     pub index: Option<u64>,
@@ -45,18 +45,18 @@ pub(super) struct CallDelta<'a> {
 }
 
 impl PartialReply {
-    pub fn say(&mut self, text: &str) {
+    pub fn add_text(&mut self, text: &str) {
         self.written += text.len();
-        self.has_words |= !text.trim().is_empty();
+        self.has_text |= !text.trim().is_empty();
         self.text.push_str(text);
     }
 
-    /// Reasoning is paid for and is no part of the answer.
-    pub fn think(&mut self, text: &str) {
+    /// Reasoning is paid for and not part of the answer.
+    pub fn add_reasoning(&mut self, text: &str) {
         self.written += text.len();
     }
 
-    pub fn call(&mut self, delta: CallDelta<'_>) {
+    pub fn add_call(&mut self, delta: CallDelta<'_>) {
         let known = self.calls.iter().rposition(|call| match (delta.index, delta.id) {
             (Some(index), _) => call.index == Some(index),
             (None, Some(id)) => call.id.as_deref() == Some(id),
@@ -75,22 +75,21 @@ impl PartialReply {
         call.arguments.push_str(delta.arguments.unwrap_or(""));
     }
 
-    /// What the model said: the arguments of the tool it was made to call, else its words, else the
-    /// arguments of whatever it called instead.
+    /// The arguments of the tool that the model was forced to call, else its text, else the arguments of another call.
     pub fn answer(&self, role: &str) -> &str {
         let forced = self.calls.iter().find(|call| call.name == role && !call.arguments.is_empty());
-        let words = || self.has_words.then_some(self.text.as_str());
-        forced.map(|call| call.arguments.as_str()).or_else(words).unwrap_or_else(|| {
+        let text = || self.has_text.then_some(self.text.as_str());
+        forced.map(|call| call.arguments.as_str()).or_else(text).unwrap_or_else(|| {
             self.calls.iter().map(|call| call.arguments.as_str()).find(|arguments| !arguments.is_empty()).unwrap_or("")
         })
     }
 
-    /// Everything that was written, seen or not.
+    /// All output, reasoning included.
     pub fn bytes(&self) -> usize {
         self.written
     }
 
-    /// The model came to an end and its output was counted, whether or not any of it is an answer.
+    /// The model finished and its output was counted, whether or not any of it is an answer.
     pub fn was_written(&self) -> bool {
         self.stop.is_some() && (self.truncated() || self.usage.output.is_some_and(|tokens| tokens > 0))
     }
@@ -114,16 +113,16 @@ mod tests {
     }
 
     #[test]
-    fn interleaved_calls_are_told_apart_and_one_without_index_is_kept() {
+    fn interleaved_calls_are_kept_apart_and_a_call_without_index_is_kept() {
         let mut reply = PartialReply::default();
-        reply.call(piece(Some(0), Some("a"), Some("other"), Some("{")));
-        reply.call(piece(Some(1), Some("b"), Some("homework_repair"), None));
-        reply.call(piece(Some(0), None, None, Some("}")));
-        reply.call(piece(Some(1), None, None, Some("{\"x\":1}")));
+        reply.add_call(piece(Some(0), Some("a"), Some("other"), Some("{")));
+        reply.add_call(piece(Some(1), Some("b"), Some("homework_repair"), None));
+        reply.add_call(piece(Some(0), None, None, Some("}")));
+        reply.add_call(piece(Some(1), None, None, Some("{\"x\":1}")));
         assert_eq!(reply.answer("homework_repair"), "{\"x\":1}");
         let mut reply = PartialReply::default();
-        reply.call(piece(None, Some("a"), Some("f"), Some("{\"y\"")));
-        reply.call(piece(None, None, None, Some(":2}")));
+        reply.add_call(piece(None, Some("a"), Some("f"), Some("{\"y\"")));
+        reply.add_call(piece(None, None, None, Some(":2}")));
         assert_eq!(reply.answer("homework_repair"), "{\"y\":2}");
     }
 }

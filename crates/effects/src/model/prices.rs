@@ -1,5 +1,5 @@
-//! What is known of models: prices per million tokens, windows, limits, as published on the table's date.
-//! Never a whitelist: an unknown model is used all the same, with its price unknown.
+//! Known models: prices per million tokens, context windows and limits, as published on the table's date. The table is no
+//! allow-list: an unknown model can be used, and its price is unknown.
 
 use super::config::{ModelTerms, ProviderKind};
 use engine::model::{ModelSpec, Price};
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 const UNKNOWN_CONTEXT: u32 = 128_000;
-/// What an answer may take unless the configuration says otherwise. A model may be able to write more, but the room for
-/// an answer is reserved, and paid from the budget, before each call.
+/// The limit of an answer unless the configuration sets another. Many models could write more, but the cost of the longest answer
+/// is reserved from the budget before each call.
 const USUAL_OUTPUT: u32 = 8_192;
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct Table {
     models: BTreeMap<String, Entry>,
 }
 
-/// Where a price rises for long prompts the window is the part below that rise, so that one price holds.
+/// If a price rises for long prompts, the window ends where it rises, so that one price holds.
 #[derive(Clone, Copy, Deserialize)]
 struct Entry {
     input: f64,
@@ -31,12 +31,12 @@ struct Entry {
 static TABLE: LazyLock<Table> =
     LazyLock::new(|| serde_json::from_str(include_str!("prices.json")).expect("the bundled price table is valid"));
 
-/// The day the table was checked.
+/// The day the table was last checked.
 pub fn date() -> &'static str {
     &TABLE.date
 }
 
-/// Three models of this kind that people are likely to mean, for messages that ask for a choice.
+/// Three common models of this kind, for messages that ask for a choice.
 pub fn examples(kind: ProviderKind) -> [&'static str; 3] {
     match kind {
         ProviderKind::Openai => ["gpt-6-sol", "gpt-5-mini", "gpt-4.1"],
@@ -45,10 +45,10 @@ pub fn examples(kind: ProviderKind) -> [&'static str; 3] {
     }
 }
 
-/// How the money of a provider is counted.
+/// Whether calls of a provider cost money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Billing {
-    /// Nobody is asked who they are, so nobody is charged.
+    /// A server without a key cannot charge anybody.
     Free,
     Metered,
 }
@@ -71,7 +71,7 @@ pub(super) fn spec(provider: &str, model: &str, billing: Billing, terms: Option<
     }
 }
 
-/// A price that is half written down and half unknown stays unknown.
+/// A price that is only partly configured and otherwise unknown stays unknown.
 fn overridden(listed: Option<Price>, own: &ModelTerms) -> Option<Price> {
     if own.input_per_mtok.is_none() && own.cached_per_mtok.is_none() && own.output_per_mtok.is_none() {
         return listed;
@@ -96,7 +96,7 @@ fn find(model: &str) -> Option<&'static Entry> {
     TABLE.models.iter().filter(named).max_by_key(|(name, _)| name.len()).map(|(_, entry)| entry)
 }
 
-/// What may follow a model's name without making it another model: a date, or `latest`.
+/// Whether a suffix only names a release of the model: a date, or `latest`.
 fn is_release(rest: &str) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
     rest.is_empty()
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn dated_ids_find_their_model_and_relatives_do_not() {
+    fn a_dated_id_finds_its_model_and_a_variant_does_not() {
         assert_eq!(known("gpt-4o-2024-08-06"), Some(price(2.5, 1.25, 10.0)));
         assert_eq!(known("gpt-4o-mini-2024-07-18"), Some(price(0.15, 0.075, 0.6)));
         assert_eq!(known("claude-sonnet-4-5-20250929"), known("claude-sonnet-4-5"));

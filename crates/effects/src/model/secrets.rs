@@ -1,4 +1,4 @@
-//! Keeps API keys out of everything that is stored or shown, whoever echoes them.
+//! Keeps API keys out of everything that is stored or shown, even if a server or model echoes them.
 
 const MASK: &str = "[redacted]";
 
@@ -26,29 +26,29 @@ impl Secrets {
     }
 }
 
-/// Local servers ask for placeholders such as `ollama` or `lm-studio`: words people write, and no secret.
+/// Local servers ask for placeholders such as `ollama` or `lm-studio`, which are ordinary words and no secrets.
 fn is_secret(key: &str) -> bool {
     let plain = key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     key.len() >= if plain { 16 } else { 8 }
 }
 
-/// Redacts an answer while it grows, before anybody is shown a part of it.
+/// Gets the pieces of an answer while it is written.
 pub type OnDelta<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
-/// Holds back as much of the stream as could be the beginning of a key.
+/// Redacts a growing answer before it is shown. Holds back as much as could be the beginning of a key.
 pub(super) struct DeltaRedactor<'a> {
     secrets: &'a Secrets,
-    tell: Option<OnDelta<'a>>,
+    on_delta: Option<OnDelta<'a>>,
     held: String,
 }
 
 impl<'a> DeltaRedactor<'a> {
-    pub fn new(secrets: &'a Secrets, tell: Option<OnDelta<'a>>) -> DeltaRedactor<'a> {
-        DeltaRedactor { secrets, tell, held: String::new() }
+    pub fn new(secrets: &'a Secrets, on_delta: Option<OnDelta<'a>>) -> DeltaRedactor<'a> {
+        DeltaRedactor { secrets, on_delta, held: String::new() }
     }
 
-    pub fn see(&mut self, delta: &str) {
-        if self.tell.is_some() {
+    pub fn push(&mut self, delta: &str) {
+        if self.on_delta.is_some() {
             self.held.push_str(delta);
             self.release(self.secrets.longest().saturating_sub(1));
         }
@@ -59,14 +59,14 @@ impl<'a> DeltaRedactor<'a> {
     }
 
     fn release(&mut self, keep: usize) {
-        let Some(tell) = self.tell else { return };
+        let Some(on_delta) = self.on_delta else { return };
         self.held = self.secrets.redact(&self.held);
         let mut end = self.held.len().saturating_sub(keep);
         while !self.held.is_char_boundary(end) {
             end -= 1;
         }
         if end > 0 {
-            tell(&self.held[..end]);
+            on_delta(&self.held[..end]);
             self.held.drain(..end);
         }
     }
@@ -78,7 +78,7 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn invariant_48_a_key_split_over_deltas_never_reaches_the_watcher() {
+    fn invariant_48_a_key_split_over_deltas_is_never_shown() {
         let secrets = Secrets::new(["sk-canary-0123456789".to_owned()]);
         let text = "before é sk-canary-0123456789 after sk-canary-01234567";
         for size in 1..text.len() {
@@ -86,14 +86,14 @@ mod tests {
             let tell = |delta: &str| seen.lock().unwrap().push_str(delta);
             let mut deltas = DeltaRedactor::new(&secrets, Some(&tell));
             let letters: Vec<char> = text.chars().collect();
-            letters.chunks(size).for_each(|chunk| deltas.see(&chunk.iter().collect::<String>()));
+            letters.chunks(size).for_each(|chunk| deltas.push(&chunk.iter().collect::<String>()));
             deltas.finish();
             assert_eq!(*seen.lock().unwrap(), "before é [redacted] after sk-canary-01234567");
         }
     }
 
     #[test]
-    fn placeholders_are_ordinary_words() {
+    fn placeholders_are_not_redacted() {
         let secrets = Secrets::new(["ollama".to_owned(), "lm-studio".to_owned()]);
         assert_eq!(secrets.redact("run lm-studio or ollama"), "run lm-studio or ollama");
     }

@@ -1,9 +1,9 @@
-//! What a call used, in one meaning for every provider: input counts all input tokens, cached ones included.
+//! The tokens of a call, with one meaning for every provider: input includes cached tokens.
 
 use engine::effect::Usage;
 use serde_json::Value;
 
-/// Above this a figure is nonsense, whatever the model.
+/// No model uses more in one call; a higher figure is wrong.
 const ABSURD: u64 = 100_000_000;
 
 /// Figures as a server reported them; absent where it did not, or where they are no count.
@@ -15,7 +15,7 @@ pub(super) struct ReportedUsage {
 }
 
 impl ReportedUsage {
-    /// `prompt_tokens` already includes what came from the cache.
+    /// `prompt_tokens` includes cached tokens.
     pub fn openai(usage: &Value) -> ReportedUsage {
         ReportedUsage {
             input: count(&usage["prompt_tokens"]),
@@ -24,7 +24,7 @@ impl ReportedUsage {
         }
     }
 
-    /// `input_tokens` leaves out what was written to or read from the cache.
+    /// `input_tokens` leaves out tokens written to and read from the cache.
     pub fn anthropic(usage: &Value) -> ReportedUsage {
         let read = count(&usage["cache_read_input_tokens"]);
         let written = count(&usage["cache_creation_input_tokens"]);
@@ -36,14 +36,15 @@ impl ReportedUsage {
         }
     }
 
-    /// Later figures win; a later report may leave some out.
+    /// Later figures replace earlier ones; a later report may leave some out.
     pub fn update(&mut self, later: ReportedUsage) {
         self.input = later.input.or(self.input);
         self.cached = later.cached.or(self.cached);
         self.output = later.output.or(self.output);
     }
 
-    /// Usable figures, or our own from the bytes that went each way: never zero, or a budget would never trip.
+    /// The reported figures if they are plausible, otherwise an estimate from the bytes. Never zero: a budget would never stop
+    /// the run.
     pub fn settle(self, bytes_in: usize, bytes_out: usize) -> Usage {
         let usable = |figure: &u64| (1..=ABSURD).contains(figure);
         match (self.input.filter(usable), self.output.filter(usable)) {
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_lie_are_replaced_by_our_own() {
+    fn implausible_figures_are_replaced_by_an_estimate() {
         let ours = Usage { input: 100, cached: 0, output: 3, estimated: true };
         for (input, output) in [
             (json!(0), json!(0)),

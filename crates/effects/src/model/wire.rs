@@ -1,4 +1,4 @@
-//! What the two wire formats have in common: how a call is asked, and how an answer is read.
+//! What the two wire formats share: building the request of a call, and reading its answer.
 
 use super::capabilities::Capabilities;
 use super::config::{ProviderKind, SchemaMode};
@@ -9,7 +9,7 @@ use http_client::sse::Event;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
-/// One call, before it takes a provider's shape.
+/// One call, before it is written in a wire format.
 pub(super) struct ModelRequest<'a> {
     pub role: &'static str,
     pub model: &'a str,
@@ -18,20 +18,20 @@ pub(super) struct ModelRequest<'a> {
     pub max_tokens: u32,
 }
 
-pub(super) trait Wire: Sync {
-    /// Below the base URL.
+pub(super) trait WireFormat: Sync {
+    /// The path below the base URL.
     fn path(&self) -> &'static str;
     fn authorize(&self, headers: &mut HeaderMap, key: Option<&HeaderValue>);
-    fn body(&self, ask: &ModelRequest<'_>, capabilities: Capabilities) -> Value;
-    /// Reads one event of a stream; true when it carried something of the answer.
+    fn body(&self, request: &ModelRequest<'_>, capabilities: Capabilities) -> Value;
+    /// Reads one event of a stream; true if it was more than a keep-alive.
     fn event(&self, event: &Event, reply: &mut PartialReply) -> Result<bool, serde_json::Error>;
-    /// Reads an answer that came in one piece.
+    /// Reads an answer that was not streamed.
     fn whole(&self, answer: &Value, reply: &mut PartialReply);
-    /// Whether an answer counts as finished when the connection closed cleanly.
+    /// Whether the answer is complete, after the connection was closed cleanly.
     fn finished(&self, reply: &PartialReply) -> bool;
 }
 
-pub(super) fn of(kind: ProviderKind) -> Option<&'static dyn Wire> {
+pub(super) fn of(kind: ProviderKind) -> Option<&'static dyn WireFormat> {
     match kind {
         ProviderKind::Openai => Some(&openai::Chat),
         ProviderKind::Anthropic => Some(&anthropic::Messages),
@@ -39,31 +39,32 @@ pub(super) fn of(kind: ProviderKind) -> Option<&'static dyn Wire> {
     }
 }
 
-/// The schema in words, for servers that do not enforce it.
-pub(super) fn instruction(ask: &ModelRequest<'_>, format: SchemaMode) -> Option<String> {
-    (format != SchemaMode::Schema)
-        .then(|| format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", ask.schema))
+/// Puts the schema into the prompt, for servers that do not enforce it.
+pub(super) fn instruction(request: &ModelRequest<'_>, format: SchemaMode) -> Option<String> {
+    (format != SchemaMode::Schema).then(|| {
+        format!("Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}", request.schema)
+    })
 }
 
-/// An error a server reports inside an answer, in its own words.
+/// The text of an error that a server reports inside an answer.
 pub(super) fn error_text(answer: &Value) -> Option<String> {
     let error = answer.get("error").filter(|error| !error.is_null())?;
-    let said = error.get("message").and_then(Value::as_str).or(error.as_str());
+    let message = error.get("message").and_then(Value::as_str).or(error.as_str());
     let class = error.get("code").and_then(Value::as_str).or(error.get("type").and_then(Value::as_str));
-    Some(match (class, said) {
-        (Some(class), Some(said)) => format!("{class}: {said}"),
-        (None, Some(said)) => said.to_owned(),
+    Some(match (class, message) {
+        (Some(class), Some(message)) => format!("{class}: {message}"),
+        (None, Some(message)) => message.to_owned(),
         _ => error.to_string(),
     })
 }
 
-/// Strict decoding needs every object closed and every property required; roles with open objects
-/// (`arguments`, `params`, `json`) are checked by us alone.
+/// Strict decoding needs every object closed and every property required. Only we validate the answers of roles with open
+/// objects (`arguments`, `params`, `json`).
 pub(super) fn is_closed(schema: &Value) -> bool {
     let Value::Object(map) = schema else {
         return schema.as_array().is_none_or(|items| items.iter().all(is_closed));
     };
-    // Anything at all may stand here.
+    // An empty schema allows any value.
     if map.is_empty() {
         return false;
     }

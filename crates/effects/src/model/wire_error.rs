@@ -1,4 +1,4 @@
-//! Turns what happened on the wire into the failure that the run acts on, with a message for people.
+//! Turns what happened on the wire into the failure that the run acts on, with a message for the user.
 
 use super::secrets::Secrets;
 use engine::effect::{CallError, CallFailure};
@@ -7,24 +7,24 @@ use serde_json::Value;
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum WireError {
-    /// The request never left.
+    /// The request was never sent.
     Unreached(String),
-    /// The request never left, and that is this machine's doing.
+    /// The request was never sent, because of this machine.
     OutOfFiles,
-    /// The server said no.
+    /// The server answered with an error status.
     Refused { status: u16, body: String, retry_after_ms: Option<i64> },
-    /// The request left, and no whole answer came back.
+    /// The request was sent, and no complete answer came back.
     Broke(String),
 }
 
-const OUT_OF_FILES: &str = "was not asked: this process has too many open files. The call is made again in a few seconds; \
-    raise the limit (ulimit -n) or lower --workers if it stays so";
+const OUT_OF_FILES: &str = "was not called: this process has too many open files. The call is repeated in a few seconds; \
+    if this continues, raise the limit (ulimit -n) or lower --workers";
 
-/// As much of a server's words as people need.
-const MOST_SAID: usize = 300;
+/// The longest part of a server's message that is shown.
+const LONGEST_MESSAGE: usize = 300;
 
 impl WireError {
-    /// An error the server put into an answer that began well. One about money is as final as a refusal.
+    /// An error that the server reported inside an answer. One about money is as final as a refusal.
     pub fn reported(how: &str, error: String) -> WireError {
         if is_about_money(&error) {
             WireError::Refused { status: 402, body: error, retry_after_ms: None }
@@ -35,7 +35,7 @@ impl WireError {
 
     /// `who` names the provider and its address.
     pub fn report(self, who: &str, model: &str, secrets: &Secrets) -> CallError {
-        let (failure, words, retry_after_ms, maybe_paid) = match self {
+        let (failure, reason, retry_after_ms, maybe_paid) = match self {
             WireError::Unreached(reason) => {
                 (CallFailure::Unreachable, format!("could not be reached: {reason}"), None, false)
             }
@@ -43,17 +43,17 @@ impl WireError {
             WireError::Broke(reason) => (CallFailure::Interrupted, format!("did not answer: {reason}"), None, true),
             WireError::Refused { status, body, retry_after_ms } => {
                 let failure = classify(status, &body);
-                (failure, refusal(status, &body, model, failure), retry_after_ms, gave_up_midway(status))
+                (failure, refusal(status, &body, model, failure), retry_after_ms, is_gateway_timeout(status))
             }
         };
-        // Redacted before it is shortened: the rest of a key cut in two would not be recognised.
-        let message = shorten(&secrets.redact(&format!("{who} {words}")), MOST_SAID + who.len());
+        // Redacted before it is shortened: half a key would not be recognised.
+        let message = shorten(&secrets.redact(&format!("{who} {reason}")), LONGEST_MESSAGE + who.len());
         CallError { failure, message, retry_after_ms, maybe_paid }
     }
 }
 
 fn is_about_money(body: &str) -> bool {
-    let said = body.to_lowercase();
+    let body = body.to_lowercase();
     [
         "insufficient_quota",
         "insufficient quota",
@@ -68,7 +68,7 @@ fn is_about_money(body: &str) -> bool {
         "insufficient_credits",
     ]
     .iter()
-    .any(|word| said.contains(word))
+    .any(|phrase| body.contains(phrase))
 }
 
 fn classify(status: u16, body: &str) -> CallFailure {
@@ -82,26 +82,26 @@ fn classify(status: u16, body: &str) -> CallFailure {
     }
 }
 
-/// Statuses by which something in between gives up on a server that may be answering.
-fn gave_up_midway(status: u16) -> bool {
+/// Statuses of a proxy that gave up on a server which may still be answering.
+fn is_gateway_timeout(status: u16) -> bool {
     matches!(status, 408 | 502 | 504 | 524)
 }
 
-/// The prompt does not fit the model: no shape of the request would help.
+/// The prompt does not fit the model, so no other form of the request would help.
 pub(super) fn is_too_long(body: &str) -> bool {
-    let said = body.to_lowercase();
+    let body = body.to_lowercase();
     ["context_length_exceeded", "maximum context length", "context window", "prompt is too long"]
         .iter()
-        .any(|word| said.contains(word))
+        .any(|phrase| body.contains(phrase))
 }
 
 fn refusal(status: u16, body: &str, model: &str, failure: CallFailure) -> String {
     let reason = reqwest::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("");
     let line = format!("{status} {reason}").trim_end().to_owned();
-    let said = said(body);
+    let said = message_in(body);
     let hint = match (failure, status) {
         (CallFailure::Auth, _) => "the key was not accepted; check the variable that holds it. ",
-        (CallFailure::Quota, _) => "the account has no credit left. ",
+        (CallFailure::Quota, _) => "the account has no credit left; add credit, or choose another provider. ",
         (CallFailure::Rejected, 404) => {
             return format!(
                 "answered {line} for model {model:?}; check the model's name and base_url. It said: {said}"
@@ -119,8 +119,8 @@ fn refusal(status: u16, body: &str, model: &str, failure: CallFailure) -> String
     format!("answered {line}: {hint}It said: {said}")
 }
 
-/// The message inside an error document, or the document.
-fn said(body: &str) -> String {
+/// The message inside an error body, or the whole body.
+fn message_in(body: &str) -> String {
     let document: Option<Value> = serde_json::from_str(body).ok();
     let message = document.as_ref().and_then(|document| {
         super::wire::error_text(document)
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn e4_a_key_that_straddles_the_cut_is_not_half_shown() {
+    fn e4_a_key_at_the_cut_is_not_partly_shown() {
         let key = "sk-canary-0123456789";
         let secrets = Secrets::new([key.to_owned()]);
         for fill in 250..320 {

@@ -1,6 +1,7 @@
-//! The rehearsal model behind the port every model sits behind.
+//! The rehearsal model as a `ModelPort`.
 
 use super::answer;
+use crate::model::OnDelta;
 use crate::performer::ModelPort;
 use async_trait::async_trait;
 use engine::effect::{CallError, ModelCall, ModelReply, Usage};
@@ -13,7 +14,7 @@ pub const PROVIDER: &str = "rehearsal";
 /// The built-in model as a provider.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RehearsalModels {
-    /// How long each answer takes: none for work, some for a demonstration that people watch.
+    /// How long each answer takes: zero for work, more for a demonstration.
     pub pace: Duration,
 }
 
@@ -24,6 +25,7 @@ impl ModelPort for RehearsalModels {
         call: &ModelCall,
         messages: Vec<(Speaker, String)>,
         _idempotency_key: &str,
+        _on_delta: Option<OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         if !self.pace.is_zero() {
             tokio::time::sleep(self.pace).await;
@@ -37,7 +39,7 @@ impl ModelPort for RehearsalModels {
     }
 }
 
-/// Four bytes are a token here.
+/// The rehearsal model counts four bytes as a token.
 fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
 }

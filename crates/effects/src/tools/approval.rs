@@ -1,5 +1,5 @@
-//! The question before a call: may the run make it? Whoever answers sees everything that would be sent, in the order in
-//! which the tool gets it, and who would get it. A value cannot write lines of its own into the question.
+//! Asks a person before a call is made. The question shows everything that would be sent, in the order the tool gets it, and
+//! to whom. Values are escaped, so that none of them can add lines to the question.
 
 use super::toolbox::{Approval, Offer, Toolbox};
 use engine::effect::{ToolQuestion, Class, RunContext, ToolCall};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What a question about a call keeps until it is answered; a tool that asks keeps something else.
+/// Marks a question as one about approval. A tool that asks by itself keeps something else.
 const APPROVAL: &str = "approval";
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
@@ -55,7 +55,7 @@ fn question(toolbox: &dyn Toolbox, offer: &Offer, tainted: bool, call: &ToolCall
         let server = toolbox.server();
         let _ = write!(
             text,
-            "\nIts server says that it only reads, which nobody checked; read_only in [mcp.{server}] says so for you."
+            "\nIts server says that it only reads, which nobody checked. To call it without being asked, list it under read_only in [mcp.{server}]."
         );
     }
     text
@@ -65,7 +65,7 @@ fn shown(value: &Value) -> String {
     visible(&value.to_string())
 }
 
-/// JSON escapes what would break a line. What would reorder or hide its characters is escaped here.
+/// JSON escapes line breaks. Characters that reorder or hide others are escaped here.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -93,7 +93,7 @@ mod tests {
     #[async_trait]
     impl Toolbox for MailToolbox {
         fn server(&self) -> &str {
-            "post"
+            "mail"
         }
         fn projects(&self) -> &[ProjectId] {
             &[]
@@ -102,26 +102,26 @@ mod tests {
             self.0
         }
         fn destination(&self, _call: &ToolCall) -> String {
-            "post.example.org".into()
+            "mail.example.org".into()
         }
         async fn offers(&self) -> Result<Offers, String> {
             Ok(Offers::default())
         }
         async fn call(&self, _offer: &Offer, _call: &ToolCall, _effect: &EffectId) -> Outcome {
-            Outcome::Tool(ToolOutcome::refused("nothing is sent here"))
+            Outcome::Tool(ToolOutcome::refused("this toolbox sends nothing"))
         }
     }
 
-    fn asked(arguments: Value) -> String {
+    fn question_about(arguments: Value) -> String {
         let offer = Offer {
-            name: "post__send".into(),
+            name: "mail__send".into(),
             description: String::new(),
             schema: json!({}),
             class: Class::Once,
             hint: Some(Class::ReadOnly),
         };
         let call = ToolCall {
-            tool: "post__send".into(),
+            tool: "mail__send".into(),
             arguments,
             granted: Vec::new(),
             home_document: None,
@@ -134,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn x12_a_question_about_a_call_shows_all_of_it_in_order_and_who_gets_it() {
+    fn x12_an_approval_question_shows_every_argument_in_order_and_the_recipient() {
         let long = format!("{}hidden@example.net", "x".repeat(50_000));
-        let text = asked(json!({"body": "Hello\n- to = \"nobody\"", "cc": long, "to": "ann"}));
+        let text = question_about(json!({"body": "Hello\n- to = \"nobody\"", "cc": long, "to": "ann"}));
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "Goes to: post.example.org");
+        assert_eq!(lines[1], "Goes to: mail.example.org");
         assert_eq!(lines[3], r#"- "body" = "Hello\n- to = \"nobody\"""#, "a value cannot forge a line");
         assert!(lines[4].starts_with("- \"cc\" = \"xxx") && lines[4].ends_with("hidden@example.net\""));
         assert_eq!(lines[5], "- \"to\" = \"ann\"");
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn x12_what_would_hide_or_reorder_characters_is_shown_as_its_escape() {
-        let text = asked(json!({"to": "ann\u{202e}moc.live\u{200b}\u{e0041}"}));
+    fn x12_characters_that_hide_or_reorder_others_are_escaped() {
+        let text = question_about(json!({"to": "ann\u{202e}moc.live\u{200b}\u{e0041}"}));
         assert!(text.contains(r#""ann\u202emoc.live\u200b\udb40\udc41""#), "{text}");
     }
 }

@@ -1,11 +1,11 @@
-//! What a tool may be given. One declaration per argument makes the JSON schema that models read, the
-//! check of what they send, and the error that lists what is valid. Knows nothing of the workspace.
+//! The arguments of a tool. One declaration per argument gives the JSON schema that models read, the check of what they send,
+//! and the error that lists what is valid. Knows nothing of the workspace.
 
 use serde_json::{Map, Value, json};
 use std::fmt::Display;
 use uuid::Uuid;
 
-pub const TITLE_MAX: usize = 500;
+const TITLE_MAX: usize = 500;
 pub const CONTENT_MAX: usize = 1_000_000;
 pub const QUERY_MAX: usize = 500;
 pub const LIMIT_DEFAULT: usize = 20;
@@ -18,7 +18,7 @@ const PROPS_MAX: usize = 20_000;
 pub enum ArgumentType {
     /// A UUID, written in full.
     Id,
-    /// One line that says something: not blank.
+    /// One line that is not blank.
     Line {
         max: usize,
     },
@@ -30,7 +30,7 @@ pub enum ArgumentType {
     /// Dotted lower-case words.
     TypeKey,
     OneOf(&'static [&'static str]),
-    /// How many at most; more than the cap is the cap.
+    /// How many at most; a larger number counts as the maximum.
     Limit,
     Version,
     Object,
@@ -51,6 +51,17 @@ pub const fn required(name: &'static str, kind: ArgumentType, about: &'static st
 pub const fn optional(name: &'static str, kind: ArgumentType, about: &'static str) -> Field {
     Field { name, kind, required: false, about }
 }
+
+pub const TITLE: Field = required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title.");
+pub const NEW_TITLE: Field = optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title.");
+pub const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
+pub const VERSION: Field =
+    optional("version", ArgumentType::Version, "The version you read; refused when it is stale.");
+pub const LIMIT: Field = optional("limit", ArgumentType::Limit, "How many at most.");
+pub const PROJECT_FILTER: Field = optional("project_id", ArgumentType::Id, "Only this project's.");
+pub const TARGET_PROJECT: Field =
+    optional("project_id", ArgumentType::Id, "Where it goes; may be left out in a run that has a project of its own.");
+pub const PARENT_DOCUMENT: Field = optional("parent_document_id", ArgumentType::Id, "The document it belongs under.");
 
 /// The JSON schema of a whole call.
 pub fn schema(fields: &[Field]) -> Value {
@@ -96,7 +107,7 @@ impl Field {
         }
     }
 
-    /// Without a comma: those stand between arguments.
+    /// Without a comma: commas separate arguments.
     fn in_short(&self) -> String {
         match self.kind {
             ArgumentType::Id => "uuid".into(),
@@ -134,7 +145,7 @@ fn is_word(text: &str, max: usize, allowed: impl Fn(char) -> bool) -> bool {
     !text.is_empty() && text.len() <= max && text.chars().all(allowed)
 }
 
-/// What was given, for an error: enough to recognise it, never all of it.
+/// A value for an error text: enough to recognise it, never all of it.
 fn shown(value: &Value) -> String {
     const SHOWN: usize = 60;
     let characters = value.as_str().map(|text| text.chars().count());
@@ -146,7 +157,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Arguments that fit their fields; a null is the same as nothing.
+/// Arguments that fit their fields. Null counts as absent.
 #[derive(Debug)]
 pub struct Arguments(Map<String, Value>);
 
@@ -185,12 +196,12 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
-    /// Of a required field; `check` has seen that it is there.
+    /// `check` has made sure that a required field is present.
     pub fn required_text(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
 
-    /// One line: surrounding blanks are nobody's title.
+    /// Without surrounding blanks.
     pub fn line(&self, name: &str) -> Option<String> {
         self.text(name).map(|text| text.trim().to_owned())
     }
@@ -199,7 +210,7 @@ impl Arguments {
         Uuid::parse_str(self.text(name)?.trim()).ok().map(T::from)
     }
 
-    /// Of a required field; `check` has seen that it is there.
+    /// `check` has made sure that a required field is present.
     pub fn required_id<T: From<Uuid>>(&self, name: &str) -> T {
         self.id(name).unwrap_or_else(|| Uuid::nil().into())
     }
@@ -223,7 +234,7 @@ impl Arguments {
     }
 }
 
-/// `title: 1-500 characters, project_id?: uuid`: the names, optional ones marked, and what each may be.
+/// `title: 1-500 characters, project_id?: uuid`: each name, whether it is optional, and what it may be.
 pub fn names(fields: &[Field]) -> String {
     let name = |field: &Field| format!("{}{}: {}", field.name, if field.required { "" } else { "?" }, field.in_short());
     list(fields.iter().map(name))

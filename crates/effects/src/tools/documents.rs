@@ -1,24 +1,26 @@
-//! Tools for documents. The platform's own (those with a `doc_role`) can be read, never written; since
-//! they grow with every iteration by themselves, reading them never counts as having learned something.
+//! Tools for documents. The platform's own (those with a `doc_role`) can be read, never written. They grow with every iteration
+//! by themselves, so reading them never counts as progress.
 
-use super::arguments::{ArgumentType, Arguments, CONTENT_MAX, Field, TITLE_MAX, optional, required};
+use super::arguments::{
+    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
+    TARGET_PROJECT, TITLE, VERSION, optional, required,
+};
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, Done, Refused};
+use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use engine::ids::DocumentId;
 use engine::workspace::{DOCUMENT_HAS_DOCUMENT, Document, Mutation};
 use runtime::ports::DocumentFilter;
 use serde_json::{Value, json};
 
-/// What a document is when nobody said.
+/// The type of a document that was created without one.
 const DEFAULT_TYPE: &str = "document.note";
 
-/// Types only the platform makes documents of.
+/// Only the platform creates documents of these types.
 const RESERVED_TYPES: [&str; 2] = ["document.homework.", "document.tree_agent."];
 
 const ID: Field = required("document_id", ArgumentType::Id, "The document.");
-const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -27,9 +29,9 @@ pub const ACTIONS: &[Action] = &[
                       type_key.",
         class: Class::ReadOnly,
         fields: &[
-            optional("project_id", ArgumentType::Id, "Only this project's."),
+            PROJECT_FILTER,
             optional("type_key", ArgumentType::TypeKey, "Only this type, e.g. document.note."),
-            optional("limit", ArgumentType::Limit, "How many at most."),
+            LIMIT,
         ],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
@@ -46,14 +48,10 @@ pub const ACTIONS: &[Action] = &[
                       workspace.",
         class: Class::Idempotent,
         fields: &[
-            required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title."),
+            TITLE,
             required("content", ArgumentType::Text { max: CONTENT_MAX }, "Its text, in Markdown."),
-            optional(
-                "project_id",
-                ArgumentType::Id,
-                "Where it goes; may be left out in a run that has a project of its own.",
-            ),
-            optional("parent_document_id", ArgumentType::Id, "The document it belongs under."),
+            TARGET_PROJECT,
+            PARENT_DOCUMENT,
             optional("type_key", ArgumentType::TypeKey, "What kind of document; default: document.note."),
             PROPS,
         ],
@@ -66,7 +64,7 @@ pub const ACTIONS: &[Action] = &[
         class: Class::Idempotent,
         fields: &[
             ID,
-            optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title."),
+            NEW_TITLE,
             optional(
                 "content",
                 ArgumentType::Text { max: CONTENT_MAX },
@@ -78,7 +76,7 @@ pub const ACTIONS: &[Action] = &[
                 "Text to add at the end, on a line of its own.",
             ),
             PROPS,
-            optional("version", ArgumentType::Version, "The version you read; refused when it is stale."),
+            VERSION,
         ],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },
@@ -101,10 +99,10 @@ fn shown(document: &Document) -> Value {
     shown
 }
 
-async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let limit = arguments.limit();
     let filter = DocumentFilter {
-        project_id: context.asked_project(arguments).await?,
+        project_id: context.requested_project(arguments).await?,
         type_key: arguments.text("type_key").map(str::to_owned),
         limit: limit + 1,
         ..DocumentFilter::default()
@@ -112,16 +110,16 @@ async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, 
     let (documents, more) = page(context.library.documents(context.scope, filter).await?, limit);
     let summary = format!("{} documents", documents.len());
     let content = json!({"documents": documents.iter().map(listed).collect::<Vec<_>>(), "more": more});
-    Ok(Done { read: !documents.iter().any(Document::is_platform), ..Done::read(content, summary) })
+    Ok(ActionOutput { read: !documents.iter().any(Document::is_platform), ..ActionOutput::read(content, summary) })
 }
 
-async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let document = context.document(arguments.required_id("document_id")).await?;
     let summary = format!("document \"{}\", {} characters", document.title, document.content.chars().count());
-    Ok(Done { read: !document.is_platform(), ..Done::read(shown(&document), summary) })
+    Ok(ActionOutput { read: !document.is_platform(), ..ActionOutput::read(shown(&document), summary) })
 }
 
-async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let id: DocumentId = context.mint(0);
     let project_id = context.target_project(arguments).await?;
     let props = props::stamped(arguments.object("props"), context.stamp())?;
@@ -129,13 +127,13 @@ async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done
     let title = arguments.line("title").unwrap_or_default();
     let type_key = arguments.text("type_key").unwrap_or(DEFAULT_TYPE).to_owned();
     if let Some(reserved) = RESERVED_TYPES.iter().find(|reserved| type_key.starts_with(*reserved)) {
-        return Err(Refused::Request(format!(
-            "type_key {type_key:?} is the platform's own, like all that begin with {reserved}; leave it out ({DEFAULT_TYPE}) \
-             or choose another, e.g. document.report"
-        )));
+        return refuse(format!(
+            "type_key {type_key:?} is reserved for the platform, like every type that begins with {reserved}; leave it out \
+             ({DEFAULT_TYPE}) or choose another, e.g. document.report"
+        ));
     }
     let content = arguments.required_text("content").to_owned();
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"id": id, "title": title, "type_key": type_key, "project_id": project_id, "version": 1}),
         format!("created document \"{title}\", {} characters", content.chars().count()),
         [Mutation::CreateDocument { id, project_id, title, type_key, content, props }]
@@ -145,17 +143,17 @@ async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done
     ))
 }
 
-async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     if !arguments.has_any(&["title", "content", "append", "props"]) {
-        return Err(Refused::Request("nothing to change: give title, content, append or props".into()));
+        return refuse("nothing to change: give title, content, append or props");
     }
     let document = context.document(arguments.required_id("document_id")).await?;
     if document.is_platform() {
-        return Err(Refused::Request(format!(
-            "document {} (\"{}\") belongs to the platform, which alone writes it; create a document of your own \
+        return refuse(format!(
+            "document {} (\"{}\") belongs to the platform, and only the platform writes it; create a document of your own \
              instead",
             document.id, document.title
-        )));
+        ));
     }
     check_version("document", arguments.version(), document.version)?;
     let title = arguments.line("title").unwrap_or_else(|| document.title.clone());
@@ -163,16 +161,16 @@ async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done
     let props = props::patch(arguments.object("props"), &document.props)?;
     if title == document.title && content.is_none() && props.is_none() {
         let content = json!({"id": document.id, "title": title, "version": document.version, "unchanged": true});
-        return Ok(Done::settled(content, format!("document \"{title}\" already says that")));
+        return Ok(ActionOutput::unchanged(content, format!("document \"{title}\" has these values already")));
     }
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"id": document.id, "title": title, "version": document.version + 1}),
         format!("updated document \"{title}\""),
         vec![Mutation::UpdateDocument {
             id: document.id,
             expected_version: Some(document.version),
             title: Some(title),
-            // The whole text at the new version, so that whoever keeps the change need not look it up.
+            // The whole text, so that the stored change can be shown without reading an older version.
             content: Some(content.unwrap_or(document.content)),
             props,
         }],
@@ -180,10 +178,10 @@ async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done
 }
 
 /// `None` when the text stays as it is.
-fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, Refused> {
+fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, ActionError> {
     let content = match (arguments.text("content"), arguments.text("append")) {
         (Some(_), Some(_)) => {
-            return Err(Refused::Request("give content (the whole new text) or append (what to add), not both".into()));
+            return refuse("give content (the whole new text) or append (what to add), not both");
         }
         (Some(content), None) => content.to_owned(),
         (None, Some(added)) => appended(current, added),
@@ -191,14 +189,12 @@ fn new_content(current: &str, arguments: &Arguments) -> Result<Option<String>, R
     };
     let length = content.chars().count();
     if length > CONTENT_MAX {
-        return Err(Refused::Request(format!(
-            "the document would have {length} characters; at most {CONTENT_MAX} are allowed"
-        )));
+        return refuse(format!("the document would have {length} characters; at most {CONTENT_MAX} are allowed"));
     }
     Ok((content != current).then_some(content))
 }
 
 fn appended(current: &str, added: &str) -> String {
-    let apart = current.is_empty() || added.is_empty() || current.ends_with('\n') || added.starts_with('\n');
-    format!("{current}{}{added}", if apart { "" } else { "\n" })
+    let is_separate = current.is_empty() || added.is_empty() || current.ends_with('\n') || added.starts_with('\n');
+    format!("{current}{}{added}", if is_separate { "" } else { "\n" })
 }

@@ -1,6 +1,6 @@
-//! A directory whose files runs may read and, where that is allowed, write. No path leads out of it, and none leads to what
-//! this program, or another one, takes orders from: hidden files, our own configuration and data. How a path is walked is
-//! in `walk`.
+//! A toolbox for one directory whose files runs may read and, where the configuration allows it, write. No path leads out of the
+//! directory, to hidden files (other programs read their configuration from them) or to our own configuration and data. `walk`
+//! resolves the paths.
 
 mod walk;
 
@@ -27,7 +27,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// `own`: files and directories of this program, which are nobody's to read or write here, wherever they lie.
+    /// `own`: files and directories of this program. No run may read or write them, wherever they are.
     pub fn new(root: PathBuf, write: bool, own: Vec<PathBuf>) -> Files {
         Files { workspace: Workspace { root, own }, write }
     }
@@ -47,7 +47,7 @@ impl Files {
         let mut found = Vec::new();
         for entry in Dir::read_from(&directory).map_err(failed)?.flatten() {
             let Ok(name) = entry.file_name().to_str() else { continue };
-            if name == "." || name == ".." || self.workspace.judge(&directory, name).is_err() {
+            if name == "." || name == ".." || self.workspace.check_entry(&directory, name).is_err() {
                 continue;
             }
             let Ok(about) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
@@ -72,39 +72,40 @@ impl Files {
         if content.len() as u64 > LONGEST_FILE {
             return Err(format!("`content` has {} bytes; at most {LONGEST_FILE} can be written", content.len()));
         }
-        let place = self.workspace.find_or_make(asked)?;
-        let Location { directory, name } = &place;
+        let location = self.workspace.find_or_create(asked)?;
+        let Location { directory, name } = &location;
         if let Ok(about) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             match FileType::from_raw_mode(about.st_mode as RawMode) {
                 FileType::RegularFile => {}
-                other => return Err(format!("{asked} is {}; only a file can be written", kind_of(other))),
+                other => return Err(format!("{asked} is {}; only a regular file can be written", kind_of(other))),
             }
         }
-        put(&place, content).map_err(|error| format!("{asked} cannot be written: {error}"))?;
+        replace(&location, content).map_err(|error| format!("{asked} cannot be written: {error}"))?;
         let summary = format!("wrote {asked}, {} bytes", content.len());
         Ok((json!({"path": asked, "bytes": content.len()}), summary))
     }
 }
 
-/// Whole or not at all, whoever reads meanwhile. A link that somebody puts in the way is replaced, never followed.
-fn put(Location { directory, name }: &Location, content: &str) -> std::io::Result<()> {
+/// Writes a new file and renames it over the old one, so that a reader never sees half of it. A symbolic link in its place is
+/// replaced, never followed.
+fn replace(Location { directory, name }: &Location, content: &str) -> std::io::Result<()> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let fresh = format!("pleach-{}-{}.part", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
-    // A process of the same number may have died in the middle.
+    // A crashed process with the same id may have left this file behind.
     let _ = unlinkat(directory, fresh.as_str(), AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(directory, fresh.as_str(), flags, Mode::from_raw_mode(0o666))?);
     let written = file.write_all(content.as_bytes());
-    let placed = written.and_then(|()| Ok(renameat(directory, fresh.as_str(), directory, name.as_str())?));
-    if placed.is_err() {
+    let renamed = written.and_then(|()| Ok(renameat(directory, fresh.as_str(), directory, name.as_str())?));
+    if renamed.is_err() {
         let _ = unlinkat(directory, fresh.as_str(), AtFlags::empty());
     }
-    placed
+    renamed
 }
 
 fn read(Location { directory, name }: &Location, asked: &str) -> Result<(Value, String), String> {
     let failed = |error: std::io::Error| format!("{asked} cannot be read: {error}");
-    // A pipe would be waited for, so it is opened without waiting and then looked at.
+    // Opening a pipe would block, so the file is opened without blocking and its type is checked afterwards.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match openat(directory, name.as_str(), flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -120,7 +121,7 @@ fn read(Location { directory, name }: &Location, asked: &str) -> Result<(Value, 
     }
     let mut bytes = Vec::new();
     file.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{asked} is not a text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{asked} is not UTF-8 text"))?;
     let summary = format!("{asked}, {} bytes", text.len());
     Ok((json!({"path": asked, "text": text}), summary))
 }
@@ -159,13 +160,13 @@ impl Toolbox for Files {
 
     async fn call(&self, offer: &Offer, call: &ToolCall, _effect: &EffectId) -> Outcome {
         let (files, tool, arguments) = (self.clone(), offer.name.clone(), call.arguments.clone());
-        let done = tokio::task::spawn_blocking(move || files.carry_out(&tool, &arguments)).await;
-        Outcome::Tool(match done {
+        let result = tokio::task::spawn_blocking(move || files.carry_out(&tool, &arguments)).await;
+        Outcome::Tool(match result {
             Ok(Ok((content, summary))) => {
                 ToolOutcome { result: Ok(output(SERVER, content, &summary)), mutations: Vec::new() }
             }
             Ok(Err(why)) => ToolOutcome::refused(why),
-            Err(error) => ToolOutcome::refused(format!("{} broke off: {error}", offer.name)),
+            Err(error) => ToolOutcome::refused(format!("{} failed: {error}; try again", offer.name)),
         })
     }
 }
@@ -177,7 +178,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
-    fn house() -> (tempfile::TempDir, Files) {
+    fn fixture() -> (tempfile::TempDir, Files) {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("root");
         fs::create_dir_all(root.join("sub")).expect("made");
@@ -189,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_is_listed_read_and_written() {
-        let (_folder, files) = house();
+    fn files_in_the_directory_are_listed_read_and_written() {
+        let (_folder, files) = fixture();
         let (listed, _) = files.carry_out("list_files", &json!({})).expect("listed");
         let names: Vec<&str> =
             listed["entries"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
@@ -201,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn sec_s52_no_path_leads_out() {
-        let (folder, files) = house();
+    fn sec_s52_no_path_leads_out_of_the_directory() {
+        let (folder, files) = fixture();
         for bad in [
             "../secret",
             "sub/../../secret",
@@ -223,21 +224,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_no_text_is_refused() {
-        let (folder, files) = house();
+    fn a_file_that_is_too_large_or_not_text_is_refused() {
+        let (folder, files) = fixture();
         fs::write(folder.path().join("root/big"), vec![b'x'; LONGEST_FILE as usize + 1]).expect("written");
         fs::write(folder.path().join("root/bytes"), [0xff, 0xfe, 0x00]).expect("written");
         let error = |path: &str| files.carry_out("read_file", &json!({"path": path})).unwrap_err();
         assert!(error("big").contains("at most"));
-        assert!(error("bytes").contains("not a text"));
+        assert!(error("bytes").contains("not UTF-8 text"));
         assert!(error("sub").contains("not a file"));
         let long = json!({"path": "c", "content": "y".repeat(LONGEST_FILE as usize + 1)});
         assert!(files.carry_out("write_file", &long).unwrap_err().contains("at most"));
     }
 
     #[test]
-    fn x13_what_programs_take_orders_from_is_neither_read_nor_written_at_any_level() {
-        let (folder, files) = house();
+    fn x13_hidden_files_and_configuration_are_neither_read_nor_written_at_any_level() {
+        let (folder, files) = fixture();
         let root = folder.path().join("root");
         fs::create_dir_all(root.join("sub/.git")).expect("made");
         fs::write(root.join("sub/.git/config"), "hidden").expect("written");
@@ -270,8 +271,8 @@ mod tests {
     }
 
     #[test]
-    fn x13_our_own_data_is_out_of_reach_also_where_it_lies_inside() {
-        let (folder, _) = house();
+    fn x13_our_own_data_is_refused_even_inside_the_directory() {
+        let (folder, _) = fixture();
         let root = folder.path().join("root");
         fs::create_dir(root.join("data")).expect("made");
         fs::write(root.join("data/pleach.db"), "rows").expect("written");
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn x13_pipes_and_sockets_are_not_opened_and_links_are_not_followed() {
-        let (folder, files) = house();
+        let (folder, files) = fixture();
         let root = folder.path().join("root");
         let _listener = UnixListener::bind(root.join("socket")).expect("a socket");
         rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)
@@ -312,10 +313,10 @@ mod tests {
         assert!(!listed.to_string().contains("pipe") && !listed.to_string().contains("socket"), "{listed}");
     }
 
-    /// Somebody swaps a directory for a link that leads out, as fast as they can, while it is written and read.
+    /// Another thread swaps a directory for a link that leads out while files in it are written and read.
     #[test]
-    fn x13_a_directory_that_is_swapped_for_a_link_meanwhile_never_leads_out() {
-        let (folder, files) = house();
+    fn x13_a_directory_swapped_for_a_link_never_leads_out() {
+        let (folder, files) = fixture();
         let root = folder.path().join("root");
         let outside = folder.path().join("outside");
         fs::create_dir(&outside).expect("made");
@@ -324,14 +325,14 @@ mod tests {
         fs::write(root.join("real/in.txt"), "mine").expect("written");
         symlink(&outside, root.join("lure")).expect("a link");
         let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let (stopped, place) = (stop.clone(), root.clone());
+        let (stopped, directory) = (stop.clone(), root.clone());
         let swapping = std::thread::spawn(move || {
             while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
                 let _ = rustix::fs::renameat_with(
                     rustix::fs::CWD,
-                    place.join("real"),
+                    directory.join("real"),
                     rustix::fs::CWD,
-                    place.join("lure"),
+                    directory.join("lure"),
                     rustix::fs::RenameFlags::EXCHANGE,
                 );
             }

@@ -9,7 +9,7 @@ pub struct Hosts(Vec<Pattern>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Exactly(String),
-    /// Below this name; not the name itself.
+    /// Every name below this one, not the name itself.
     Below(String),
 }
 
@@ -20,7 +20,7 @@ impl Hosts {
         words.map(Pattern::parse).collect::<Option<Vec<_>>>().map(Hosts)
     }
 
-    /// Whether this address may be asked; otherwise why not.
+    /// Whether a request may go to this address; otherwise why not.
     pub fn admit(&self, url: &Url) -> Result<(), String> {
         let host = url.host_str().map(plain).unwrap_or_default();
         match self.0.iter().any(|pattern| pattern.fits(&host)) {
@@ -61,7 +61,7 @@ impl Pattern {
     }
 }
 
-/// As URLs have it: lower case, punycode, numbers in their usual form.
+/// In the form URLs have: lower case, punycode, IP addresses in their usual notation.
 fn host(word: &str) -> Option<String> {
     if word.is_empty() || word.contains(['/', '@', '?', '#', '*', ' ']) {
         return None;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x12_an_allow_list_admits_its_hosts_and_no_name_that_only_looks_like_one() {
+    fn x12_an_allow_list_admits_its_hosts_and_no_lookalikes() {
         let hosts = Hosts::parse("example.org, *.docs.example.org, Bücher.example, 192.0.2.1").expect("hosts");
         let admits = |url: &str| hosts.admit(&Url::parse(url).expect("a URL")).is_ok();
         for url in [
@@ -107,11 +107,11 @@ mod tests {
             assert!(!admits(url), "{url}");
         }
         let any = Url::parse("https://example.org/").expect("a URL");
-        assert!(Hosts::default().admit(&any).is_err(), "none is none");
+        assert!(Hosts::default().admit(&any).is_err(), "an empty list admits nothing");
     }
 
     #[test]
-    fn what_is_no_host_is_refused_when_it_is_read() {
+    fn a_list_with_an_invalid_host_is_refused() {
         for bad in ["*", "http://example.org", "a b", "example.org:80", "example.org:8080", "*.*.org", "me@example.org"]
         {
             assert_eq!(Hosts::parse(bad), None, "{bad}");

@@ -2,7 +2,7 @@
 
 use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
-use super::{Action, Done, Refused};
+use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use engine::ids::{DocumentId, EdgeId};
 use engine::workspace::{Edge, Mutation};
@@ -10,8 +10,8 @@ use runtime::ports::{EdgeFilter, Slice};
 use serde_json::json;
 use uuid::Uuid;
 
-/// Relations between the same two things that are looked through.
-const MOST_BETWEEN: usize = 1_000;
+/// How many edges between the same two ends are searched for an equal relation.
+const MOST_EDGES: usize = 1_000;
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -35,41 +35,41 @@ pub const ACTIONS: &[Action] = &[
     },
 ];
 
-async fn link(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn link(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let (src, dst): (Uuid, Uuid) = (arguments.required_id("src_id"), arguments.required_id("dst_id"));
     let rel = arguments.required_text("rel").to_owned();
     if src == dst {
-        return Err(Refused::Request("src_id and dst_id are the same; an edge joins two different things".into()));
+        return refuse("src_id and dst_id are the same; an edge joins two different things");
     }
     let (from, to) = (context.entity(src).await?, context.entity(dst).await?);
     let between = EdgeFilter { src: Some(src), dst: Some(dst), run_id: None };
-    let known = context.library.edges(context.scope, between, Slice::first(MOST_BETWEEN)).await?;
+    let known = context.library.edges(context.scope, between, Slice::first(MOST_EDGES)).await?;
     if let Some(edge) = known.iter().find(|edge| edge.rel == rel) {
         let content = json!({"edge_id": edge.id, "src_id": src, "dst_id": dst, "rel": rel, "unchanged": true});
-        return Ok(Done::settled(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
+        return Ok(ActionOutput::unchanged(content, format!("\"{}\" {rel} \"{}\" already", from.title, to.title)));
     }
     let id: EdgeId = context.mint(0);
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"edge_id": id, "src_id": src, "dst_id": dst, "rel": rel}),
         format!("linked \"{}\" {rel} \"{}\"", from.title, to.title),
         vec![Mutation::Link { id, project_id: from.project_id, src, dst, rel, props: context.stamp().clone() }],
     ))
 }
 
-async fn unlink(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn unlink(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let edge = context.edge(arguments.required_id("edge_id")).await?;
     if is_platform(context, &edge).await? {
-        return Err(Refused::Request(format!("edge {} belongs to the platform's own workspace and stays", edge.id)));
+        return refuse(format!("edge {} belongs to the platform's own workspace and cannot be removed", edge.id));
     }
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"edge_id": edge.id, "src_id": edge.src, "dst_id": edge.dst, "rel": edge.rel, "removed": true}),
         format!("unlinked {} {} {}", edge.src, edge.rel, edge.dst),
         vec![Mutation::Unlink { id: edge.id }],
     ))
 }
 
-/// The skeleton of a workspace: both ends are the platform's own documents.
-async fn is_platform(context: &ToolContext<'_>, edge: &Edge) -> Result<bool, Refused> {
+/// Whether both ends are the platform's own documents.
+async fn is_platform(context: &ToolContext<'_>, edge: &Edge) -> Result<bool, ActionError> {
     for end in [edge.src, edge.dst] {
         let document = context.library.document(context.scope, DocumentId(end)).await?;
         if !document.is_some_and(|document| document.is_platform()) {

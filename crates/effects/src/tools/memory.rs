@@ -2,7 +2,7 @@
 
 use super::arguments::{ArgumentType, Arguments, required};
 use super::tool_context::ToolContext;
-use super::{Action, Done, Refused};
+use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use engine::ids::LessonId;
 use engine::lessons::{self, ADD_LESSON, LessonStatus};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 pub const UPDATE_SCRATCHPAD: &str = "update_scratchpad";
 
-/// What only a subagent does, to itself: nobody grants it, and no run is given it.
+/// Whether only a subagent takes this action, on itself: it needs no grant, and no run is given it.
 pub fn is_own(action: &str) -> bool {
     [UPDATE_SCRATCHPAD, ADD_LESSON].contains(&action)
 }
@@ -42,9 +42,9 @@ pub const ACTIONS: &[Action] = &[
     },
 ];
 
-async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let Scope::OnBehalf { agent, .. } = context.scope else {
-        return Err(Refused::Request("only subagents have a scratchpad".into()));
+        return refuse("only subagents have a scratchpad");
     };
     let content = arguments.required_text("content").to_owned();
     let current = context.library.scratchpad(*agent).await?;
@@ -52,20 +52,20 @@ async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done
     let characters = content.chars().count();
     if content == text {
         let content = json!({"version": version, "characters": characters, "unchanged": true});
-        return Ok(Done::settled(content, "the scratchpad already says that".into()));
+        return Ok(ActionOutput::unchanged(content, "the scratchpad has this text already".into()));
     }
     let step = context.stamp()["step"].as_u64().and_then(|step| u32::try_from(step).ok());
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"version": version + 1, "characters": characters}),
         format!("scratchpad updated: {characters} of {SCRATCHPAD_CHARACTERS} characters"),
         vec![Mutation::WriteScratchpad { agent: *agent, content, based_on: version, step }],
     ))
 }
 
-/// Only of whoever does a part of a run: who is on an errand looks back at its end.
-async fn add_lesson(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+/// Only for a subagent that works on a part of a run. A task run reflects at its end instead.
+async fn add_lesson(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let Some(agent) = context.agent() else {
-        return Err(Refused::Request("only a subagent that was given a part of a run learns lessons".into()));
+        return refuse("only a subagent that works on a part of a run can add lessons");
     };
     let text = engine::lines::one_line(arguments.required_text("text"));
     let id: LessonId = context.mint(0);
@@ -79,5 +79,5 @@ async fn add_lesson(context: &ToolContext<'_>, arguments: &Arguments) -> Result<
         text,
     };
     let content = json!({"lesson_id": id, "status": LessonStatus::Pending});
-    Ok(Done::changed(content, "a lesson was kept, pending".into(), vec![lesson]))
+    Ok(ActionOutput::changed(content, "a lesson was stored and is pending review".into(), vec![lesson]))
 }

@@ -1,7 +1,7 @@
 //! The built-in tools: one registry of actions with their schemas, the same names everywhere.
 //!
-//! A tool reads through `Library` with the run's scope, evaluated when it is called, and *returns* the
-//! changes it wants; they commit with its outcome. It never writes, and no input makes it panic.
+//! A tool reads through `Library` within the run's scope as it is at the moment of the call, and *returns* its changes: they
+//! commit together with its outcome. It never writes, and no input makes it panic.
 
 mod agent_scope;
 mod approval;
@@ -22,7 +22,7 @@ mod toolbox;
 mod web;
 mod write_permission;
 
-pub use agent_scope::{Denied, agent_scope};
+pub use agent_scope::agent_scope;
 pub use files::Files;
 pub use hosts::Hosts;
 pub use schema::schema_violations;
@@ -40,29 +40,29 @@ use runtime::ports::{Library, StoreError};
 use serde_json::Value;
 use tool_context::ToolContext;
 
-/// Who may do it. Where it is done is judged by the scope, always.
+/// Who may take an action. Where it may be taken is always decided by the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authorization {
-    /// Whoever may see what it reads.
+    /// Everybody who may see what it reads.
     Reading,
-    /// A person; a subagent that was granted it.
+    /// A person, or a subagent that was granted it.
     Granted,
-    /// A subagent, to itself.
+    /// A subagent, on its own memory.
     Own,
 }
 
-/// One thing a model, a person or another program may ask for.
+/// One operation that a model, a person or another program may request.
 #[derive(Clone, Copy)]
 pub struct Action {
     pub name: &'static str,
     pub description: &'static str,
-    /// For those who show it; a run carries every built-in tool out inline.
+    /// Shown to callers only: a run carries out every built-in tool inline.
     pub class: Class,
     fields: &'static [Field],
     handler: Handler,
 }
 
-type Handler = for<'a> fn(&'a ToolContext<'a>, &'a Arguments) -> BoxFuture<'a, Result<Done, Refused>>;
+type Handler = for<'a> fn(&'a ToolContext<'a>, &'a Arguments) -> BoxFuture<'a, Result<ActionOutput, ActionError>>;
 
 impl Action {
     /// The JSON schema of its arguments.
@@ -74,7 +74,7 @@ impl Action {
         self.class == Class::ReadOnly
     }
 
-    /// What it changes was there before, and is then no more what it was.
+    /// Whether it changes something that existed before, instead of only adding.
     pub fn alters(&self) -> bool {
         !self.is_read() && !only_creates(self.name) && self.name != "link_entities"
     }
@@ -87,63 +87,67 @@ impl Action {
         }
     }
 
-    /// The names and the schema of its arguments, some of which are given elsewhere.
-    pub fn without(&self, given: &[&str]) -> (String, Value) {
-        let asked: Vec<Field> = self.fields.iter().filter(|field| !given.contains(&field.name)).copied().collect();
-        (arguments::names(&asked), arguments::schema(&asked))
+    /// The names and the schema of its arguments, without those that the caller fixes.
+    pub fn without(&self, fixed: &[&str]) -> (String, Value) {
+        let open: Vec<Field> = self.fields.iter().filter(|field| !fixed.contains(&field.name)).copied().collect();
+        (arguments::names(&open), arguments::schema(&open))
     }
 
-    async fn carry_out(&self, context: &ToolContext<'_>) -> Result<Done, Refused> {
+    async fn carry_out(&self, context: &ToolContext<'_>) -> Result<ActionOutput, ActionError> {
         let arguments = Arguments::check(self.fields, context.arguments())?;
         (self.handler)(context, &arguments).await
     }
 }
 
-/// What an action came to: the answer, and the changes it asks for.
-struct Done {
+/// What an action returns: its answer, and the changes to commit.
+struct ActionOutput {
     content: Value,
     summary: String,
     mutations: Vec<Mutation>,
-    /// Something of the world was read; may count as progress when it is new.
+    /// Something was read that counts as progress when it is new.
     read: bool,
 }
 
-impl Done {
-    fn read(content: Value, summary: String) -> Done {
-        Done { content, summary, mutations: Vec::new(), read: true }
+impl ActionOutput {
+    fn read(content: Value, summary: String) -> ActionOutput {
+        ActionOutput { content, summary, mutations: Vec::new(), read: true }
     }
 
-    fn changed(content: Value, summary: String, mutations: Vec<Mutation>) -> Done {
-        Done { content, summary, mutations, read: false }
+    fn changed(content: Value, summary: String, mutations: Vec<Mutation>) -> ActionOutput {
+        ActionOutput { content, summary, mutations, read: false }
     }
 
-    /// Nothing was changed and nothing new can have been learned.
-    fn settled(content: Value, summary: String) -> Done {
-        Done::changed(content, summary, Vec::new())
+    /// Nothing was changed, and nothing new can have been learned.
+    fn unchanged(content: Value, summary: String) -> ActionOutput {
+        ActionOutput::changed(content, summary, Vec::new())
     }
 }
 
 /// Why an action was not carried out.
-enum Refused {
-    /// In words that help the caller do better.
-    Request(String),
-    /// Nobody's fault: the workspace could not be read.
+pub enum ActionError {
+    /// The caller's request was refused; the text says why and what is valid.
+    Refused(String),
+    /// The store did not answer, so the call is made again.
     Store(StoreError),
 }
 
-impl From<String> for Refused {
+impl From<String> for ActionError {
     fn from(reason: String) -> Self {
-        Refused::Request(reason)
+        ActionError::Refused(reason)
     }
 }
 
-impl From<StoreError> for Refused {
+fn refuse<T>(reason: impl Into<String>) -> Result<T, ActionError> {
+    Err(ActionError::Refused(reason.into()))
+}
+
+impl From<StoreError> for ActionError {
     fn from(error: StoreError) -> Self {
-        Refused::Store(error)
+        ActionError::Store(error)
     }
 }
 
-/// Every action there is.
+/// Every built-in action.
 pub struct Registry {
     actions: Vec<Action>,
 }
@@ -176,8 +180,8 @@ impl Registry {
         general.map(spec).collect()
     }
 
-    /// Carry out one call. Whatever is wrong with it comes back as an error result that lists what is valid;
-    /// an error of the store is nobody's result, and the call is to be made again.
+    /// Carries out one call. An invalid call returns an error result that lists what is valid. An error of the store is no
+    /// result: the call has to be made again.
     pub async fn call(
         &self,
         library: &dyn Library,
@@ -185,40 +189,37 @@ impl Registry {
         call: &ToolCall,
         effect: &EffectId,
     ) -> Result<ToolOutcome, StoreError> {
-        let done = match self.granted(call) {
+        let output = match self.granted(call) {
             Ok(action) => {
                 let context = ToolContext::new(library, run, call, effect);
                 match action.carry_out(&context).await {
-                    Ok(done) => write_permission::check(&context, &done.mutations).await.map(|()| done),
+                    Ok(output) => write_permission::check(&context, &output.mutations).await.map(|()| output),
                     refused => refused,
                 }
             }
             Err(refused) => Err(refused),
         };
-        match done {
-            Ok(Done { content, summary, mutations, read }) => {
+        match output {
+            Ok(ActionOutput { content, summary, mutations, read }) => {
                 Ok(ToolOutcome { result: Ok(ToolOutput { content, summary: one_line(&summary), read }), mutations })
             }
-            Err(Refused::Request(reason)) => Ok(ToolOutcome::refused(reason)),
-            Err(Refused::Store(error)) => Err(error),
+            Err(ActionError::Refused(reason)) => Ok(ToolOutcome::refused(reason)),
+            Err(ActionError::Store(error)) => Err(error),
         }
     }
 
-    fn granted(&self, call: &ToolCall) -> Result<&Action, Refused> {
+    fn granted(&self, call: &ToolCall) -> Result<&Action, ActionError> {
         let is_granted = |name: &str| call.granted.iter().any(|granted| granted == name);
-        let own = || self.actions.iter().map(|action| action.name).filter(|name| is_granted(name));
+        let built_in = || self.actions.iter().map(|action| action.name).filter(|name| is_granted(name));
         let others = || call.granted.iter().map(String::as_str).filter(|name| self.find(name).is_none());
-        let valid = || list(own().chain(others()));
+        let valid = || list(built_in().chain(others()));
         let asked: String = call.tool.chars().take(80).collect();
         match self.find(&call.tool) {
             Some(action) if is_granted(action.name) => Ok(action),
-            Some(_) => Err(Refused::Request(format!(
-                "tool_not_granted: {asked} was not given to this caller; granted tools: {}",
-                valid()
-            ))),
-            None => {
-                Err(Refused::Request(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid())))
+            Some(_) => {
+                refuse(format!("tool_not_granted: {asked} was not given to this caller; granted tools: {}", valid()))
             }
+            None => refuse(format!("unknown_tool: there is no tool {asked:?}; valid tools: {}", valid())),
         }
     }
 }

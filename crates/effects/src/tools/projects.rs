@@ -1,9 +1,11 @@
 //! Tools for projects.
 
-use super::arguments::{ArgumentType, Arguments, CONTENT_MAX, Field, TITLE_MAX, optional, required};
+use super::arguments::{
+    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PROPS, TITLE, VERSION, optional, required,
+};
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, Done, Refused};
+use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use engine::ids::ProjectId;
 use engine::workspace::{Mutation, Project};
@@ -12,14 +14,13 @@ use serde_json::{Value, json};
 const ID: Field = required("project_id", ArgumentType::Id, "The project.");
 const DESCRIPTION: Field =
     optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What the project is about.");
-const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "list_projects",
         description: "List the projects that may be used here, newest first.",
         class: Class::ReadOnly,
-        fields: &[optional("limit", ArgumentType::Limit, "How many at most.")],
+        fields: &[LIMIT],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
@@ -31,22 +32,16 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         name: "create_project",
-        description: "Create a project. Refused where only some projects may be used.",
+        description: "Create a project. ActionError where only some projects may be used.",
         class: Class::Idempotent,
-        fields: &[required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title."), DESCRIPTION],
+        fields: &[TITLE, DESCRIPTION],
         handler: |context, arguments| Box::pin(create(context, arguments)),
     },
     Action {
         name: "update_project",
         description: "Change a project's title or description; merge props. With `version`, only if it is still at that version.",
         class: Class::Idempotent,
-        fields: &[
-            ID,
-            optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title."),
-            DESCRIPTION,
-            PROPS,
-            optional("version", ArgumentType::Version, "The version you read; refused when it is stale."),
-        ],
+        fields: &[ID, NEW_TITLE, DESCRIPTION, PROPS, VERSION],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },
 ];
@@ -58,40 +53,40 @@ fn shown(project: &Project) -> Value {
     })
 }
 
-async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let limit = arguments.limit();
     let (projects, more) = page(context.library.projects(context.scope, None, limit + 1).await?, limit);
     let summary = format!("{} projects", projects.len());
-    Ok(Done::read(json!({"projects": projects.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
+    Ok(ActionOutput::read(json!({"projects": projects.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
 }
 
-async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let project = context.project(arguments.required_id("project_id")).await?;
     let mut whole = shown(&project);
     whole["props"] = project.props;
-    Ok(Done::read(whole, format!("project \"{}\"", project.title)))
+    Ok(ActionOutput::read(whole, format!("project \"{}\"", project.title)))
 }
 
-async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let Some(owner) = context.global_owner() else {
-        return Err(Refused::Request(
-            "create_project is refused here: only some projects may be used, and a new one is none of them".into(),
-        ));
+        return refuse(
+            "create_project is refused here: only some projects may be used, and a new one would not be among them",
+        );
     };
     let id: ProjectId = context.mint(0);
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
     let props = props::stamped(None, context.stamp())?;
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"id": id, "title": title, "version": 1}),
         format!("created project \"{title}\""),
         vec![Mutation::CreateProject { id, title, description, props, owner }],
     ))
 }
 
-async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     if !arguments.has_any(&["title", "description", "props"]) {
-        return Err(Refused::Request("nothing to change: give title, description or props".into()));
+        return refuse("nothing to change: give title, description or props");
     }
     let project = context.project(arguments.required_id("project_id")).await?;
     check_version("project", arguments.version(), project.version)?;
@@ -100,9 +95,9 @@ async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done
     let props = props::patch(arguments.object("props"), &project.props)?;
     if title == project.title && description.is_none() && props.is_none() {
         let content = json!({"id": project.id, "title": title, "version": project.version, "unchanged": true});
-        return Ok(Done::settled(content, format!("project \"{title}\" already says that")));
+        return Ok(ActionOutput::unchanged(content, format!("project \"{title}\" has these values already")));
     }
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"id": project.id, "title": title, "version": project.version + 1}),
         format!("updated project \"{title}\""),
         vec![Mutation::UpdateProject {

@@ -1,31 +1,29 @@
-//! Whose properties are whose. Callers may add their own; the platform's are stamped on and stay.
+//! Keeps the platform's properties apart from the caller's: callers may add their own, and cannot change the platform's.
 
-use super::Refused;
+use super::{ActionError, refuse};
 use engine::workspace::DOC_ROLE;
 use serde_json::{Map, Value};
 
 const PLATFORM_KEYS: [&str; 6] =
     ["homework_run_id", "tree_agent_run_id", "agent_task_run_id", DOC_ROLE, "branch_id", "iteration"];
 
-fn refuse_role(given: &Map<String, Value>) -> Result<(), Refused> {
+fn refuse_role(given: &Map<String, Value>) -> Result<(), ActionError> {
     match given.contains_key(DOC_ROLE) {
-        true => {
-            Err(Refused::Request(format!("props may not contain `{DOC_ROLE}`: it marks the platform's own documents")))
-        }
+        true => refuse(format!("props may not contain `{DOC_ROLE}`: it marks the platform's own documents")),
         false => Ok(()),
     }
 }
 
-/// The caller's properties under the stamp of the run that makes the thing.
-pub fn stamped(given: Option<&Map<String, Value>>, stamp: &Value) -> Result<Value, Refused> {
+/// The caller's properties, with those of the creating run written over them.
+pub fn stamped(given: Option<&Map<String, Value>>, stamp: &Value) -> Result<Value, ActionError> {
     let mut props = given.cloned().unwrap_or_default();
     refuse_role(&props)?;
     props.extend(stamp.as_object().cloned().unwrap_or_default());
     Ok(Value::Object(props))
 }
 
-/// What an update may merge: the caller's own keys, where they change something.
-pub fn patch(given: Option<&Map<String, Value>>, current: &Value) -> Result<Option<Value>, Refused> {
+/// What an update merges: the caller's own keys whose values change.
+pub fn patch(given: Option<&Map<String, Value>>, current: &Value) -> Result<Option<Value>, ActionError> {
     let Some(given) = given else { return Ok(None) };
     refuse_role(given)?;
     let changes = |key: &str, value: &Value| !PLATFORM_KEYS.contains(&key) && current.get(key) != Some(value);

@@ -1,31 +1,31 @@
-//! Does a value fit a JSON schema? The part of the language that tools use for their arguments: types, fields, lists,
-//! choices and bounds. What it does not know it lets pass; whoever carries the tool out judges again.
+//! Checks a value against a JSON schema. Covers what tools use for their arguments: types, fields, lists, choices and bounds.
+//! Keywords it does not know are ignored, since the toolbox checks the call again.
 
 use serde_json::{Map, Value};
 
-/// Errors named at most: enough to correct a call by.
-const NAMED: usize = 8;
-/// Schemas come from outside: one that nests deeper is not followed.
+/// The most errors that are reported: enough to correct a call.
+const MOST_ERRORS: usize = 8;
+/// Schemas come from outside, so deeper nesting is not followed.
 const DEEPEST: usize = 16;
 
-/// What is wrong with `value`, place by place; nothing when it fits.
+/// What is wrong with `value`, place by place; empty when it fits.
 pub fn schema_violations(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    look(schema, value, "", DEEPEST, &mut found);
-    found.truncate(NAMED);
+    check(schema, value, "", DEEPEST, &mut found);
+    found.truncate(MOST_ERRORS);
     found
 }
 
-fn look(schema: &Value, value: &Value, place: &str, depth: usize, found: &mut Vec<String>) {
+fn check(schema: &Value, value: &Value, place: &str, depth: usize, found: &mut Vec<String>) {
     let Value::Object(rules) = schema else { return };
-    if depth == 0 || found.len() >= NAMED {
+    if depth == 0 || found.len() >= MOST_ERRORS {
         return;
     }
     let at = if place.is_empty() { "the arguments".to_owned() } else { format!("`{place}`") };
     if let Some(types) = rules.get("type")
-        && !one_or_many(types).any(|name| is_of(name, value))
+        && !type_names(types).any(|name| has_type(name, value))
     {
-        let wanted: Vec<&str> = one_or_many(types).collect();
+        let wanted: Vec<&str> = type_names(types).collect();
         return found.push(format!("{at} must be {}, not {}", wanted.join(" or "), shown(value)));
     }
     if let Some(Value::Array(choices)) = rules.get("enum")
@@ -41,25 +41,25 @@ fn look(schema: &Value, value: &Value, place: &str, depth: usize, found: &mut Ve
         if let Some(Value::Array(choices)) = rules.get(key)
             && !choices.iter().any(|choice| fits(choice, value, depth - 1))
         {
-            found.push(format!("{at} fits none of the forms it may have, being {}", shown(value)));
+            found.push(format!("{at} fits none of the allowed forms; it is {}", shown(value)));
         }
     }
     match value {
-        Value::Object(fields) => look_at_fields(rules, fields, place, depth, found),
-        Value::Array(items) => look_at_items(rules, items, place, &at, depth, found),
-        Value::String(text) => bound(rules, "Length", text.chars().count() as f64, "characters", &at, found),
-        Value::Number(number) => look_at_number(rules, number.as_f64().unwrap_or_default(), &at, found),
+        Value::Object(fields) => check_fields(rules, fields, place, depth, found),
+        Value::Array(items) => check_items(rules, items, place, &at, depth, found),
+        Value::String(text) => check_size(rules, "Length", text.chars().count() as f64, "characters", &at, found),
+        Value::Number(number) => check_number(rules, number.as_f64().unwrap_or_default(), &at, found),
         Value::Null | Value::Bool(_) => {}
     }
 }
 
 fn fits(schema: &Value, value: &Value, depth: usize) -> bool {
     let mut found = Vec::new();
-    look(schema, value, "", depth, &mut found);
+    check(schema, value, "", depth, &mut found);
     found.is_empty()
 }
 
-fn look_at_fields(
+fn check_fields(
     rules: &Map<String, Value>,
     fields: &Map<String, Value>,
     place: &str,
@@ -75,18 +75,18 @@ fn look_at_fields(
     }
     for (name, value) in fields {
         match (known.and_then(|known| known.get(name)), rules.get("additionalProperties")) {
-            (Some(schema), _) => look(schema, value, &within(name), depth - 1, found),
+            (Some(schema), _) => check(schema, value, &within(name), depth - 1, found),
             (None, Some(Value::Bool(false))) => {
                 let valid: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
                 found.push(format!("there is no `{}`; valid: {}", within(name), valid.join(", ")));
             }
-            (None, Some(schema)) => look(schema, value, &within(name), depth - 1, found),
+            (None, Some(schema)) => check(schema, value, &within(name), depth - 1, found),
             (None, None) => {}
         }
     }
 }
 
-fn look_at_items(
+fn check_items(
     rules: &Map<String, Value>,
     items: &[Value],
     place: &str,
@@ -94,15 +94,15 @@ fn look_at_items(
     depth: usize,
     found: &mut Vec<String>,
 ) {
-    bound(rules, "Items", items.len() as f64, "items", at, found);
+    check_size(rules, "Items", items.len() as f64, "items", at, found);
     if let Some(schema) = rules.get("items") {
         for (index, item) in items.iter().enumerate() {
-            look(schema, item, &format!("{place}[{index}]"), depth - 1, found);
+            check(schema, item, &format!("{place}[{index}]"), depth - 1, found);
         }
     }
 }
 
-fn look_at_number(rules: &Map<String, Value>, number: f64, at: &str, found: &mut Vec<String>) {
+fn check_number(rules: &Map<String, Value>, number: f64, at: &str, found: &mut Vec<String>) {
     let limit = |key: &str| rules.get(key).and_then(Value::as_f64);
     if let Some(least) = limit("minimum").filter(|least| number < *least) {
         found.push(format!("{at} is {number}; {least} is the least"));
@@ -113,7 +113,7 @@ fn look_at_number(rules: &Map<String, Value>, number: f64, at: &str, found: &mut
 }
 
 /// `minLength`, `maxItems` and their like.
-fn bound(rules: &Map<String, Value>, what: &str, size: f64, unit: &str, at: &str, found: &mut Vec<String>) {
+fn check_size(rules: &Map<String, Value>, what: &str, size: f64, unit: &str, at: &str, found: &mut Vec<String>) {
     let limit = |side: &str| rules.get(&format!("{side}{what}")).and_then(Value::as_f64);
     if let Some(least) = limit("min").filter(|least| size < *least) {
         found.push(format!("{at} has {size} {unit}; {least} is the least"));
@@ -123,12 +123,12 @@ fn bound(rules: &Map<String, Value>, what: &str, size: f64, unit: &str, at: &str
     }
 }
 
-fn one_or_many(types: &Value) -> impl Iterator<Item = &str> {
+fn type_names(types: &Value) -> impl Iterator<Item = &str> {
     let many = types.as_array().into_iter().flatten().filter_map(Value::as_str);
     types.as_str().into_iter().chain(many)
 }
 
-fn is_of(name: &str, value: &Value) -> bool {
+fn has_type(name: &str, value: &Value) -> bool {
     match name {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_has_no_misfits() {
+    fn a_valid_value_has_no_violations() {
         for fitting in [
             json!({"path": "a"}),
             json!({"path": "a", "lines": 5, "mode": "tail", "edits": [{"old": 1}], "who": null}),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_with_what_would() {
+    fn a_violation_names_the_field_and_what_is_valid() {
         for (bad, says) in [
             (json!({}), "`path` is missing"),
             (json!([]), "the arguments must be object, not []"),
@@ -189,7 +189,7 @@ mod tests {
             (json!({"path": "a", "lines": 900}), "`lines` is 900; 100 is the most"),
             (json!({"path": "a", "mode": "top"}), "`mode` must be one of \"head\", \"tail\", not \"top\""),
             (json!({"path": "a", "edits": [{}]}), "`edits[0].old` is missing"),
-            (json!({"path": "a", "who": 3}), "`who` fits none of the forms"),
+            (json!({"path": "a", "who": 3}), "`who` fits none of the allowed forms"),
             (json!({"path": "a", "pth": 3}), "there is no `pth`; valid: "),
         ] {
             let found = schema_violations(&schema(), &bad);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_end_is_not_followed_for_ever() {
+    fn a_deeply_nested_schema_is_followed_to_a_limit() {
         let mut schema = json!({"type": "string"});
         let mut value = json!(1);
         for _ in 0..200 {

@@ -1,16 +1,15 @@
-//! Tools that find things by their words. What a query means is the library's business, the same on
-//! every database; here it is only seen that there is a word in it.
+//! Tools that search. The library decides what a query means, the same on every database; this module only checks that the
+//! query has a word in it.
 
-use super::arguments::{ArgumentType, Arguments, Field, QUERY_MAX, optional, required};
+use super::arguments::{ArgumentType, Arguments, Field, LIMIT, QUERY_MAX, optional, required};
 use super::tool_context::{ToolContext, page};
-use super::{Action, Done, Refused};
+use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use runtime::ports::{Hit, HitKind, SearchFilter};
 use serde_json::{Value, json};
 
 const QUERY: Field =
     required("query", ArgumentType::Line { max: QUERY_MAX }, "Words that must all occur; the last may be a beginning.");
-const LIMIT: Field = optional("limit", ArgumentType::Limit, "How many at most.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
@@ -32,22 +31,26 @@ pub const ACTIONS: &[Action] = &[
     },
 ];
 
-async fn find(context: &ToolContext<'_>, arguments: &Arguments, kinds: &[HitKind]) -> Result<Done, Refused> {
+async fn find(
+    context: &ToolContext<'_>,
+    arguments: &Arguments,
+    kinds: &[HitKind],
+) -> Result<ActionOutput, ActionError> {
     let query = arguments.required_text("query").trim();
     if !query.chars().any(char::is_alphanumeric) {
-        return Err(Refused::Request("argument `query` has no letters or digits: expected words to look for".into()));
+        return refuse("argument `query` has no letters or digits: expected words to look for");
     }
     if let Some(why) = runtime::search_terms::too_many(query) {
-        return Err(Refused::Request(format!("argument `query`: {why}")));
+        return refuse(format!("argument `query`: {why}"));
     }
     let limit = arguments.limit();
-    let project = context.asked_project(arguments).await?;
+    let project = context.requested_project(arguments).await?;
     let filter =
         SearchFilter { kinds: kinds.to_vec(), project_id: project, limit: limit + 1, ..SearchFilter::default() };
     let (hits, more) = page(context.library.search(context.scope, query, filter).await?, limit);
     let summary = format!("{} found for \"{query}\"", hits.len());
-    // The query is not repeated: finding nothing by other words is not something new.
-    Ok(Done::read(json!({"results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
+    // The query is left out of the result: otherwise every search that finds nothing would count as new.
+    Ok(ActionOutput::read(json!({"results": hits.iter().map(shown).collect::<Vec<_>>(), "more": more}), summary))
 }
 
 fn shown(hit: &Hit) -> Value {

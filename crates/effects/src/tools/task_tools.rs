@@ -1,5 +1,5 @@
-//! The port for the tools of a task run: they act on pages, and pages are made of the registry's actions, so whoever makes pages
-//! carries them out. This crate knows only which calls those are.
+//! The port for the tools of a task run. They act on pages, and pages offer the registry's actions, so the `pages` crate carries
+//! them out. This crate only knows which calls those are.
 
 use async_trait::async_trait;
 use engine::effect::{EffectId, RunContext, ToolCall, ToolOutcome};

@@ -1,9 +1,12 @@
 //! Tools for tasks.
 
-use super::arguments::{ArgumentType, Arguments, CONTENT_MAX, Field, TITLE_MAX, optional, required};
+use super::arguments::{
+    ArgumentType, Arguments, CONTENT_MAX, Field, LIMIT, NEW_TITLE, PARENT_DOCUMENT, PROJECT_FILTER, PROPS,
+    TARGET_PROJECT, TITLE, VERSION, optional, required,
+};
 use super::props;
 use super::tool_context::{ToolContext, check_version, page};
-use super::{Action, Done, Refused};
+use super::{Action, ActionError, ActionOutput, refuse};
 use engine::effect::Class;
 use engine::ids::TaskId;
 use engine::workspace::{DOCUMENT_HAS_TASK, Mutation, Task, TaskState};
@@ -13,18 +16,13 @@ use serde_json::{Value, json};
 const STATES: ArgumentType = ArgumentType::OneOf(&["todo", "in_progress", "blocked", "done"]);
 const ID: Field = required("task_id", ArgumentType::Id, "The task.");
 const DESCRIPTION: Field = optional("description", ArgumentType::Text { max: CONTENT_MAX }, "What is to be done.");
-const PROPS: Field = optional("props", ArgumentType::Object, "Properties of your own; merged key by key.");
 
 pub const ACTIONS: &[Action] = &[
     Action {
         name: "list_tasks",
         description: "List tasks, newest first, without their descriptions. state: todo, in_progress, blocked or done.",
         class: Class::ReadOnly,
-        fields: &[
-            optional("project_id", ArgumentType::Id, "Only this project's."),
-            optional("state", STATES, "Only those in this state."),
-            optional("limit", ArgumentType::Limit, "How many at most."),
-        ],
+        fields: &[PROJECT_FILTER, optional("state", STATES, "Only those in this state."), LIMIT],
         handler: |context, arguments| Box::pin(list(context, arguments)),
     },
     Action {
@@ -40,15 +38,11 @@ pub const ACTIONS: &[Action] = &[
                       parent_document_id; without one, a run's own under its branch or workspace.",
         class: Class::Idempotent,
         fields: &[
-            required("title", ArgumentType::Line { max: TITLE_MAX }, "Its title."),
+            TITLE,
             DESCRIPTION,
             optional("state", STATES, "Where it stands; default: todo."),
-            optional(
-                "project_id",
-                ArgumentType::Id,
-                "Where it goes; may be left out in a run that has a project of its own.",
-            ),
-            optional("parent_document_id", ArgumentType::Id, "The document it belongs under."),
+            TARGET_PROJECT,
+            PARENT_DOCUMENT,
             PROPS,
         ],
         handler: |context, arguments| Box::pin(create(context, arguments)),
@@ -58,14 +52,7 @@ pub const ACTIONS: &[Action] = &[
         description: "Change a task: title, description, state (todo, in_progress, blocked, done); merge props. \
                       With `version`, only if it is still at that version.",
         class: Class::Idempotent,
-        fields: &[
-            ID,
-            optional("title", ArgumentType::Line { max: TITLE_MAX }, "The new title."),
-            DESCRIPTION,
-            optional("state", STATES, "Where it stands now."),
-            PROPS,
-            optional("version", ArgumentType::Version, "The version you read; refused when it is stale."),
-        ],
+        fields: &[ID, NEW_TITLE, DESCRIPTION, optional("state", STATES, "Where it stands now."), PROPS, VERSION],
         handler: |context, arguments| Box::pin(update(context, arguments)),
     },
 ];
@@ -77,58 +64,59 @@ fn listed(task: &Task) -> Value {
     })
 }
 
-fn asked_state(arguments: &Arguments) -> Option<TaskState> {
+fn requested_state(arguments: &Arguments) -> Option<TaskState> {
     arguments.text("state").and_then(TaskState::parse)
 }
 
-async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn list(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let limit = arguments.limit();
-    let project_id = context.asked_project(arguments).await?;
-    let filter = TaskFilter { project_id, state: asked_state(arguments), limit: limit + 1, ..TaskFilter::default() };
+    let project_id = context.requested_project(arguments).await?;
+    let filter =
+        TaskFilter { project_id, state: requested_state(arguments), limit: limit + 1, ..TaskFilter::default() };
     let (tasks, more) = page(context.library.tasks(context.scope, filter).await?, limit);
     let summary = format!("{} tasks", tasks.len());
-    Ok(Done::read(json!({"tasks": tasks.iter().map(listed).collect::<Vec<_>>(), "more": more}), summary))
+    Ok(ActionOutput::read(json!({"tasks": tasks.iter().map(listed).collect::<Vec<_>>(), "more": more}), summary))
 }
 
-async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn get(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let task = context.task(arguments.required_id("task_id")).await?;
     let mut shown = listed(&task);
     shown["description"] = json!(task.description);
     shown["props"] = task.props;
-    Ok(Done::read(shown, format!("task \"{}\", {}", task.title, task.state.name())))
+    Ok(ActionOutput::read(shown, format!("task \"{}\", {}", task.title, task.state.name())))
 }
 
-async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn create(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     let id: TaskId = context.mint(0);
     let project_id = context.target_project(arguments).await?;
     let props = props::stamped(arguments.object("props"), context.stamp())?;
     let link = context.link_under(arguments, id.0, project_id, DOCUMENT_HAS_TASK).await?;
     let title = arguments.line("title").unwrap_or_default();
     let description = arguments.text("description").unwrap_or_default().to_owned();
-    let state = asked_state(arguments).unwrap_or(TaskState::Todo);
-    Ok(Done::changed(
+    let state = requested_state(arguments).unwrap_or(TaskState::Todo);
+    Ok(ActionOutput::changed(
         json!({"id": id, "title": title, "state": state, "project_id": project_id, "version": 1}),
         format!("created task \"{title}\", {}", state.name()),
         [Mutation::CreateTask { id, project_id, title, description, state, props }].into_iter().chain(link).collect(),
     ))
 }
 
-async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<Done, Refused> {
+async fn update(context: &ToolContext<'_>, arguments: &Arguments) -> Result<ActionOutput, ActionError> {
     if !arguments.has_any(&["title", "description", "state", "props"]) {
-        return Err(Refused::Request("nothing to change: give title, description, state or props".into()));
+        return refuse("nothing to change: give title, description, state or props");
     }
     let task = context.task(arguments.required_id("task_id")).await?;
     check_version("task", arguments.version(), task.version)?;
     let title = arguments.line("title").unwrap_or_else(|| task.title.clone());
     let description = arguments.text("description").filter(|text| *text != task.description).map(str::to_owned);
-    let state = asked_state(arguments).filter(|state| *state != task.state);
+    let state = requested_state(arguments).filter(|state| *state != task.state);
     let props = props::patch(arguments.object("props"), &task.props)?;
     if title == task.title && description.is_none() && state.is_none() && props.is_none() {
         let content = json!({"id": task.id, "title": title, "version": task.version, "unchanged": true});
-        return Ok(Done::settled(content, format!("task \"{title}\" already says that")));
+        return Ok(ActionOutput::unchanged(content, format!("task \"{title}\" has these values already")));
     }
     let now = state.unwrap_or(task.state);
-    Ok(Done::changed(
+    Ok(ActionOutput::changed(
         json!({"id": task.id, "title": title, "state": now, "version": task.version + 1}),
         format!("updated task \"{title}\", {}", now.name()),
         vec![Mutation::UpdateTask {
@@ -147,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_states_offered_are_the_states_there_are() {
+    fn the_schema_lists_every_state_of_a_task() {
         let ArgumentType::OneOf(offered) = STATES else { panic!("one of some words") };
         assert_eq!(offered, TaskState::ALL.map(TaskState::name));
     }

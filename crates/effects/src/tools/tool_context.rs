@@ -1,8 +1,8 @@
-//! What one call can reach: the library through the run's scope at this moment, and the ids it may give to new things. Unknown
-//! and forbidden get the same answer, so that nothing reveals what exists elsewhere.
+//! What one call can reach: the library within the run's scope as it is now, and ids for new things. Unknown and forbidden get
+//! the same answer, so that no answer reveals what exists elsewhere.
 
-use super::Refused;
 use super::arguments::{Arguments, list};
+use super::{ActionError, refuse};
 use engine::effect::{EffectId, RunContext, ToolCall};
 use engine::ids::{self, ActorId, DocumentId, EdgeId, ProjectId, TaskId};
 use engine::workspace::{Document, Edge, Mutation, Project, Scope, Task};
@@ -10,8 +10,8 @@ use runtime::ports::{DocumentFilter, EdgeFilter, Library, Slice, TaskFilter};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// How many valid ids an error offers.
-const OFFERED: usize = 10;
+/// How many valid ids an error lists.
+const MOST_IDS: usize = 10;
 
 pub struct ToolContext<'a> {
     pub library: &'a dyn Library,
@@ -41,17 +41,17 @@ impl<'a> ToolContext<'a> {
         &self.call.arguments
     }
 
-    /// What everything this run makes is stamped with.
+    /// Properties that everything created by this call gets.
     pub fn stamp(&self) -> &'a Value {
         &self.call.props
     }
 
-    /// The subagent that calls, within somebody's run.
+    /// The subagent that makes this call, in a part of a run.
     pub fn agent(&self) -> Option<ActorId> {
         self.call.agent
     }
 
-    /// The same id whenever the same effect is carried out again.
+    /// Derived from the effect, so that a repeated attempt gives the same id.
     pub fn mint<T: From<Uuid>>(&self, nth: u8) -> T {
         ids::derive(self.run.now, &[self.run.run_id.0.as_bytes(), self.effect.0.as_bytes(), &[nth]]).into()
     }
@@ -64,16 +64,16 @@ impl<'a> ToolContext<'a> {
         }
     }
 
-    /// The project named in the arguments, if any, seen to be in reach.
-    pub async fn asked_project(&self, arguments: &Arguments) -> Result<Option<ProjectId>, Refused> {
+    /// The project named in the arguments, if any, checked to be in scope.
+    pub async fn requested_project(&self, arguments: &Arguments) -> Result<Option<ProjectId>, ActionError> {
         match arguments.id("project_id") {
             Some(id) => self.project(id).await.map(|project| Some(project.id)),
             None => Ok(None),
         }
     }
 
-    /// Where something new goes; without a project named, the run's own. Seen to be in reach and not full either way.
-    pub async fn target_project(&self, arguments: &Arguments) -> Result<ProjectId, Refused> {
+    /// The project for something new: the one named, or the run's own. Checked to be in scope and not full.
+    pub async fn target_project(&self, arguments: &Arguments) -> Result<ProjectId, ActionError> {
         let id = match arguments.id("project_id") {
             Some(id) => id,
             None => self.home_project(arguments).await?,
@@ -81,71 +81,71 @@ impl<'a> ToolContext<'a> {
         let project = self.project(id).await?;
         match self.library.has_room(id).await? {
             true => Ok(id),
-            false => Err(Refused::Request(format!(
-                "project \"{}\" is full: it has as many documents and tasks as a project may have; change one that is there, or use another project",
+            false => refuse(format!(
+                "project \"{}\" is full: it has as many documents and tasks as a project may have; change an existing one, or use another project",
                 project.title
-            ))),
+            )),
         }
     }
 
-    /// A run has one; whoever acts without a run has that of the document it belongs under, or names one.
-    async fn home_project(&self, arguments: &Arguments) -> Result<ProjectId, Refused> {
+    /// A run has one. A call outside a run uses the project of the parent document, or has to name one.
+    async fn home_project(&self, arguments: &Arguments) -> Result<ProjectId, ActionError> {
         match (self.run.home_project, arguments.id("parent_document_id")) {
             (home, _) if !home.0.is_nil() => Ok(home),
             (_, Some(parent)) => self.document(parent).await.map(|parent| parent.project_id),
-            (_, None) => Err(Refused::Request(format!(
+            (_, None) => refuse(format!(
                 "missing argument `project_id`: expected the project it goes into; projects that may be used here: {}",
                 self.usable_projects().await?
-            ))),
+            )),
         }
     }
 
-    async fn usable_projects(&self) -> Result<String, Refused> {
-        Ok(list(self.library.projects(self.scope, None, OFFERED).await?.iter().map(|project| project.id)))
+    async fn usable_projects(&self) -> Result<String, ActionError> {
+        Ok(list(self.library.projects(self.scope, None, MOST_IDS).await?.iter().map(|project| project.id)))
     }
 
-    pub async fn project(&self, id: ProjectId) -> Result<Project, Refused> {
+    pub async fn project(&self, id: ProjectId) -> Result<Project, ActionError> {
         if let Some(project) = self.library.project(self.scope, id).await? {
             return Ok(project);
         }
         let valid = self.usable_projects().await?;
-        Err(Refused::Request(match self.scope {
+        refuse(match self.scope {
             Scope::Within(_, projects) if !projects.contains(&id) => {
                 format!("project {id} is outside the scope; projects in scope: {valid}")
             }
             _ => format!("project {id} not found; projects that may be used here: {valid}"),
-        }))
+        })
     }
 
-    pub async fn document(&self, id: DocumentId) -> Result<Document, Refused> {
+    pub async fn document(&self, id: DocumentId) -> Result<Document, ActionError> {
         if let Some(document) = self.library.document(self.scope, id).await? {
             return Ok(document);
         }
-        let filter = DocumentFilter { limit: OFFERED, ..DocumentFilter::default() };
+        let filter = DocumentFilter { limit: MOST_IDS, ..DocumentFilter::default() };
         let newest = self.library.documents(self.scope, filter).await?;
         Err(not_found("document", id.0, newest.iter().map(|document| document.id.0)))
     }
 
-    pub async fn task(&self, id: TaskId) -> Result<Task, Refused> {
+    pub async fn task(&self, id: TaskId) -> Result<Task, ActionError> {
         if let Some(task) = self.library.task(self.scope, id).await? {
             return Ok(task);
         }
-        let filter = TaskFilter { limit: OFFERED, ..TaskFilter::default() };
+        let filter = TaskFilter { limit: MOST_IDS, ..TaskFilter::default() };
         let newest = self.library.tasks(self.scope, filter).await?;
         Err(not_found("task", id.0, newest.iter().map(|task| task.id.0)))
     }
 
-    pub async fn edge(&self, id: EdgeId) -> Result<Edge, Refused> {
+    pub async fn edge(&self, id: EdgeId) -> Result<Edge, ActionError> {
         if let Some(edge) = self.library.edge(self.scope, id).await? {
             return Ok(edge);
         }
         let of_run = EdgeFilter { run_id: Some(self.run.run_id), ..EdgeFilter::default() };
-        let made_here = self.library.edges(self.scope, of_run, Slice::first(OFFERED)).await?;
+        let made_here = self.library.edges(self.scope, of_run, Slice::first(MOST_IDS)).await?;
         Err(not_found("edge", id.0, made_here.iter().map(|edge| edge.id.0)))
     }
 
     /// A document, a task or a project, whichever has this id.
-    pub async fn entity(&self, id: Uuid) -> Result<Entity, Refused> {
+    pub async fn entity(&self, id: Uuid) -> Result<Entity, ActionError> {
         if let Some(document) = self.library.document(self.scope, DocumentId(id)).await? {
             return Ok(Entity { title: document.title, project_id: document.project_id });
         }
@@ -155,20 +155,20 @@ impl<'a> ToolContext<'a> {
         if let Some(project) = self.library.project(self.scope, ProjectId(id)).await? {
             return Ok(Entity { title: project.title, project_id: project.id });
         }
-        Err(Refused::Request(format!(
+        refuse(format!(
             "{id} not found among the documents, tasks and projects in scope; \
              list_documents, list_tasks and list_projects give valid ids"
-        )))
+        ))
     }
 
-    /// The edge that puts a new thing under its parent, else under the document this call works for.
+    /// The edge from a new thing to its parent, or else to the document this call works for.
     pub async fn link_under(
         &self,
         arguments: &Arguments,
         child: Uuid,
         home: ProjectId,
         rel: &str,
-    ) -> Result<Option<Mutation>, Refused> {
+    ) -> Result<Option<Mutation>, ActionError> {
         let src = match arguments.id("parent_document_id") {
             Some(parent) => Some(self.document(parent).await?.id),
             None => self.call.home_document,
@@ -178,24 +178,24 @@ impl<'a> ToolContext<'a> {
     }
 }
 
-fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> Refused {
-    let known = list(known.take(OFFERED));
+fn not_found(what: &str, id: Uuid, known: impl Iterator<Item = Uuid>) -> ActionError {
+    let known = list(known.take(MOST_IDS));
     let offer = if known.is_empty() { format!("there is no {what} yet") } else { format!("newest valid ids: {known}") };
-    Refused::Request(format!("{what} {id} not found in scope; {offer}"))
+    ActionError::Refused(format!("{what} {id} not found in scope; {offer}"))
 }
 
-/// Somebody else wrote since the caller looked.
-pub fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(), Refused> {
+/// Refuses a change that is based on an older version.
+pub fn check_version(what: &str, given: Option<i64>, current: i64) -> Result<(), ActionError> {
     match given {
-        Some(version) if version != current => Err(Refused::Request(format!(
+        Some(version) if version != current => refuse(format!(
             "stale version: this {what} is at version {current}, you gave version {version}; read it again and \
-             repeat the change on what it says now"
-        ))),
+             repeat the change on its current content"
+        )),
         _ => Ok(()),
     }
 }
 
-/// The first `limit` of one more than asked for, and whether there was more.
+/// Cuts a list that was read with one item more than `limit`, and tells whether there is more.
 pub fn page<T>(mut found: Vec<T>, limit: usize) -> (Vec<T>, bool) {
     let more = found.len() > limit;
     found.truncate(limit);

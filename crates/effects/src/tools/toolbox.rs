@@ -1,9 +1,9 @@
-//! Tools that are not built in: MCP servers, the web, a directory of files. This module has what is the same for all of them:
-//! what a run is told of a tool, and whether a call may be made now. Each `Toolbox` knows how to carry its calls out.
+//! Tools that are not built in: MCP servers, the web, a directory of files. This module has what they share: how a tool is
+//! described to a run, and whether a call is allowed now. Each `Toolbox` carries out its own calls.
 
 use super::approval::{Approved, approved};
 use super::schema::schema_violations;
-use super::{Refused, one_line};
+use super::{ActionError, one_line, refuse};
 use crate::tools::list;
 use async_trait::async_trait;
 use engine::blob::Hash;
@@ -16,29 +16,29 @@ use runtime::ports::Library;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What is told of one tool; a longer description is cut.
+/// A longer description of a tool is cut.
 const LONGEST_DESCRIPTION: usize = 600;
-/// Kept of one result. Prompts show less; the rest can be looked up.
+/// A longer result is cut before it is stored. Prompts show less; the rest can be looked up.
 pub const LONGEST_RESULT: usize = 200_000;
 
 /// One tool as its server describes it now.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// As runs know it.
+    /// The name that runs use.
     pub name: String,
     pub description: String,
-    /// Of its arguments.
+    /// The JSON schema of its arguments.
     pub schema: Value,
-    /// What whoever runs this process takes it for: decides about approval, grants and repetition.
+    /// By our own configuration: decides about approval, grants and repetition.
     pub class: Class,
-    /// What its server says of itself. Nobody checks that, so it decides nothing here.
+    /// What the server claims. Nobody checks the claim, so it decides nothing here.
     pub hint: Option<Class>,
 }
 
-/// All of one server's tools, in an order that does not change by itself.
+/// All tools of one server, in a stable order.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
-    /// What is spoken with it.
+    /// The protocol version agreed with the server.
     pub protocol: String,
     pub tools: Vec<Offer>,
 }
@@ -48,13 +48,13 @@ pub struct Offers {
 pub enum Approval {
     #[default]
     Never,
-    /// Once the run has read something from outside, which may have told it to.
+    /// Once the run has read something from outside, which may contain injected instructions.
     Tainted,
     Always,
 }
 
 impl Approval {
-    /// As it is written in a configuration file.
+    /// From its name in a configuration file.
     pub fn parse(text: &str) -> Option<Approval> {
         match text {
             "never" => Some(Approval::Never),
@@ -82,19 +82,19 @@ pub trait Toolbox: Send + Sync + 'static {
     fn approval(&self, _offer: &Offer) -> Approval {
         Approval::Never
     }
-    /// Who gets what this call sends, in words for the person who is asked about it.
+    /// Who receives what this call sends, shown to the person who is asked for approval.
     fn destination(&self, _call: &ToolCall) -> String {
         format!("{}, on this machine", self.server())
     }
-    /// What it offers now, or why it cannot be reached.
+    /// The tools it offers now, or why it cannot be reached.
     async fn offers(&self) -> Result<Offers, String>;
     async fn call(&self, offer: &Offer, call: &ToolCall, effect: &EffectId) -> Outcome;
-    /// Give back what was started for it.
+    /// Stops processes and closes connections.
     async fn close(&self) {}
 }
 
 impl Offer {
-    /// Of what the server says of the tool: a change of our own configuration does not change the tool.
+    /// A hash of the server's description. Our own configuration is left out: changing it does not change the tool.
     pub fn hash(&self) -> String {
         let class = format!("{:?}", self.hint.unwrap_or(self.class));
         let schema = self.schema.to_string();
@@ -126,24 +126,24 @@ impl Offers {
 pub struct Toolboxes(pub Vec<Arc<dyn Toolbox>>);
 
 impl Toolboxes {
-    /// Those that a run within these projects may use.
+    /// The toolboxes that a run within these projects may use.
     pub fn open_to<'a>(&'a self, projects: &'a [ProjectId]) -> impl Iterator<Item = &'a Arc<dyn Toolbox>> {
         self.0.iter().filter(move |toolbox| is_open(toolbox.as_ref(), projects))
     }
 
-    /// Make one call, if it may be made at this moment. Refusals are the model's to read; nothing left then.
+    /// Makes one call if it is allowed now. A refusal goes to the model, and nothing was sent.
     pub async fn call(&self, library: &dyn Library, run: &RunContext, call: &ToolCall, effect: &EffectId) -> Outcome {
         match self.admitted(library, run, call).await {
             Ok((toolbox, offer)) => match approved(toolbox.as_ref(), &offer, run, call) {
                 Approved::Yes(call) => toolbox.call(&offer, &call, effect).await,
                 Approved::No => Outcome::Tool(ToolOutcome::refused(format!(
-                    "approval_refused: a person does not want {} to be called with these arguments",
+                    "approval_refused: a person refused the call of {} with these arguments",
                     call.tool
                 ))),
                 Approved::NotYet(asking) => Outcome::Asks(asking),
             },
-            Err(Refused::Request(why)) => Outcome::Tool(ToolOutcome::refused(why)),
-            Err(Refused::Store(error)) => Outcome::Unavailable(error.to_string()),
+            Err(ActionError::Refused(why)) => Outcome::Tool(ToolOutcome::refused(why)),
+            Err(ActionError::Store(error)) => Outcome::Unavailable(error.to_string()),
         }
     }
 
@@ -152,38 +152,37 @@ impl Toolboxes {
         library: &dyn Library,
         run: &RunContext,
         call: &ToolCall,
-    ) -> Result<(Arc<dyn Toolbox>, Offer), Refused> {
-        let refused = |why: String| Err(Refused::Request(why));
+    ) -> Result<(Arc<dyn Toolbox>, Offer), ActionError> {
         let Some(granted) = call.outside.as_ref().filter(|_| call.granted.contains(&call.tool)) else {
             let valid = list(call.granted.iter());
-            return refused(format!(
+            return refuse(format!(
                 "tool_not_granted: {} was not given to this caller; granted tools: {valid}",
                 call.tool
             ));
         };
         let server = &granted.server;
         let Some(toolbox) = self.0.iter().find(|toolbox| toolbox.server() == server) else {
-            return refused(format!("tool_unavailable: {server} is not configured where this run is driven"));
+            return refuse(format!("tool_unavailable: {server} is not configured where this run is driven"));
         };
         if !is_open(toolbox.as_ref(), &run.projects) {
-            return refused(format!("tool_not_granted: {server} may not be used for the projects of this run"));
+            return refuse(format!("tool_not_granted: {server} may not be used for the projects of this run"));
         }
         for project in &run.projects {
             if library.project(&run.scope, *project).await?.is_none() {
-                return refused(format!("tool_not_granted: the owner of this run may no longer use project {project}"));
+                return refuse(format!("tool_not_granted: the owner of this run may no longer use project {project}"));
             }
         }
         let offers = match toolbox.offers().await {
             Ok(offers) => offers,
-            Err(why) => return refused(format!("tool_unavailable: {server} cannot be used: {why}")),
+            Err(why) => return refuse(format!("tool_unavailable: {server} cannot be used: {why}")),
         };
         let Some(offer) = offers.tools.into_iter().find(|offer| offer.name == call.tool) else {
-            return refused(format!("tool_unavailable: {server} no longer offers {}", call.tool));
+            return refuse(format!("tool_unavailable: {server} no longer offers {}", call.tool));
         };
         if offer.hash() != granted.hash {
-            return refused(format!(
-                "schema_changed: {server} describes {} differently than when this run was given it; start a new run \
-                 to use it as it is now",
+            return refuse(format!(
+                "schema_changed: {server} changed its description of {} after this run was given the tool; start a new \
+                 run to use the tool as it is now",
                 call.tool
             ));
         }
@@ -191,7 +190,7 @@ impl Toolboxes {
             wrong if wrong.is_empty() => Ok((toolbox.clone(), offer)),
             wrong => {
                 let valid = argument_names(&offer.schema);
-                refused(format!("{}; {} takes: {valid}", wrong.join("; "), call.tool))
+                refuse(format!("{}; {} takes: {valid}", wrong.join("; "), call.tool))
             }
         }
     }
@@ -202,7 +201,7 @@ fn is_open(toolbox: &dyn Toolbox, projects: &[ProjectId]) -> bool {
     only.is_empty() || (!projects.is_empty() && projects.iter().all(|project| only.contains(project)))
 }
 
-/// A result from outside: capped, and marked as what it is wherever it is shown.
+/// A result from outside: cut to its limit and marked as untrusted wherever it is shown.
 pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     let size = content.to_string().len();
     if size > LONGEST_RESULT || is_deeper(&content, MAX_DEPTH) {
@@ -212,11 +211,11 @@ pub fn output(server: &str, mut content: Value, summary: &str) -> ToolOutput {
     }
     content["source"] = json!(server);
     content["untrusted"] = json!(true);
-    // Whatever came from outside is news the first time it is seen.
+    // A result from outside counts as progress the first time it is seen.
     ToolOutput { content, summary: one_line(summary), read: true }
 }
 
-/// `path: string, tail?: number`: the names, optional ones marked, texts left unsaid.
+/// `path, tail?: number`: the names, optional ones marked; the type is left out for strings.
 fn argument_names(schema: &Value) -> String {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut properties: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();

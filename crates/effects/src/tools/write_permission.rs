@@ -1,17 +1,17 @@
-//! Decides whether a call may write to the projects it changes. It judges the mutations that a tool returned, before anybody
-//! is given them: tools decide what to change, and only this module decides whether they may.
+//! Decides whether a call may write to the projects it changes. Tools decide what to change; this module checks the mutations
+//! that a tool returned before anybody gets them.
 
-use super::Refused;
 use super::tool_context::ToolContext;
+use super::{ActionError, refuse};
 use engine::ids::{ActorId, ProjectId};
 use engine::workspace::{Mutation, Scope};
 use std::collections::BTreeSet;
 
-/// What the refusal of somebody who may only read begins with.
+/// How the refusal begins for a caller who may only read.
 pub const VIEWER_ONLY: &str = "viewer_only: ";
 
-/// Every project that the changes touch must be one that whoever calls may write to.
-pub async fn check(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), Refused> {
+/// The caller needs to be allowed to write to every project that the mutations touch.
+pub async fn check(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<(), ActionError> {
     let mut touched = BTreeSet::new();
     for mutation in mutations {
         touched.extend(project_of(context, mutation).await?);
@@ -19,16 +19,16 @@ pub async fn check(context: &ToolContext<'_>, mutations: &[Mutation]) -> Result<
     for project in touched {
         if !may_write(context, project).await? {
             let title = context.project(project).await?.title;
-            return Err(Refused::Request(format!(
-                "{VIEWER_ONLY}project {title:?} ({project}) may only be read here: a viewer changes nothing in it, and nothing was \
-                 changed. Write to another project, or have an owner of the project make you an editor"
-            )));
+            return refuse(format!(
+                "{VIEWER_ONLY}project {title:?} ({project}) may only be read here, and nothing was changed. Write to another \
+                 project, or ask an owner of this one to make you an editor"
+            ));
         }
     }
     Ok(())
 }
 
-async fn project_of(context: &ToolContext<'_>, mutation: &Mutation) -> Result<Option<ProjectId>, Refused> {
+async fn project_of(context: &ToolContext<'_>, mutation: &Mutation) -> Result<Option<ProjectId>, ActionError> {
     Ok(match mutation {
         Mutation::UpdateProject { id, .. } => Some(*id),
         Mutation::CreateDocument { project_id, .. }
@@ -37,7 +37,7 @@ async fn project_of(context: &ToolContext<'_>, mutation: &Mutation) -> Result<Op
         Mutation::UpdateDocument { id, .. } => Some(context.document(*id).await?.project_id),
         Mutation::UpdateTask { id, .. } => Some(context.task(*id).await?.project_id),
         Mutation::Unlink { id } => Some(context.edge(*id).await?.project_id),
-        // A new project is its maker's; the rest is a subagent's own memory.
+        // A new project belongs to its creator; the rest is a subagent's own memory.
         Mutation::CreateProject { .. }
         | Mutation::WriteScratchpad { .. }
         | Mutation::AddLesson { .. }
@@ -46,8 +46,9 @@ async fn project_of(context: &ToolContext<'_>, mutation: &Mutation) -> Result<Op
     })
 }
 
-/// A subagent within somebody's run needs the role itself too, but for the run's own workspace, which is of all who work in it.
-async fn may_write(context: &ToolContext<'_>, project: ProjectId) -> Result<bool, Refused> {
+/// A subagent in a part of a run needs the role itself too, except in the run's own workspace, which is open to all who work in
+/// the run.
+async fn may_write(context: &ToolContext<'_>, project: ProjectId) -> Result<bool, ActionError> {
     if !context.library.may_write(context.scope, project).await? {
         return Ok(false);
     }
@@ -63,7 +64,7 @@ async fn may_write(context: &ToolContext<'_>, project: ProjectId) -> Result<bool
 fn owner(scope: &Scope) -> Option<ActorId> {
     match scope {
         Scope::Actor(owner) | Scope::Within(owner, _) => Some(*owner),
-        // Its own role was judged with the scope.
+        // The scope already contains the subagent's own role.
         Scope::OnBehalf { .. } | Scope::Platform => None,
     }
 }

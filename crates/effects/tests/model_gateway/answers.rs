@@ -2,6 +2,7 @@
 
 use crate::harness::{Asked, Setup, WIRES};
 use effects::model::{Gateway, ModelTerms, ProviderKind, Providers, Timeouts};
+use effects::performer::ModelPort;
 use effects::rehearsal::RehearsalModels;
 use engine::effect::{ModelCall, Usage};
 use engine::model::{Price, Role};

@@ -3,6 +3,7 @@
 use effects::model::{
     Gateway, ModelTerms, ProviderConfig, ProviderKind, ProviderTimeouts, Providers, SchemaMode, Timeouts,
 };
+use effects::performer::ModelPort;
 use effects::rehearsal::RehearsalModels;
 use engine::effect::{CallError, CallFailure, ModelCall, ModelReply};
 use engine::model::Role;

@@ -1,7 +1,7 @@
 //! A run's tools in the hands of a subagent: owner, run and grants all have a say, at the moment of the call.
 
 use crate::fixture::Fixture;
-use effects::tools::{Denied, Registry, agent_scope};
+use effects::tools::{ActionError, Registry, agent_scope};
 use engine::effect::{Class, EffectId, Outside, ToolCall};
 use engine::ids::ActorId;
 use engine::lessons;
@@ -39,8 +39,8 @@ fn asked(fixture: &Fixture, agent: ActorId, tool: &str, arguments: Value) -> Too
 async fn judged(fixture: &Fixture, call: &ToolCall) -> Result<Scope, String> {
     match agent_scope(&*fixture.store, &fixture.registry, &fixture.run, call, call.agent.expect("a subagent")).await {
         Ok(run) => Ok(run.scope),
-        Err(Denied::Refused(why)) => Err(why),
-        Err(Denied::Store(error)) => panic!("{error}"),
+        Err(ActionError::Refused(why)) => Err(why),
+        Err(ActionError::Store(error)) => panic!("{error}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! One call of a tool: running, timed out, asking a question, or finished. In the older protocol a call that asks keeps its
-//! connection and waits for the answer; in the newer one the server forgets the call and is sent it again with the answer.
+//! One tool call: running, timed out, asking a question, or finished. In the older protocol version, a call that asks keeps its
+//! connection open until the answer. In the newer one, the server forgets the call, and it is sent again with the answer.
 
 use super::config::ServerConfig;
 use super::connection::Connection;
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-/// Whatever progress it reports, a call ends after this many times its timeout.
+/// A call ends after this many times its timeout, whatever progress it reports.
 const MOST_TIMEOUTS: u32 = 10;
 const WAIT_FOR_ANSWER: Duration = Duration::from_secs(24 * 3_600);
-/// Where a server finds the key that stays the same however often one call is made.
+/// The field with a key that is the same for every attempt at a call.
 const EFFECT_KEY: &str = "pleach/effect";
 
-/// A question of the server, with the channel its answer goes to.
+/// A server's question and the channel for its answer.
 pub struct Elicitation {
     request: Value,
     reply: oneshot::Sender<ElicitResult>,
@@ -53,15 +53,16 @@ impl Calls {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The protocol does not say which call a question belongs to. Whichever is asked, the answer goes to the question.
-    pub fn ask(&self, elicited: Elicitation) -> bool {
-        let news = self.open().values().next().cloned();
-        news.is_some_and(|news| news.send(CallEvent::Asks(elicited)).is_ok())
+    /// Passes a question to the oldest call. The protocol does not say which call a question belongs to, and the answer goes back
+    /// to the question, not to the call. False if no call is running.
+    pub fn ask(&self, elicitation: Elicitation) -> bool {
+        let oldest = self.open().values().next().cloned();
+        oldest.is_some_and(|events| events.send(CallEvent::Asks(elicitation)).is_ok())
     }
 
-    /// The server reported progress: no call on this connection is silent.
+    /// Restarts the timeout of every call on this connection, since progress does not name its call here.
     pub fn progressed(&self) {
-        self.open().values().for_each(|news| drop(news.send(CallEvent::Progress)));
+        self.open().values().for_each(|events| drop(events.send(CallEvent::Progress)));
     }
 }
 
@@ -69,12 +70,12 @@ pub struct RunningCall {
     server: String,
     tool: String,
     timeout: Duration,
-    begun: Instant,
-    news: mpsc::UnboundedReceiver<CallEvent>,
+    started: Instant,
+    events: mpsc::UnboundedReceiver<CallEvent>,
     _guard: CallGuard,
 }
 
-/// Cancels a call when nobody waits for it any more.
+/// Cancels the call when it is dropped.
 struct CallGuard {
     calls: Calls,
     number: u64,
@@ -88,45 +89,45 @@ impl Drop for CallGuard {
     }
 }
 
-/// A call that waits for a person, its connection open.
+/// A call that waits for a person's answer with its connection open.
 pub struct WaitingCall {
     running: RunningCall,
-    elicited: Elicitation,
+    elicitation: Elicitation,
     since: Instant,
 }
 
 impl WaitingCall {
     pub fn is_stale(&self) -> bool {
-        self.since.elapsed() > WAIT_FOR_ANSWER || self.elicited.reply.is_closed()
+        self.since.elapsed() > WAIT_FOR_ANSWER || self.elicitation.reply.is_closed()
     }
 
-    /// Give it the answer. One that does not fit the question is asked for again.
-    pub fn go_on(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
-        if self.elicited.reply.is_closed() {
-            return Err(Box::new((gone(&self.running.server), None)));
+    /// Passes the answer on. If it does not fit the question, the person is asked again.
+    pub fn resume(self, told: &AnsweredQuestion) -> Result<RunningCall, Box<Paused>> {
+        if self.elicitation.reply.is_closed() {
+            return Err(Box::new((connection_lost(&self.running.server), None)));
         }
-        match elicitation::read(&self.elicited.request, &told.answer) {
+        match elicitation::read(&self.elicitation.request, &told.answer) {
             Ok(result) => {
-                let WaitingCall { running, elicited, .. } = self;
-                let _ = elicited.reply.send(result);
+                let WaitingCall { running, elicitation, .. } = self;
+                let _ = elicitation.reply.send(result);
                 Ok(running)
             }
-            Err(why) => Err(Box::new((self.asks(Some(&why)), Some(self)))),
+            Err(why) => Err(Box::new((self.question(Some(&why)), Some(self)))),
         }
     }
 
-    fn asks(&self, wrong: Option<&str>) -> Outcome {
-        let request = &self.elicited.request;
+    fn question(&self, wrong: Option<&str>) -> Outcome {
+        let request = &self.elicitation.request;
         let text = elicitation::question(&self.running.server, request, wrong);
         Outcome::Asks(ToolQuestion { text, options: elicitation::options(request), kept: Value::Null })
     }
 }
 
-/// What a call came to for now, and the call itself where it waits for a person.
+/// The outcome for now, and the call itself if it waits for a person.
 pub type Paused = (Outcome, Option<WaitingCall>);
 
-fn gone(server: &str) -> Outcome {
-    Outcome::Lost(format!("{server} asked over a connection that is gone, so its call cannot go on"))
+fn connection_lost(server: &str) -> Outcome {
+    Outcome::Lost(format!("the connection over which {server} asked was lost, so the call cannot continue"))
 }
 
 impl RunningCall {
@@ -140,7 +141,7 @@ impl RunningCall {
         RunningCall::send(config, connection, tool, parameters(tool, call, effect))
     }
 
-    /// A call that asked before, and is not held here.
+    /// A call that asked before and is not waiting here.
     pub fn resumed(
         config: &ServerConfig,
         connection: &Arc<Connection>,
@@ -149,15 +150,17 @@ impl RunningCall {
         effect: &EffectId,
         told: &AnsweredQuestion,
     ) -> Result<RunningCall, Box<Paused>> {
-        let Some(mut kept) = PendingInput::read(&told.kept) else { return Err(Box::new((gone(&config.name), None))) };
-        match kept.take(&told.answer) {
+        let Some(mut pending) = PendingInput::read(&told.kept) else {
+            return Err(Box::new((connection_lost(&config.name), None)));
+        };
+        match pending.take(&told.answer) {
             Ok(true) => {
-                let mut parameters = parameters(tool, call, effect).with_input_responses(kept.answered);
-                parameters.request_state = kept.state;
+                let mut parameters = parameters(tool, call, effect).with_input_responses(pending.answered);
+                parameters.request_state = pending.state;
                 Ok(RunningCall::send(config, connection, tool, parameters))
             }
-            Ok(false) => Err(Box::new((asks(&config.name, &kept, None), None))),
-            Err(why) => Err(Box::new((asks(&config.name, &kept, Some(&why)), None))),
+            Ok(false) => Err(Box::new((question(&config.name, &pending, None), None))),
+            Err(why) => Err(Box::new((question(&config.name, &pending, Some(&why)), None))),
         }
     }
 
@@ -167,7 +170,7 @@ impl RunningCall {
         tool: &str,
         parameters: CallToolRequestParams,
     ) -> RunningCall {
-        let (sender, news) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::unbounded_channel();
         let number = connection.calls.next.fetch_add(1, Ordering::Relaxed);
         connection.calls.open().insert(number, sender.clone());
         let peer = connection.peer().clone();
@@ -176,57 +179,61 @@ impl RunningCall {
         });
         let guard = CallGuard { calls: connection.calls.clone(), number, task: task.abort_handle() };
         let (server, tool, timeout) = (config.name.clone(), tool.to_owned(), config.timeout);
-        RunningCall { server, tool, timeout, begun: Instant::now(), news, _guard: guard }
+        RunningCall { server, tool, timeout, started: Instant::now(), events, _guard: guard }
     }
 
-    /// How it ended, or what it asks; then it is held, where it has to be.
+    /// Waits until the call ends or asks. A call that needs its connection for the answer is returned too.
     pub async fn outcome(mut self) -> Paused {
         let deadline = tokio::time::Instant::now() + self.timeout * MOST_TIMEOUTS;
         loop {
-            let silence = tokio::time::timeout(self.timeout, self.news.recv());
-            let news = tokio::select! {
+            let next = tokio::time::timeout(self.timeout, self.events.recv());
+            let event = tokio::select! {
                 biased;
-                news = silence => news,
-                () = tokio::time::sleep_until(deadline) => return (self.too_long("it never came to an end"), None),
+                event = next => event,
+                () = tokio::time::sleep_until(deadline) => return (self.timed_out("it did not finish"), None),
             };
-            match news {
-                Err(_) => return (self.too_long("it was silent"), None),
-                Ok(None) => return (Outcome::Lost(format!("the call of {} broke off", self.tool)), None),
+            match event {
+                Err(_) => return (self.timed_out("it was silent"), None),
+                Ok(None) => return (Outcome::Lost(format!("the call of {} was aborted", self.tool)), None),
                 Ok(Some(CallEvent::Progress)) => {}
-                Ok(Some(CallEvent::Asks(elicited))) => {
-                    let held = WaitingCall { running: self, elicited, since: Instant::now() };
-                    return (held.asks(None), Some(held));
+                Ok(Some(CallEvent::Asks(elicitation))) => {
+                    let waiting = WaitingCall { running: self, elicitation, since: Instant::now() };
+                    return (waiting.question(None), Some(waiting));
                 }
-                Ok(Some(CallEvent::Finished(result))) => return (self.over(result), None),
+                Ok(Some(CallEvent::Finished(result))) => return (self.finished(result), None),
             }
         }
     }
 
-    fn too_long(&self, why: &str) -> Outcome {
-        let waited = self.begun.elapsed().as_secs_f64();
+    fn timed_out(&self, why: &str) -> Outcome {
+        let waited = self.started.elapsed().as_secs_f64();
         Outcome::Lost(format!(
-            "{} gave no answer to {}: {why}, and was given up after {waited:.1} s",
+            "{} gave no answer to {}: {why}; the call timed out after {waited:.1} s",
             self.server, self.tool
         ))
     }
 
-    fn over(&self, result: Result<CallToolResponse, ServiceError>) -> Outcome {
+    fn finished(&self, result: Result<CallToolResponse, ServiceError>) -> Outcome {
         let refused = |why: String| Outcome::Tool(ToolOutcome::refused(why));
         match result {
             Ok(CallToolResponse::Complete(result)) => Outcome::Tool(result::outcome(&self.server, &self.tool, result)),
             Ok(CallToolResponse::InputRequired(required)) => match PendingInput::of(required) {
-                Some(kept) => asks(&self.server, &kept, None),
-                None => refused(format!("{} wants something that only a model or a program could give", self.server)),
+                Some(pending) => question(&self.server, &pending, None),
+                None => {
+                    refused(format!("{} asks for input that no person can give, which is not supported", self.server))
+                }
             },
-            Ok(_) => refused(format!("{} answered with something this program does not understand", self.server)),
+            Ok(_) => refused(format!("{} answered with a kind of result that is not supported", self.server)),
             Err(ServiceError::McpError(error)) => {
                 refused(format!("{}: {} ({})", self.server, result::short(&error.message), error.code.0))
             }
-            Err(ServiceError::UnexpectedResponse) => refused(format!("{} answered with something else", self.server)),
+            Err(ServiceError::UnexpectedResponse) => {
+                refused(format!("{} answered with a result of another request", self.server))
+            }
             Err(error) => {
-                let waited = self.begun.elapsed().as_secs_f64();
+                let waited = self.started.elapsed().as_secs_f64();
                 Outcome::Lost(format!(
-                    "The connection to {} broke {waited:.1} s into {}: {error}",
+                    "The connection to {} was lost {waited:.1} s after {} was called: {error}",
                     self.server, self.tool
                 ))
             }
@@ -234,12 +241,12 @@ impl RunningCall {
     }
 }
 
-fn asks(server: &str, kept: &PendingInput, wrong: Option<&str>) -> Outcome {
-    let request = kept.next().cloned().unwrap_or_default();
+fn question(server: &str, pending: &PendingInput, wrong: Option<&str>) -> Outcome {
+    let request = pending.next().cloned().unwrap_or_default();
     Outcome::Asks(ToolQuestion {
         text: elicitation::question(server, &request, wrong),
         options: elicitation::options(&request),
-        kept: serde_json::to_value(kept).unwrap_or_default(),
+        kept: serde_json::to_value(pending).unwrap_or_default(),
     })
 }
 

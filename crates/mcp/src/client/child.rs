@@ -1,5 +1,5 @@
-//! An MCP server that is a child process. It lives in a process group with everything it starts, under a warden that ends the
-//! group when this process is gone, however it ended.
+//! An MCP server that is a child process. It is in a process group with everything it starts, under a warden that ends the group
+//! when this process exits, even by a crash.
 
 use super::config::{ServerConfig, Transport};
 use super::messages::part_of_line;
@@ -13,24 +13,27 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-/// The last lines of its stderr, for people who ask why it does not work.
+/// The last lines of its stderr that are kept for error messages.
 const STDERR_LINES: usize = 8;
 const LONGEST_LINE: usize = 400;
-/// How long it may take to end when its input is closed.
+/// How long it may take to exit after its input is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 const STDERR_DRAIN: Duration = Duration::from_millis(500);
 
 pub struct Process {
     child: Child,
     group: Option<Pid>,
-    said: Arc<Mutex<VecDeque<String>>>,
-    listening: JoinHandle<()>,
+    stderr_lines: Arc<Mutex<VecDeque<String>>>,
+    stderr_reader: JoinHandle<()>,
 }
 
 impl Process {
     pub fn start(config: &ServerConfig) -> Result<(Process, ChildStdout, ChildStdin), String> {
-        let Transport::Stdio { command, args, env } = &config.transport else { return Err("it is no process".into()) };
-        let own = std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+        let Transport::Stdio { command, args, env } = &config.transport else {
+            return Err("it is not configured with a command".into());
+        };
+        let own = std::env::current_exe()
+            .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
         let mut warden = Command::new(own);
         warden.arg(crate::warden::ARGUMENT).arg(command).args(args);
         warden.env_clear().envs(inherited_env()).envs(env);
@@ -38,29 +41,28 @@ impl Process {
         let mut child = warden.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err("it has no input and output".into());
+            return Err("its input and output are not available".into());
         };
-        let said = Arc::new(Mutex::new(VecDeque::new()));
-        let (name, heard) = (config.name.clone(), said.clone());
-        let listening = tokio::spawn(read_stderr(stderr, name, heard));
+        let stderr_lines = Arc::new(Mutex::new(VecDeque::new()));
+        let stderr_reader = tokio::spawn(read_stderr(stderr, config.name.clone(), stderr_lines.clone()));
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Ok((Process { child, group, said, listening }, stdout, stdin))
+        Ok((Process { child, group, stderr_lines, stderr_reader }, stdout, stdin))
     }
 
     /// The last lines of its stderr as one text.
     pub fn stderr_tail(&self) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.iter().cloned().collect::<Vec<_>>().join(" | ")
+        let lines = self.stderr_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect::<Vec<_>>().join(" | ")
     }
 
-    /// Its input is closed by now: waits for it to exit, then kills it, then reads what is left of its stderr.
+    /// Call after its input was closed. Waits for it to exit, kills it, and reads the rest of its stderr.
     pub async fn end(&mut self) {
         let _ = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
         self.kill();
         let _ = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await;
         // A process that left the group may still hold stderr open, so this wait has a limit.
-        if !self.listening.is_finished() {
-            let _ = tokio::time::timeout(STDERR_DRAIN, &mut self.listening).await;
+        if !self.stderr_reader.is_finished() {
+            let _ = tokio::time::timeout(STDERR_DRAIN, &mut self.stderr_reader).await;
         }
     }
 
@@ -72,7 +74,7 @@ impl Process {
 }
 
 /// Reads stderr to its end. Keeps the beginning of each line, however long it is.
-async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, heard: Arc<Mutex<VecDeque<String>>>) {
+async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, lines: Arc<Mutex<VecDeque<String>>>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     loop {
@@ -84,11 +86,11 @@ async fn read_stderr(stderr: impl AsyncRead + Unpin, name: String, heard: Arc<Mu
         if ended || (is_over && !line.is_empty()) {
             let text = String::from_utf8_lossy(&line).into_owned();
             line.clear();
-            tracing::debug!(server = name, line = text, "mcp server says");
-            let mut said = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            said.push_back(text);
-            if said.len() > STDERR_LINES {
-                said.pop_front();
+            tracing::debug!(server = name, line = text, "stderr of an MCP server");
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.push_back(text);
+            if lines.len() > STDERR_LINES {
+                lines.pop_front();
             }
         }
         if is_over {
@@ -108,14 +110,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn r8_of_an_endless_line_only_the_beginning_is_kept_and_of_many_the_last() {
-        let said = format!("{}\n{}\nlast words", "x".repeat(5_000_000), vec!["line"; 1_000].join("\n"));
-        let heard = Arc::new(Mutex::new(VecDeque::new()));
-        read_stderr(said.as_bytes(), "post".into(), heard.clone()).await;
-        let heard = heard.lock().unwrap().clone();
-        assert_eq!((heard.len(), heard.back().map(String::as_str)), (STDERR_LINES, Some("last words")));
+    async fn r8_only_the_beginning_of_a_long_line_and_the_last_lines_are_kept() {
+        let stderr = format!("{}\n{}\nlast line", "x".repeat(5_000_000), vec!["line"; 1_000].join("\n"));
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        read_stderr(stderr.as_bytes(), "mail".into(), lines.clone()).await;
+        let lines = lines.lock().unwrap().clone();
+        assert_eq!((lines.len(), lines.back().map(String::as_str)), (STDERR_LINES, Some("last line")));
         let endless = Arc::new(Mutex::new(VecDeque::new()));
-        read_stderr("x".repeat(5_000_000).as_bytes(), "post".into(), endless.clone()).await;
+        read_stderr("x".repeat(5_000_000).as_bytes(), "mail".into(), endless.clone()).await;
         assert_eq!(endless.lock().unwrap().iter().map(String::len).collect::<Vec<_>>(), [LONGEST_LINE]);
     }
 }

@@ -1,5 +1,5 @@
-//! The configuration of an MCP server. `${NAME}` in its values stands for a variable of our own environment; nothing else of
-//! that environment reaches the server.
+//! The configuration of an MCP server. `${NAME}` in a value is replaced by a variable of our environment. The server gets no other
+//! variable of it, except a short list that every program needs.
 
 use effects::tools::Approval;
 use engine::ids::ProjectId;
@@ -15,13 +15,13 @@ const MOST_TIMEOUT_S: u64 = 3_600;
 pub struct ServerConfig {
     pub name: String,
     pub transport: Transport,
-    /// Only these of its tools; `None`: all.
+    /// Only these of its tools; `None` for all.
     pub tools: Option<Vec<String>>,
-    /// The tools that only read, by the word of whoever wrote the configuration.
+    /// Tools that only read, as the configuration says.
     pub read_only: Vec<String>,
     pub projects: Vec<ProjectId>,
     pub approval: Approval,
-    /// How long a call may be silent.
+    /// How long a call may go without progress.
     pub timeout: Duration,
 }
 
@@ -38,7 +38,7 @@ pub struct ConfigError {
     pub why: String,
 }
 
-/// A section of a configuration file, ours or another program's.
+/// A section of our configuration file or another program's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ConfigSection {
@@ -62,47 +62,49 @@ impl ServerConfig {
     ) -> Result<ServerConfig, ConfigError> {
         let bad = |why: String| ConfigError { server: name.into(), why };
         let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > 40 || !name.chars().all(usable) || name.contains(super::BETWEEN) {
+        if name.is_empty() || name.len() > 40 || !name.chars().all(usable) || name.contains(super::SEPARATOR) {
             return Err(bad("a server's name has 1 to 40 letters, digits, - and _, and no double underscore".into()));
         }
-        let written: ConfigSection = serde_json::from_value(section).map_err(|error| bad(error.to_string()))?;
+        let section: ConfigSection = serde_json::from_value(section).map_err(|error| bad(error.to_string()))?;
         let expanded = |text: &String| expand(text, variable).map_err(bad);
         let table = |table: &BTreeMap<String, String>| {
             table.iter().map(|(key, value)| Ok((key.clone(), expanded(value)?))).collect::<Result<_, ConfigError>>()
         };
-        let transport = match (&written.command, &written.url) {
+        let transport = match (&section.command, &section.url) {
             (Some(command), None) => Transport::Stdio {
                 command: expanded(command)?,
-                args: written.args.iter().map(expanded).collect::<Result<_, _>>()?,
-                env: table(&written.env)?,
+                args: section.args.iter().map(expanded).collect::<Result<_, _>>()?,
+                env: table(&section.env)?,
             },
             (None, Some(url)) => {
-                Transport::Http { url: checked(expanded(url)?).map_err(bad)?, headers: table(&written.headers)? }
+                Transport::Http { url: checked(expanded(url)?).map_err(bad)?, headers: table(&section.headers)? }
             }
             (Some(_), Some(_)) => return Err(bad("give either command or url, not both".into())),
             (None, None) => {
-                return Err(bad("give command (a program that speaks on its standard input and output) or url".into()));
+                return Err(bad(
+                    "give command (a program that speaks MCP over standard input and output) or url".into()
+                ));
             }
         };
-        let timeout = match written.timeout_s {
+        let timeout = match section.timeout_s {
             None => TIMEOUT,
             Some(seconds) if (1..=MOST_TIMEOUT_S).contains(&seconds) => Duration::from_secs(seconds),
-            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; 1 to {MOST_TIMEOUT_S} is possible"))),
+            Some(seconds) => return Err(bad(format!("timeout_s is {seconds}; it must be 1 to {MOST_TIMEOUT_S}"))),
         };
-        let approve = written.approve.as_deref().unwrap_or(Approval::Never.name());
+        let approve = section.approve.as_deref().unwrap_or(Approval::Never.name());
         let approval = Approval::parse(approve)
-            .ok_or_else(|| bad(format!("approve is `{approve}`; it is never, tainted or always")))?;
-        let ConfigSection { tools, read_only, projects, .. } = written;
+            .ok_or_else(|| bad(format!("approve is `{approve}`; it must be never, tainted or always")))?;
+        let ConfigSection { tools, read_only, projects, .. } = section;
         Ok(ServerConfig { name: name.into(), transport, tools, read_only, projects, approval, timeout })
     }
 
-    /// What every tool of this server is called with in front.
+    /// The prefix of the names of this server's tools.
     pub fn prefix(&self) -> String {
-        format!("{}{}", self.name, super::BETWEEN)
+        format!("{}{}", self.name, super::SEPARATOR)
     }
 }
 
-/// The variables that a server's section stands for, wherever it names them.
+/// Every variable that a server's section names.
 pub fn variables(section: &serde_json::Value) -> BTreeSet<String> {
     let found = RefCell::new(BTreeSet::new());
     let note = |name: &str| {
@@ -112,7 +114,7 @@ pub fn variables(section: &serde_json::Value) -> BTreeSet<String> {
     let mut rest = vec![section];
     while let Some(value) = rest.pop() {
         match value {
-            // One that cannot be expanded names no variable that would be read.
+            // A text that cannot be expanded is refused later, before any variable of it is read.
             serde_json::Value::String(text) => drop(expand(text, &note)),
             serde_json::Value::Array(items) => rest.extend(items),
             serde_json::Value::Object(fields) => rest.extend(fields.values()),
@@ -126,7 +128,7 @@ fn checked(url: String) -> Result<String, String> {
     let parsed = reqwest::Url::parse(&url).map_err(|error| format!("url is not a URL: {error}"))?;
     match parsed.scheme() {
         "http" | "https" if parsed.password().is_none() => Ok(url),
-        "http" | "https" => Err("url holds a password: send it as a header instead".into()),
+        "http" | "https" => Err("url contains a password; send it in headers instead".into()),
         other => Err(format!("url must begin with http:// or https://, not {other}:")),
     }
 }
@@ -135,11 +137,14 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let (name, tail) = after.split_once('}').ok_or_else(|| format!("`{text}` has ${{ without }}"))?;
+        let (name, tail) = after.split_once('}').ok_or_else(|| format!("`{text}` has ${{ without a closing }}"))?;
         let (name, otherwise) = name.split_once(":-").map_or((name, None), |(name, text)| (name, Some(text)));
         let value = variable(name).or_else(|| otherwise.map(str::to_owned));
         out.push_str(before);
-        out.push_str(&value.ok_or_else(|| format!("the variable {name} is not set"))?);
+        out.push_str(
+            &value
+                .ok_or_else(|| format!("the variable {name} is not set; export it, or write ${{{name}:-default}}"))?,
+        );
         rest = tail;
     }
     out.push_str(rest);
@@ -157,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_and_an_address_are_told_apart() {
+    fn a_section_with_a_command_is_stdio_and_one_with_a_url_is_http() {
         let files = read(
             "files",
             json!({"type": "stdio", "command": "npx", "args": ["x", "${KEY}"], "env": {"A": "${NO:-b}"}}),
@@ -171,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn the_variables_of_a_section_are_all_found() {
+    fn every_variable_of_a_section_is_found() {
         let section =
             json!({"command": "${A}", "args": ["-x", "${B:-b}${C}"], "env": {"D": "${E}"}, "headers": {"f": "${G"}});
         assert_eq!(variables(&section).into_iter().collect::<Vec<_>>(), ["A", "B", "C", "E"]);
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn an_invalid_section_is_refused_with_its_reason() {
         for (name, section, says) in [
             ("a__b", json!({"command": "x"}), "double underscore"),
             ("a b", json!({"command": "x"}), "letters"),

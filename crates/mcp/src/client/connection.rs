@@ -1,4 +1,4 @@
-//! One connection to an MCP server: negotiates the protocol, lists the tools, and passes the server's questions on.
+//! One connection to an MCP server: negotiates the protocol version, lists tools, and passes on the server's questions.
 
 use super::call::{Calls, Elicitation};
 use super::child::Process;
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 
-/// To start, to agree on a protocol, and to list. The probe for the newer protocol alone may take ten seconds.
+/// To start the server and negotiate a protocol version. The probe for the newer version alone may take ten seconds.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(40);
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_TOOLS: usize = 200;
@@ -46,45 +46,45 @@ impl Connection {
             Transport::Stdio { .. } => {
                 let opened = Connection::start(config, newest_protocol_first()).await;
                 let Err(first) = opened else { return opened };
-                // A simple server may end, or be lost for good, at a word it does not know. A new one hears only words of
-                // the older protocol; if it does not answer either, what the first said is what is wrong with it.
+                // A simple server may exit or hang on a message it does not know, so a second process is started with the
+                // older protocol only. If it fails too, the first error is the more useful one.
                 Connection::start(config, ClientLifecycleMode::Initialize).await.map_err(|_| first)
             }
             Transport::Http { url, headers } => {
-                let us = ClientState::default();
-                let known = us.clone();
+                let state = ClientState::default();
                 let transport = http_transport(url, headers)?;
-                Ok(Connection::over(
-                    agree(serve_client_with_lifecycle(us, transport, newest_protocol_first())).await?,
-                    known,
-                    None,
-                ))
+                let opening = serve_client_with_lifecycle(state.clone(), transport, newest_protocol_first());
+                Ok(Connection::over(negotiate(opening).await?, state, None))
             }
         }
     }
 
-    /// A process of its own, spoken to in this way.
-    async fn start(config: &ServerConfig, way: ClientLifecycleMode) -> Result<Connection, String> {
-        let us = ClientState::default();
-        let known = us.clone();
+    /// Starts the server as a process and connects to it.
+    async fn start(config: &ServerConfig, mode: ClientLifecycleMode) -> Result<Connection, String> {
+        let state = ClientState::default();
         let (mut process, stdout, stdin) = Process::start(config)?;
-        match agree(serve_client_with_lifecycle(us, (messages::bounded(stdout), stdin), way)).await {
-            Ok(service) => Ok(Connection::over(service, known, Some(process))),
+        let opening = serve_client_with_lifecycle(state.clone(), (messages::bounded(stdout), stdin), mode);
+        match negotiate(opening).await {
+            Ok(service) => Ok(Connection::over(service, state, Some(process))),
             Err(why) => {
                 process.end().await;
-                let words = process.stderr_tail();
-                let words = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
-                Err(format!("{why}{words}"))
+                let stderr = process.stderr_tail();
+                let stderr = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
+                Err(format!("{why}{stderr}"))
             }
         }
     }
 
-    fn over(service: RunningService<RoleClient, ClientState>, us: ClientState, process: Option<Process>) -> Connection {
+    fn over(
+        service: RunningService<RoleClient, ClientState>,
+        state: ClientState,
+        process: Option<Process>,
+    ) -> Connection {
         let protocol = service.peer().peer_info().map_or_else(String::new, |info| info.protocol_version.to_string());
         let peer = service.peer().clone();
         let stop = std::sync::Mutex::new(Some(service.cancellation_token()));
         tokio::spawn(run_to_end(service));
-        let ClientState { calls, changed } = us;
+        let ClientState { calls, changed } = state;
         Connection { peer, calls, changed, stop, process: AsyncMutex::new(process), protocol }
     }
 
@@ -96,7 +96,7 @@ impl Connection {
         self.peer.is_transport_closed()
     }
 
-    /// Its tools are not what they were when they were last listed.
+    /// Whether the server changed its tools since they were last listed.
     pub fn has_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
@@ -127,22 +127,22 @@ impl Connection {
     }
 }
 
-/// Keeps the conversation going until it ends.
+/// Drives the connection until it ends.
 async fn run_to_end(service: RunningService<RoleClient, ClientState>) {
     let _ = service.waiting().await;
 }
 
-/// The stateless protocol where it is spoken, the older one with its handshake where not.
+/// The stateless protocol version if the server supports it, otherwise the older one with its handshake.
 fn newest_protocol_first() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None }
 }
 
-async fn agree<E: std::fmt::Display>(
+async fn negotiate<E: std::fmt::Display>(
     opening: impl Future<Output = Result<RunningService<RoleClient, ClientState>, E>>,
 ) -> Result<RunningService<RoleClient, ClientState>, String> {
     match tokio::time::timeout(OPEN_TIMEOUT, opening).await {
         Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => Err(format!("it does not answer as an MCP server does: {error}")),
+        Ok(Err(error)) => Err(format!("it does not answer as an MCP server: {error}")),
         Err(_) => Err(format!("it did not answer within {} s", OPEN_TIMEOUT.as_secs())),
     }
 }
@@ -153,25 +153,24 @@ fn http_transport(
 ) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
     let mut custom = HashMap::new();
     for (name, value) in headers {
-        let name = name.parse().map_err(|_| format!("the header {name} is none"))?;
+        let name = name.parse().map_err(|_| format!("{name:?} is not a valid header name"))?;
         let mut value: reqwest::header::HeaderValue =
             value.parse().map_err(|_| format!("the value of header {name} cannot be sent"))?;
         value.set_sensitive(true);
         custom.insert(name, value);
     }
-    // Redirects are not followed: another address is not the server that was configured.
+    // The builder follows no redirects: another address is not the configured server.
     let client = http_client::builder().connect_timeout(Duration::from_secs(10)).build();
-    let client = client.map_err(|error| format!("no client for it can be made: {error}"))?;
+    let client = client.map_err(|error| format!("no HTTP client can be built for it: {error}"))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
     Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
 }
 
-/// A tool with the class that our configuration gives it. Only the configuration makes a tool read-only; the server's hint
-/// does not. The hint that a call may be repeated counts only where no approval is needed: a person who approved a call
-/// approved one call.
+/// A tool with its class. Only our configuration makes a tool read-only, never the server's hint. The hint that a call may be
+/// repeated counts only if no approval is needed, since a person approves one call at a time.
 fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     let hints = tool.annotations.unwrap_or_default();
-    // What is not claimed is not assumed.
+    // A missing hint counts as unsafe.
     let hint = match (hints.read_only_hint, hints.idempotent_hint) {
         (Some(true), _) => Class::ReadOnly,
         (_, Some(true)) => Class::Idempotent,
@@ -191,7 +190,7 @@ fn offered(config: &ServerConfig, tool: Tool) -> Offer {
     }
 }
 
-/// What this client tells a server about itself, and takes from it: questions to the run's people, progress, changed lists.
+/// Handles requests and notifications of a server: questions, progress, changed lists of tools.
 #[derive(Clone, Default)]
 struct ClientState {
     calls: Calls,
@@ -202,7 +201,7 @@ impl ClientHandler for ClientState {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
-        // What the handshake names; who is asked without one is told the newer version with every request.
+        // The version in the handshake. Without a handshake, every request names the newer version.
         ClientConfig::new(capabilities, Implementation::new("pleach", env!("CARGO_PKG_VERSION")))
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
@@ -213,10 +212,10 @@ impl ClientHandler for ClientState {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let request = serde_json::to_value(request).unwrap_or_default();
-        let (elicited, reply) = Elicitation::new(request);
-        match self.calls.ask(elicited) {
+        let (elicitation, reply) = Elicitation::new(request);
+        match self.calls.ask(elicitation) {
             true => Ok(reply.await.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))),
-            // Nobody called anything: there is nobody to ask.
+            // No call is running, so there is nobody to ask.
             false => Ok(ElicitResult::new(ElicitationAction::Decline)),
         }
     }

@@ -1,4 +1,4 @@
-//! Elicitation: a server's question to a person as text, and the person's text as the answer its schema asks for.
+//! Elicitation: shows a server's question to a person as text, and converts the person's text to the answer its schema wants.
 
 use effects::tools::schema_violations;
 use rmcp::model::{ElicitResult, ElicitationAction, InputRequest, InputRequiredResult};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What a server of the newer protocol wants back before it goes on, and the answers given so far.
+/// The questions of a server of the newer protocol version, and the answers so far.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PendingInput {
     pub state: Option<String>,
-    /// Its questions, by its own names for them.
+    /// Unanswered questions by the server's names for them.
     waiting: BTreeMap<String, Value>,
     pub answered: BTreeMap<String, Value>,
 }
 
 impl PendingInput {
-    /// `None` when it asks for something other than a person's answer.
+    /// `None` if the server asks for something that no person can answer.
     pub fn of(required: InputRequiredResult) -> Option<PendingInput> {
         let mut waiting = BTreeMap::new();
         for (name, request) in required.input_requests.unwrap_or_default() {
@@ -34,7 +34,7 @@ impl PendingInput {
         self.waiting.values().next()
     }
 
-    /// The answer to its next question. True when there is no other.
+    /// Takes the answer to the next question. True if it was the last one.
     pub fn take(&mut self, text: &str) -> Result<bool, String> {
         if let Some((name, request)) = self.waiting.pop_first() {
             match read(&request, text) {
@@ -55,7 +55,7 @@ fn fields(request: &Value) -> Option<&Map<String, Value>> {
     request["requestedSchema"]["properties"].as_object()
 }
 
-/// What a person is asked.
+/// The question as it is shown to a person.
 pub fn question(server: &str, request: &Value, wrong: Option<&str>) -> String {
     let wrong = wrong.map(|why| format!("That answer did not fit: {why}.\n")).unwrap_or_default();
     let message: String = request["message"].as_str().unwrap_or("It needs an answer.").chars().take(4_000).collect();
@@ -92,7 +92,7 @@ fn choices(field: &Value) -> Vec<String> {
     plain.chain(titled).map(str::to_owned).collect()
 }
 
-/// The words that can be given as they are.
+/// The answers that can be chosen from a list.
 pub fn options(request: &Value) -> Vec<String> {
     match fields(request).into_iter().flatten().collect::<Vec<_>>().as_slice() {
         [(_, field)] if field["type"] == "boolean" => vec!["yes".into(), "no".into(), "decline".into()],
@@ -109,7 +109,7 @@ pub fn declined() -> ElicitResult {
     ElicitResult::new(ElicitationAction::Decline)
 }
 
-/// A person's words, as the schema wants them; or why they do not fit it.
+/// A person's text as the schema wants it, or why it does not fit.
 pub fn read(request: &Value, text: &str) -> Result<ElicitResult, String> {
     let text = text.trim();
     match text.to_lowercase().as_str() {
@@ -122,12 +122,12 @@ pub fn read(request: &Value, text: &str) -> Result<ElicitResult, String> {
     let content = match (serde_json::from_str::<Value>(text), fields.iter().next()) {
         (Ok(Value::Object(content)), _) => Value::Object(content),
         (_, Some((name, field))) if fields.len() == 1 || is_only_required(request, name) => {
-            json!({ name: word(field, text) })
+            json!({ name: typed(field, text) })
         }
         (_, None) => json!({}),
         _ => {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-            return Err(format!("a JSON object with {} is needed", names.join(", ")));
+            return Err(format!("answer with a JSON object with {}", names.join(", ")));
         }
     };
     match schema_violations(&request["requestedSchema"], &content) {
@@ -140,8 +140,8 @@ fn is_only_required(request: &Value, name: &str) -> bool {
     request["requestedSchema"]["required"].as_array().is_some_and(|required| required.len() == 1 && required[0] == name)
 }
 
-/// One word as a field's type wants it; what it cannot be is left as it is, and judged by the schema.
-fn word(field: &Value, text: &str) -> Value {
+/// A text converted to the field's type. A text that cannot be converted is kept, and the schema refuses it.
+fn typed(field: &Value, text: &str) -> Value {
     let number = || serde_json::from_str::<Value>(text).ok().filter(Value::is_number);
     match (field["type"].as_str(), text.to_lowercase().as_str()) {
         (Some("boolean"), "yes" | "y" | "true" | "done" | "ok") => json!(true),
@@ -156,7 +156,7 @@ fn word(field: &Value, text: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn asked(properties: Value, required: &[&str]) -> Value {
+    fn request(properties: Value, required: &[&str]) -> Value {
         json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": properties, "required": required}})
     }
 
@@ -165,29 +165,29 @@ mod tests {
     }
 
     #[test]
-    fn a_word_becomes_what_the_only_field_wants() {
-        let colour = asked(json!({"colour": {"type": "string", "enum": ["red", "blue"]}}), &["colour"]);
+    fn a_text_is_converted_to_the_type_of_the_only_field() {
+        let colour = request(json!({"colour": {"type": "string", "enum": ["red", "blue"]}}), &["colour"]);
         assert_eq!(content(&colour, " red "), Ok(json!({"colour": "red"})));
         assert!(content(&colour, "green").is_err());
         assert_eq!(options(&colour), ["red", "blue", "decline"]);
-        let sure = asked(json!({"sure": {"type": "boolean"}}), &["sure"]);
+        let sure = request(json!({"sure": {"type": "boolean"}}), &["sure"]);
         assert_eq!(content(&sure, "Yes"), Ok(json!({"sure": true})));
-        let age = asked(json!({"age": {"type": "integer", "minimum": 1}}), &["age"]);
+        let age = request(json!({"age": {"type": "integer", "minimum": 1}}), &["age"]);
         assert_eq!(content(&age, "7"), Ok(json!({"age": 7})));
         assert!(content(&age, "old").is_err() && content(&age, "0").is_err());
     }
 
     #[test]
-    fn several_fields_want_an_object() {
-        let both = asked(json!({"a": {"type": "string"}, "b": {"type": "number"}}), &["a", "b"]);
+    fn several_fields_need_a_json_object() {
+        let both = request(json!({"a": {"type": "string"}, "b": {"type": "number"}}), &["a", "b"]);
         assert_eq!(content(&both, "{\"a\": \"x\", \"b\": 2}"), Ok(json!({"a": "x", "b": 2})));
         assert!(content(&both, "x").unwrap_err().contains("a, b"));
         assert!(question("shop", &both, None).contains("- b (number)"));
     }
 
     #[test]
-    fn no_is_an_answer() {
-        let request = asked(json!({"a": {"type": "string"}}), &["a"]);
+    fn declining_is_an_answer() {
+        let request = request(json!({"a": {"type": "string"}}), &["a"]);
         assert_eq!(read(&request, "decline").unwrap().action, ElicitationAction::Decline);
         assert_eq!(read(&request, "(no answer came in time)").unwrap().action, ElicitationAction::Decline);
     }

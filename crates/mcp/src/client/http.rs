@@ -1,5 +1,5 @@
-//! MCP over HTTP with a limit on the size of answers. The protocol's library would read a body of any size, and takes an event
-//! that is too large for a broken connection; here both become an error that answers the call.
+//! MCP over HTTP with a limit on the size of answers. The MCP library would read a body of any size, and treats an event that is
+//! too large as a broken connection. Here both become an error that answers the call.
 
 use super::messages::{MOST_BYTES, MessageError, Outline, error};
 use futures::stream::{BoxStream, StreamExt};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Of an answer that is no success.
-const MOST_REFUSAL: usize = 64 * 1024;
+/// The most that is read of an error response.
+const MOST_ERROR: usize = 64 * 1024;
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -46,10 +46,10 @@ impl StreamableHttpClient for BoundedClient {
             request = request.header(SESSION, session.as_ref());
         }
         let response = request.json(&message).send().await?;
-        let asked = SentMessage { in_session: session_id.is_some(), message };
+        let sent = SentMessage { in_session: session_id.is_some(), message };
         match response.status().is_success() {
-            true => asked.answered(response).await,
-            false => asked.refused(response).await,
+            true => sent.answered(response).await,
+            false => sent.refused(response).await,
         }
     }
 
@@ -84,8 +84,8 @@ struct SentMessage {
 }
 
 impl SentMessage {
-    /// The id under which an answer is waited for.
-    fn waiting(&self) -> Option<&RequestId> {
+    /// The id of a request, which expects an answer.
+    fn request_id(&self) -> Option<&RequestId> {
         match &self.message {
             JsonRpcMessage::Request(request) => Some(&request.id),
             _ => None,
@@ -95,26 +95,26 @@ impl SentMessage {
     async fn answered(self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
         let kind = text_of(response.headers(), &CONTENT_TYPE);
         let session = text_of(response.headers(), &SESSION);
-        let is_nothing = matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT);
-        if is_nothing || (response.content_length() == Some(0) && self.waiting().is_none()) {
+        let has_no_content = matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT);
+        if has_no_content || (response.content_length() == Some(0) && self.request_id().is_none()) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let id = self.waiting().and_then(|id| serde_json::to_value(id).ok());
+        let id = self.request_id().and_then(|id| serde_json::to_value(id).ok());
         match kind.as_deref() {
             Some(kind) if kind.starts_with(EVENTS) => {
                 Ok(StreamableHttpPostResponse::Sse(events(response, id), session))
             }
             Some(kind) if kind.starts_with(JSON) => {
-                let body = body(response, MOST_BYTES).await?.and_then(|body| fit(&body).map(|()| body));
+                let body = body(response, MOST_BYTES).await?.and_then(|body| check(&body).map(|()| body));
                 let read = match (&body, &id) {
                     (Ok(body), _) => serde_json::from_slice(body),
-                    (Err(unfit), Some(id)) => serde_json::from_value(error(id, *unfit)),
+                    (Err(why), Some(id)) => serde_json::from_value(error(id, *why)),
                     (Err(_), None) => return Ok(StreamableHttpPostResponse::Accepted),
                 };
                 match read {
                     Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
                     Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
-                    Err(why) => Err(unexpected(format!("its answer is no message of the protocol: {why}"))),
+                    Err(why) => Err(unexpected(format!("its answer is not an MCP message: {why}"))),
                 }
             }
             _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
@@ -130,26 +130,26 @@ impl SentMessage {
             let challenge = text_of(response.headers(), &WWW_AUTHENTICATE).unwrap_or_default();
             return Err(unexpected(format!("HTTP {status} {challenge}").trim_end().to_owned()));
         }
-        let later = text_of(response.headers(), &RETRY_AFTER);
+        let retry_after = text_of(response.headers(), &RETRY_AFTER);
         let session = text_of(response.headers(), &SESSION);
-        let body = body(response, MOST_REFUSAL).await?.unwrap_or_default();
-        let said = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
-            Ok(JsonRpcMessage::Error(said)) => Some(said),
+        let body = body(response, MOST_ERROR).await?.unwrap_or_default();
+        let reported = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(JsonRpcMessage::Error(reported)) => Some(reported),
             Ok(_) | Err(_) => None,
         };
         let body = String::from_utf8_lossy(&body);
-        match (said, self.waiting()) {
-            // A server of the older protocol that does not know the question; the answer must find whoever asked it.
-            (said, Some(id)) if status.is_client_error() && self.is_discovery() => {
+        match (reported, self.request_id()) {
+            // A server of the older protocol version does not know this request. Its error may lack the id, so it is set here.
+            (reported, Some(id)) if status.is_client_error() && self.is_discovery() => {
                 let otherwise = || ErrorData::invalid_request(format!("refused with HTTP {status}: {body}"), None);
-                let error = said.map_or_else(otherwise, |said| said.error);
+                let error = reported.map_or_else(otherwise, |reported| reported.error);
                 Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id.clone())), None))
             }
-            (Some(said), _) if status != StatusCode::TOO_MANY_REQUESTS => {
-                Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(said), session))
+            (Some(reported), _) if status != StatusCode::TOO_MANY_REQUESTS => {
+                Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(reported), session))
             }
             _ if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
-                Err(HttpStatusError::new(status.as_u16(), later).into())
+                Err(HttpStatusError::new(status.as_u16(), retry_after).into())
             }
             _ => Err(unexpected(format!("HTTP {status}: {body}"))),
         }
@@ -157,8 +157,8 @@ impl SentMessage {
 
     fn is_discovery(&self) -> bool {
         match &self.message {
-            JsonRpcMessage::Request(asked) => {
-                matches!(asked.request, ClientRequest::DiscoverRequest(_)) && !self.in_session
+            JsonRpcMessage::Request(sent) => {
+                matches!(sent.request, ClientRequest::DiscoverRequest(_)) && !self.in_session
             }
             _ => false,
         }
@@ -173,7 +173,7 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// A body of at most so many bytes; what comes behind them is not waited for.
+/// A body of at most `most` bytes. The rest of a longer one is not read.
 async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, MessageError>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -186,13 +186,13 @@ async fn body(mut response: Response, most: usize) -> Result<Result<Vec<u8>, Mes
     Ok(Ok(body))
 }
 
-fn fit(message: &[u8]) -> Result<(), MessageError> {
+fn check(message: &[u8]) -> Result<(), MessageError> {
     let mut outline = Outline::default();
     outline.take(message);
-    outline.unfit().map_or(Ok(()), Err)
+    outline.error().map_or(Ok(()), Err)
 }
 
-/// Why the events of an answer came to an end.
+/// Why a stream of events ended.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("an event has more than {MOST_BYTES} bytes")]
@@ -201,7 +201,7 @@ enum Broken {
     Connection(#[from] reqwest::Error),
 }
 
-/// The events of an answer. One that is too large ends them, as an answer to the call.
+/// The events of an answer. An event that is too large ends the stream with an error that answers the call.
 fn events(response: Response, id: Option<Value>) -> BoxStream<'static, Result<Sse, SseError>> {
     let mut size = EventSize::default();
     let bytes = response.bytes_stream().map(move |chunk| {
@@ -209,25 +209,26 @@ fn events(response: Response, id: Option<Value>) -> BoxStream<'static, Result<Ss
         size.take(&chunk)?;
         Ok::<_, Broken>(chunk)
     });
-    SseStream::from_bytes_stream(bytes).map(move |event| answerable(event, id.as_ref())).boxed()
+    SseStream::from_bytes_stream(bytes).map(move |event| error_for_call(event, id.as_ref())).boxed()
 }
 
-fn answerable(event: Result<Sse, SseError>, id: Option<&Value>) -> Result<Sse, SseError> {
-    let unfit = match &event {
-        Ok(event) => event.data.as_deref().and_then(|data| fit(data.as_bytes()).err()),
+/// Replaces an event that is too large or too deep by an error under the id of the call.
+fn error_for_call(event: Result<Sse, SseError>, id: Option<&Value>) -> Result<Sse, SseError> {
+    let refused = match &event {
+        Ok(event) => event.data.as_deref().and_then(|data| check(data.as_bytes()).err()),
         Err(SseError::Body(why)) => match why.downcast_ref() {
             Some(Broken::TooLarge(bytes)) => Some(MessageError::TooLarge(*bytes)),
             _ => None,
         },
         Err(_) => None,
     };
-    match (unfit, id) {
-        (Some(unfit), Some(id)) => Ok(Sse { data: Some(error(id, unfit).to_string()), ..Sse::default() }),
+    match (refused, id) {
+        (Some(why), Some(id)) => Ok(Sse { data: Some(error(id, why).to_string()), ..Sse::default() }),
         _ => event,
     }
 }
 
-/// Bytes since the last empty line, which ends an event.
+/// Counts bytes since the last empty line, which ends an event.
 #[derive(Default)]
 struct EventSize {
     bytes: usize,

@@ -1,19 +1,19 @@
-//! Limits the size and depth of messages from an MCP server. A message beyond them is replaced by an error under the same id, so
-//! that its call ends with a reason instead of a timeout, and the connection stays usable.
+//! Limits the size and depth of messages from an MCP server. A message over a limit is replaced by an error with the same id, so
+//! that its call fails with a reason instead of a timeout, and the connection stays usable.
 
 use engine::json::MAX_DEPTH;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-/// The most bytes of one message.
+/// The largest message in bytes.
 pub const MOST_BYTES: usize = 16_000_000;
-/// The protocol's library never sees more than this at once.
+/// The buffer between the server's output and the MCP library.
 const PIPE: usize = 64 * 1024;
-/// Ids are numbers and short texts.
-const LONGEST_WORD: usize = 256;
+/// Ids are numbers or short texts.
+const LONGEST_TOKEN: usize = 256;
 const CODE: i64 = -32_000;
 
-/// Why a message was not taken.
+/// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
     TooLarge(usize),
@@ -25,21 +25,21 @@ impl std::fmt::Display for MessageError {
         match self {
             MessageError::TooLarge(bytes) => write!(
                 f,
-                "the result is too large: {bytes} bytes or more were sent, {MOST_BYTES} is the most that is taken; ask for less at once"
+                "the result is too large: it has at least {bytes} bytes, and {MOST_BYTES} is the most; ask for less at once"
             ),
             MessageError::TooDeep => {
-                write!(f, "the result is nested deeper than {MAX_DEPTH} levels and cannot be read")
+                write!(f, "the result is nested deeper than {MAX_DEPTH} levels; ask for a flatter one")
             }
         }
     }
 }
 
-/// What takes its place.
-pub fn error(id: &Value, unfit: MessageError) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": CODE, "message": unfit.to_string()}})
+/// The message that replaces a refused one.
+pub fn error(id: &Value, why: MessageError) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": CODE, "message": why.to_string()}})
 }
 
-/// What a message is about, told while its bytes pass by and without keeping them.
+/// The id, size and depth of a message, read from its bytes without keeping them.
 #[derive(Debug, Default)]
 pub struct Outline {
     bytes: usize,
@@ -47,9 +47,9 @@ pub struct Outline {
     deepest: usize,
     in_string: bool,
     escaped: bool,
-    /// The word or value that stands at the top level now.
-    word: Vec<u8>,
-    /// The name it stands under.
+    /// The current name or value at the top level.
+    token: Vec<u8>,
+    /// The name of the current field.
     name: Vec<u8>,
     id: Option<Value>,
     is_request: bool,
@@ -86,7 +86,7 @@ impl Outline {
                 return;
             }
             b':' if self.depth == 1 => {
-                self.name = std::mem::take(&mut self.word);
+                self.name = std::mem::take(&mut self.token);
                 return;
             }
             b',' if self.depth == 1 => return self.end_field(),
@@ -97,21 +97,22 @@ impl Outline {
     }
 
     fn keep(&mut self, byte: u8) {
-        if self.depth == 1 && self.word.len() < LONGEST_WORD {
-            self.word.push(byte);
+        if self.depth == 1 && self.token.len() < LONGEST_TOKEN {
+            self.token.push(byte);
         }
     }
 
     fn end_field(&mut self) {
-        let (name, word) = (std::mem::take(&mut self.name), std::mem::take(&mut self.word));
+        let (name, token) = (std::mem::take(&mut self.name), std::mem::take(&mut self.token));
         match name.as_slice() {
-            b"\"id\"" => self.id = serde_json::from_slice(&word).ok().filter(|id: &Value| !id.is_null()),
+            b"\"id\"" => self.id = serde_json::from_slice(&token).ok().filter(|id: &Value| !id.is_null()),
             b"\"method\"" => self.is_request = true,
             _ => {}
         }
     }
 
-    pub fn unfit(&self) -> Option<MessageError> {
+    /// The limit that the message exceeds, if any.
+    pub fn error(&self) -> Option<MessageError> {
         match self {
             _ if self.bytes > MOST_BYTES => Some(MessageError::TooLarge(self.bytes)),
             _ if self.deepest > MAX_DEPTH => Some(MessageError::TooDeep),
@@ -125,10 +126,10 @@ impl Outline {
     }
 }
 
-/// The lines of a server's output, each fit to be read whole.
+/// A server's output with messages over the limits replaced.
 pub fn bounded(output: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRead + Send + Unpin + 'static {
     let (to, from) = tokio::io::duplex(PIPE);
-    // Ends with the process, or when nobody reads any more.
+    // Ends when the process exits or the reader is dropped.
     tokio::spawn(async move { pump(output, to).await });
     from
 }
@@ -138,16 +139,16 @@ async fn pump(output: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -
     let (mut outline, mut line) = (Outline::default(), Vec::new());
     while let Some((part, ended)) = part_of_line(&mut output).await? {
         outline.take(&part);
-        match outline.unfit() {
+        match outline.error() {
             None => line.extend_from_slice(&part),
             Some(_) => line = Vec::new(),
         }
         if ended {
             let outline = std::mem::take(&mut outline);
             let mut line = std::mem::take(&mut line);
-            if let Some(unfit) = outline.unfit() {
-                line = outline.answers().map(|id| error(id, unfit).to_string().into_bytes()).unwrap_or_default();
-                tracing::warn!(%unfit, answered = outline.answers().is_some(), "a message of an MCP server was not taken");
+            if let Some(why) = outline.error() {
+                line = outline.answers().map(|id| error(id, why).to_string().into_bytes()).unwrap_or_default();
+                tracing::warn!(%why, answered = outline.answers().is_some(), "refused a message of an MCP server");
             }
             line.push(b'\n');
             to.write_all(&line).await?;
@@ -156,7 +157,7 @@ async fn pump(output: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -
     Ok(())
 }
 
-/// The next bytes of a line as they came, and whether it ended with them; nothing at the end of the output.
+/// The next bytes of a line, and whether the line ends with them. `None` at the end of the output.
 pub async fn part_of_line<R: AsyncRead + Unpin>(from: &mut BufReader<R>) -> std::io::Result<Option<(Vec<u8>, bool)>> {
     let bytes = from.fill_buf().await?;
     if bytes.is_empty() {
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn r8_whom_a_message_answers_is_told_wherever_its_id_stands() {
+    fn r8_the_id_of_an_answer_is_found_wherever_it_is() {
         for (text, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"result":{"id":8}}"#, Some(json!(7))),
             (r#"{"result":{"id":8,"x":[{"id":9}]}, "id" : "a\"b" }"#, Some(json!("a\"b"))),
@@ -195,17 +196,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r8_what_is_too_large_or_too_deep_is_answered_and_the_rest_passes() {
+    async fn r8_a_message_over_a_limit_is_replaced_by_an_error_and_others_pass() {
         // Given an output with a message that is too large, one that is too deep, and good ones between
         let large = format!("{{\"result\":\"{}\",\"id\":1}}", "x".repeat(MOST_BYTES));
         let deep = format!("{{\"id\":2,\"result\":{}{}}}", "[".repeat(200), "]".repeat(200));
         let good = r#"{"jsonrpc":"2.0","id":3,"result":{}}"#;
-        let said = format!("noise\n{large}\n{good}\n{deep}\n{good}\n");
-        // When it is read through the bound
-        let mut heard = String::new();
-        bounded(std::io::Cursor::new(said)).read_to_string(&mut heard).await.unwrap();
-        // Then each call has an answer, and nothing else is lost
-        let lines: Vec<&str> = heard.lines().collect();
+        let output = format!("noise\n{large}\n{good}\n{deep}\n{good}\n");
+        // When it is read through the limits
+        let mut read = String::new();
+        bounded(std::io::Cursor::new(output)).read_to_string(&mut read).await.unwrap();
+        // Then each call has an answer, and every other message arrives
+        let lines: Vec<&str> = read.lines().collect();
         assert_eq!((lines.len(), lines[0], lines[2], lines[4]), (5, "noise", good, good));
         let refused = |line: &str| serde_json::from_str::<Value>(line).unwrap();
         let (large, deep) = (refused(lines[1]), refused(lines[3]));

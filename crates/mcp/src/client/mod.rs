@@ -1,5 +1,5 @@
-//! The MCP client: each MCP server is a toolbox with one connection, opened when it is first needed and again after it broke.
-//! Whether a call is allowed or may be repeated is decided elsewhere.
+//! The MCP client. Each MCP server is a toolbox with one connection, which is opened when it is first needed and again after it
+//! was lost. Other modules decide whether a call is allowed or may be repeated.
 
 mod call;
 mod child;
@@ -23,23 +23,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
-/// Between the name of a server and that of its tool.
-pub const BETWEEN: &str = "__";
-/// How long a list of tools is used without asking again.
+/// Separates the name of a server from the name of its tool.
+pub const SEPARATOR: &str = "__";
+/// How long a list of tools is used before it is requested again.
 const LIST_VALID_FOR: Duration = Duration::from_secs(30);
-/// A server that could not be reached is not tried again within this.
+/// How long a server that could not be reached is left alone.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// Calls that wait for a person's answer with their connection open.
+/// The most calls that wait for a person's answer with their connection open.
 const MOST_WAITING: usize = 200;
 
 /// One MCP server.
 pub struct McpServer {
     config: ServerConfig,
     connection: AsyncMutex<ConnectionState>,
-    held: Mutex<HashMap<EffectId, WaitingCall>>,
+    waiting: Mutex<HashMap<EffectId, WaitingCall>>,
 }
 
-/// The connection with what it last told; `failure` keeps a server that does not answer from being tried by every call.
+/// The connection and its list of tools. `failure` keeps every call from trying a server that does not answer.
 #[derive(Default)]
 struct ConnectionState {
     connection: Option<Arc<Connection>>,
@@ -49,40 +49,40 @@ struct ConnectionState {
 
 impl McpServer {
     pub fn new(config: ServerConfig) -> McpServer {
-        McpServer { config, connection: AsyncMutex::default(), held: Mutex::default() }
+        McpServer { config, connection: AsyncMutex::default(), waiting: Mutex::default() }
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, String> {
-        let mut known = self.connection.lock().await;
-        self.open(&mut known).await
+        let mut state = self.connection.lock().await;
+        self.open(&mut state).await
     }
 
-    async fn open(&self, known: &mut ConnectionState) -> Result<Arc<Connection>, String> {
-        if let Some(connection) = known.connection.as_ref().filter(|connection| !connection.is_closed()) {
+    async fn open(&self, state: &mut ConnectionState) -> Result<Arc<Connection>, String> {
+        if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(connection.clone());
         }
-        if let Some((_, why)) = known.failure.as_ref().filter(|(when, _)| when.elapsed() < RETRY_AFTER_FAILURE) {
+        if let Some((_, why)) = state.failure.as_ref().filter(|(when, _)| when.elapsed() < RETRY_AFTER_FAILURE) {
             return Err(why.clone());
         }
-        // The old process ends before a new one starts: both may want the same port or file.
-        if let Some(old) = known.connection.take() {
+        // The old process exits before a new one starts: both may need the same port or file.
+        if let Some(old) = state.connection.take() {
             old.close().await;
         }
-        known.offers = None;
+        state.offers = None;
         match Connection::open(&self.config).await {
             Ok(connection) => {
-                known.failure = None;
-                Ok(known.connection.insert(Arc::new(connection)).clone())
+                state.failure = None;
+                Ok(state.connection.insert(Arc::new(connection)).clone())
             }
             Err(why) => {
-                known.failure = Some((Instant::now(), why.clone()));
+                state.failure = Some((Instant::now(), why.clone()));
                 Err(why)
             }
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<EffectId, WaitingCall>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<EffectId, WaitingCall>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,14 +116,14 @@ impl Toolbox for McpServer {
     }
 
     async fn offers(&self) -> Result<Offers, String> {
-        let mut known = self.connection.lock().await;
-        let connection = self.open(&mut known).await?;
+        let mut state = self.connection.lock().await;
+        let connection = self.open(&mut state).await?;
         let fresh = |(when, _): &&(Instant, Offers)| when.elapsed() < LIST_VALID_FOR && !connection.has_changed();
-        if let Some((_, offers)) = known.offers.as_ref().filter(fresh) {
+        if let Some((_, offers)) = state.offers.as_ref().filter(fresh) {
             return Ok(offers.clone());
         }
         let offers = connection.offers(&self.config).await?;
-        known.offers = Some((Instant::now(), offers.clone()));
+        state.offers = Some((Instant::now(), offers.clone()));
         Ok(offers)
     }
 
@@ -133,28 +133,28 @@ impl Toolbox for McpServer {
             Err(why) => return Outcome::Unavailable(format!("{} cannot be reached: {why}", self.config.name)),
         };
         let tool = offer.name.strip_prefix(&self.config.prefix()).unwrap_or(&offer.name);
-        let held = call.answered.as_ref().and_then(|_| self.held().remove(effect));
-        let running = match (held, &call.answered) {
-            (Some(held), Some(told)) => held.go_on(told),
+        let waiting = call.answered.as_ref().and_then(|_| self.waiting().remove(effect));
+        let running = match (waiting, &call.answered) {
+            (Some(waiting), Some(told)) => waiting.resume(told),
             (None, Some(told)) => RunningCall::resumed(&self.config, &connection, tool, call, effect, told),
             (_, None) => Ok(RunningCall::begin(&self.config, &connection, tool, call, effect)),
         };
-        let (outcome, held) = match running {
+        let (outcome, waiting) = match running {
             Ok(running) => running.outcome().await,
             Err(paused) => *paused,
         };
-        if let Some(held) = held {
-            let mut all = self.held();
-            all.retain(|_, held| !held.is_stale());
-            if all.len() < MOST_WAITING {
-                all.insert(effect.clone(), held);
+        if let Some(call) = waiting {
+            let mut waiting = self.waiting();
+            waiting.retain(|_, call| !call.is_stale());
+            if waiting.len() < MOST_WAITING {
+                waiting.insert(effect.clone(), call);
             }
         }
         outcome
     }
 
     async fn close(&self) {
-        self.held().clear();
+        self.waiting().clear();
         let connection = self.connection.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.close().await;

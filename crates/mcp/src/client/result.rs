@@ -1,4 +1,4 @@
-//! The result of a tool call as a run stores it: text and structure. Images, sounds and blobs are named and left out.
+//! Converts the result of a tool call to what a run stores: text and structured content. Images, audio and blobs are only named.
 
 use effects::tools::output;
 use engine::effect::ToolOutcome;
@@ -6,24 +6,24 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 const LONGEST_ERROR: usize = 2_000;
-const UNREADABLE: &str = "[something this program cannot read]";
+const UNREADABLE: &str = "[content of a kind that is not supported]";
 
 pub fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
     let text = result.content.iter().map(block).collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {
-        let why = if text.is_empty() { "it failed without saying why".into() } else { short(&text) };
+        let why = if text.is_empty() { "the tool failed without a message".into() } else { short(&text) };
         return ToolOutcome::refused(format!("{server}: {why}"));
     }
     let mut content = json!({ "text": text });
-    if let Some(structured) = result.structured_content.filter(|structured| !says_the_same(&text, structured)) {
+    if let Some(structured) = result.structured_content.filter(|structured| !is_repeated(&text, structured)) {
         content["structured"] = structured;
     }
     let summary = if text.is_empty() { format!("{tool} answered") } else { short(&text) };
     ToolOutcome { result: Ok(output(server, content, &summary)), mutations: Vec::new() }
 }
 
-/// Servers repeat their structure as text for those who cannot read it.
-fn says_the_same(text: &str, structured: &Value) -> bool {
+/// Servers repeat structured content as text for clients that cannot read it.
+fn is_repeated(text: &str, structured: &Value) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|read| read == *structured)
         || structured
             .as_object()
@@ -34,8 +34,8 @@ fn block(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => format!("[an image, {}, {} bytes]", image.mime_type, image.data.len() * 3 / 4),
-        ContentBlock::Audio(audio) => format!("[a sound, {}, {} bytes]", audio.mime_type, audio.data.len() * 3 / 4),
-        ContentBlock::ResourceLink(connection) => format!("[a resource: {}]", connection.uri),
+        ContentBlock::Audio(audio) => format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len() * 3 / 4),
+        ContentBlock::ResourceLink(link) => format!("[a resource: {}]", link.uri),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, uri, .. } => format!("[{uri}]\n{text}"),
             ResourceContents::BlobResourceContents { uri, blob, .. } => {

@@ -241,6 +241,7 @@ impl ModelPort for ProviderConnection {
         call: &ModelCall,
         messages: Vec<(Speaker, String)>,
         key: &str,
+        _on_delta: Option<effects::model::OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         self.process.pass().await;
         let Ok(run) = RunId::from_str(&call.model.model) else { return Err(unknown_model()) };

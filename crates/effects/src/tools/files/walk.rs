@@ -1,5 +1,5 @@
-//! From a path to an open directory and a name in it. The walk goes from handle to handle and follows no link, so that what
-//! was judged is what is used, even where somebody changes the directory meanwhile.
+//! Resolves a path to an open directory and a name in it. It goes from file descriptor to file descriptor and follows no symbolic
+//! link, so that what was checked is what is used, even if another process changes the directory meanwhile.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, mkdirat, open, openat, stat, statat};
 use rustix::io::Errno;
@@ -7,19 +7,18 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 const LONGEST_PATH: usize = 1_000;
-/// A project's configuration, at whatever level: the next command there reads it.
+/// A project's configuration, in any directory: the next command that runs there reads it.
 const CONFIGURATION: &str = "pleach.toml";
 
 pub const A_LINK: &str = "it is a link, and links are not followed";
-const LEADS_OUT: &str = "paths are relative to the directory of files and do not lead out of it";
-const HIDDEN: &str =
-    "files and directories whose names begin with a dot are hidden: other programs take orders from them";
+const LEADS_OUT: &str = "paths are relative to the files directory and must not lead out of it";
+const HIDDEN: &str = "names that begin with a dot are hidden: other programs read their configuration from such files";
 const OURS: &str = "it is Pleach's own configuration or data";
 
 #[derive(Clone)]
 pub struct Workspace {
     pub root: PathBuf,
-    /// Files and directories of this program.
+    /// Files and directories of this program, which no path may reach.
     pub own: Vec<PathBuf>,
 }
 
@@ -29,9 +28,10 @@ pub struct Location {
     pub name: String,
 }
 
+/// What happens to a directory on the way that does not exist.
 enum Missing {
     Refused,
-    Made,
+    Created,
 }
 
 pub fn refused(asked: &str, why: &str) -> String {
@@ -39,13 +39,13 @@ pub fn refused(asked: &str, why: &str) -> String {
 }
 
 impl Workspace {
-    /// It is there, and none of our own directories.
+    /// Whether the directory exists and is none of our own.
     pub fn check(&self) -> Result<(), String> {
         self.open_root().map(drop)
     }
 
     fn open_root(&self) -> Result<OwnedFd, String> {
-        let unusable = |why: String| format!("the directory of files {} cannot be used: {why}", self.root.display());
+        let unusable = |why: String| format!("the files directory {} cannot be used: {why}", self.root.display());
         let root = self.root.canonicalize().map_err(|error| unusable(error.to_string()))?;
         let is_inside = |own: &PathBuf| own.canonicalize().is_ok_and(|own| root.starts_with(own));
         if self.own.iter().any(is_inside) {
@@ -59,32 +59,32 @@ impl Workspace {
     }
 
     pub fn find(&self, asked: &str) -> Result<Location, String> {
-        self.place(asked, Missing::Refused)
+        self.locate(asked, Missing::Refused)
     }
 
-    /// The directories above it are made where they are missing.
-    pub fn find_or_make(&self, asked: &str) -> Result<Location, String> {
-        self.place(asked, Missing::Made)
+    /// Creates missing directories on the way.
+    pub fn find_or_create(&self, asked: &str) -> Result<Location, String> {
+        self.locate(asked, Missing::Created)
     }
 
-    fn place(&self, asked: &str, missing: Missing) -> Result<Location, String> {
+    fn locate(&self, asked: &str, missing: Missing) -> Result<Location, String> {
         let names = names(asked)?;
         let Some((name, above)) = names.split_last() else {
             return Err(refused(asked, "it is a directory, not a file"));
         };
-        // The name alone tells most of what is refused, before anything is made for it.
-        by_name(name).map_err(|why| refused(asked, why))?;
+        // Checked before a directory is created for a name that is refused anyway.
+        check_name(name).map_err(|why| refused(asked, why))?;
         let directory = self.walk(asked, above, missing)?;
-        self.judge(&directory, name).map_err(|why| refused(asked, why))?;
+        self.check_entry(&directory, name).map_err(|why| refused(asked, why))?;
         Ok(Location { directory, name: (*name).to_owned() })
     }
 
     fn walk(&self, asked: &str, names: &[&str], missing: Missing) -> Result<OwnedFd, String> {
         let mut at = self.open_root()?;
         for name in names {
-            self.judge(&at, name).map_err(|why| refused(asked, why))?;
+            self.check_entry(&at, name).map_err(|why| refused(asked, why))?;
             let mut next = openat(&at, *name, directory_flags(), Mode::empty());
-            if matches!((&next, &missing), (Err(Errno::NOENT), Missing::Made)) {
+            if matches!((&next, &missing), (Err(Errno::NOENT), Missing::Created)) {
                 match mkdirat(&at, *name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => next = openat(&at, *name, directory_flags(), Mode::empty()),
                     Err(error) => next = Err(error),
@@ -95,23 +95,23 @@ impl Workspace {
         Ok(at)
     }
 
-    /// Whether a name in an open directory may be used at all.
-    pub fn judge(&self, directory: &OwnedFd, name: &str) -> Result<(), &'static str> {
-        by_name(name)?;
+    /// Whether a name in an open directory may be used.
+    pub fn check_entry(&self, directory: &OwnedFd, name: &str) -> Result<(), &'static str> {
+        check_name(name)?;
         let here = fstat(directory).map_err(|_| LEADS_OUT)?;
         let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         let is_own = |own: &PathBuf| {
-            // By what it is: another name for the same file is the same file. And by its place, where it is not yet there.
+            // By inode, since a hard link is the same file; and by directory and name, since it may not exist yet.
             let same = stat(own).is_ok_and(|own| found.as_ref().is_some_and(|found| is_same(&own, found)));
             let above = own.parent().and_then(|parent| stat(parent).ok());
-            let there = above.is_some_and(|above| is_same(&above, &here));
-            same || (there && own.file_name().is_some_and(|own| own == name))
+            let is_here = above.is_some_and(|above| is_same(&above, &here));
+            same || (is_here && own.file_name().is_some_and(|own| own == name))
         };
         if self.own.iter().any(is_own) { Err(OURS) } else { Ok(()) }
     }
 }
 
-fn by_name(name: &str) -> Result<(), &'static str> {
+fn check_name(name: &str) -> Result<(), &'static str> {
     match name {
         _ if name.starts_with('.') => Err(HIDDEN),
         _ if name.eq_ignore_ascii_case(CONFIGURATION) => Err(OURS),
@@ -127,15 +127,17 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// The names of a path below the directory of files, none of which leads up or away.
+/// The components of a path, none of which leads up or away.
 fn names(asked: &str) -> Result<Vec<&str>, String> {
     if asked.len() > LONGEST_PATH || asked.contains('\0') {
-        return Err(refused(asked, "it is no path"));
+        return Err(refused(asked, "it is not a valid path"));
     }
     let mut names = Vec::new();
     for part in Path::new(asked).components() {
         match part {
-            Component::Normal(name) => names.push(name.to_str().ok_or_else(|| refused(asked, "it is no path"))?),
+            Component::Normal(name) => {
+                names.push(name.to_str().ok_or_else(|| refused(asked, "it is not a valid path"))?)
+            }
             Component::CurDir => {}
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(refused(asked, LEADS_OUT)),
         }

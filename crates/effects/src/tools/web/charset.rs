@@ -1,18 +1,18 @@
-//! Which characters the bytes of a page mean: what its first bytes say, else its header, else what it says of itself.
+//! Decodes the bytes of a page. The byte order mark decides, then the `Content-Type` header, then the page's own declaration.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use std::borrow::Cow;
 
-/// A page says so near its beginning, or not at all.
-const LOOKED_AT: usize = 2_048;
+/// A page declares its encoding near its beginning.
+const SEARCHED: usize = 2_048;
 
-/// The text of a body. What cannot be read becomes replacement characters.
+/// The text of a body. Invalid bytes become replacement characters.
 pub fn decoded<'a>(body: &'a [u8], content_type: &str) -> Cow<'a, str> {
-    let named = || parameter(content_type).or_else(|| said_inside(body));
+    let named = || parameter(content_type).or_else(|| declared_in(body));
     let encoding = Encoding::for_bom(body).map(|(encoding, _)| encoding).or_else(named);
     let encoding = encoding.unwrap_or_else(|| match std::str::from_utf8(body) {
         Ok(_) => UTF_8,
-        // A sign that was cut off at the end is no reason to doubt the rest.
+        // Only the last character is cut off.
         Err(error) if error.error_len().is_none() => UTF_8,
         Err(_) => WINDOWS_1252,
     });
@@ -27,8 +27,8 @@ fn parameter(content_type: &str) -> Option<&'static Encoding> {
 }
 
 /// `<meta charset=…>` in either of its forms, or an XML declaration.
-fn said_inside(body: &[u8]) -> Option<&'static Encoding> {
-    let start = String::from_utf8_lossy(&body[..body.len().min(LOOKED_AT)]).to_ascii_lowercase();
+fn declared_in(body: &[u8]) -> Option<&'static Encoding> {
+    let start = String::from_utf8_lossy(&body[..body.len().min(SEARCHED)]).to_ascii_lowercase();
     let mut declared = start.match_indices("charset=").chain(start.match_indices("encoding="));
     let label = declared.find_map(|(at, word)| {
         let label = start[at + word.len()..].trim_start_matches([' ', '"', '\'']);
@@ -37,7 +37,7 @@ fn said_inside(body: &[u8]) -> Option<&'static Encoding> {
             .next()
             .filter(|label| !label.is_empty())
     })?;
-    // Whoever could read this far did not read two bytes at a time.
+    // The declaration was found byte by byte, so the page cannot be UTF-16.
     Encoding::for_label(label.as_bytes()).map(|encoding| if label.starts_with("utf-16") { UTF_8 } else { encoding })
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn w2_the_characters_of_a_page_are_those_it_means() {
+    fn w2_a_page_is_decoded_by_its_bom_its_header_or_its_declaration() {
         let utf16: Vec<u8> = "\u{feff}né".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let plain: Vec<u8> = "né".encode_utf16().flat_map(u16::to_be_bytes).collect();
         for (body, content_type) in [

@@ -1,12 +1,12 @@
-//! Character references of HTML: the named ones of HTML 4 and every number.
+//! HTML character references: the names of HTML 4, and numbers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// No name or number that is known is longer.
+/// The longest known name or number.
 const LONGEST: usize = 10;
-/// What people write without the semicolon.
+/// Names that browsers accept without a semicolon.
 const BARE: [&str; 7] = ["amp", "lt", "gt", "quot", "nbsp", "copy", "reg"];
 /// Name and code point.
 const NAMES: &str = "\
@@ -33,7 +33,7 @@ const NAMES: &str = "\
     tau=3c4 there4=2234 theta=3b8 thetasym=3d1 thinsp=2009 thorn=fe tilde=2dc times=d7 trade=2122 uArr=21d1 \
     uacute=fa uarr=2191 ucirc=fb ugrave=f9 uml=a8 upsih=3d2 upsilon=3c5 uuml=fc weierp=2118 xi=3be yacute=fd yen=a5 \
     yuml=ff zeta=3b6 zwj=200d zwnj=200c";
-/// What numbers 128 to 159 stand for: pages mean windows-1252 by them.
+/// The characters for numbers 128 to 159, which pages take from windows-1252.
 const WINDOWS: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}', '\u{2c6}', '\u{2030}',
     '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}', '\u{90}', '\u{2018}', '\u{2019}', '\u{201c}',
@@ -49,7 +49,7 @@ static NAMED: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
     NAMES.split(' ').filter_map(read).collect()
 });
 
-/// The text with its references replaced; what is none stays as it is.
+/// Replaces references; anything else stays as it is.
 pub fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -73,7 +73,7 @@ pub fn decode(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What stands behind an ampersand, and how many bytes say so.
+/// The character named after an ampersand, and the length of its name in bytes.
 fn reference(text: &str) -> Option<(char, usize)> {
     let name_end = text.bytes().take(LONGEST + 1).position(|byte| !byte.is_ascii_alphanumeric() && byte != b'#');
     let end = name_end.unwrap_or(text.len());
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn w2_references_are_read_and_what_is_none_is_left() {
+    fn w2_references_are_decoded_and_everything_else_is_kept() {
         for (written, read) in [
             ("a &amp; b", "a & b"),
             ("&lt;p&gt;", "<p>"),

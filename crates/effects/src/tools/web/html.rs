@@ -1,22 +1,24 @@
-//! A page of HTML as text with a little markdown: links, headings, lists, tables, preformatted text. One pass over the
-//! bytes that never looks back, so that twice the page costs twice the time, however it is made; what it writes is bounded
-//! by its caller.
+//! Converts HTML to text with a little markdown: links, headings, lists, tables, preformatted text. It makes one pass and never
+//! looks back, so that no page can make it slower than linear. The caller limits the size of the output.
 
 use super::entities::decode;
 use super::tags::{Tag, Token, Tokens};
 use reqwest::Url;
 
-/// Longer addresses are dropped and their words kept.
+/// Of a longer link only the words are kept.
 const LONGEST_LINK: usize = 2_000;
+/// Elements that start a line of their own.
+const BLOCKS: &str = "p div section article header footer main nav aside address blockquote figure figcaption form fieldset details \
+    summary dl dt dd option caption thead tbody body h1 h2 h3 h4 h5 h6 li";
 /// Deeper lists are indented no further.
 const DEEPEST_LIST: usize = 8;
 
-/// What was read of a page.
+/// The text of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     pub title: String,
     pub text: String,
-    /// There was more than `most` bytes of text.
+    /// The page had more than `most` bytes of text.
     pub is_cut: bool,
 }
 
@@ -54,19 +56,19 @@ struct Writer {
     title: String,
     in_title: bool,
     is_cut: bool,
-    /// White space was read that separates words if any follow.
+    /// White space was read, which becomes a space if a word follows.
     gap: bool,
     preformatted: usize,
-    /// The lists that are open, with the number of the last item of a numbered one.
+    /// The open lists; a numbered one with the number of its last item.
     lists: Vec<Option<u32>>,
-    /// Cells of the row so far.
+    /// How many cells the row has so far.
     cells: usize,
-    /// Where the open link's words begin, and where it leads.
+    /// Where the text of the open link begins, and its address.
     link: Option<(usize, String)>,
     hidden: Option<Hidden>,
 }
 
-/// An element whose inside is not for reading.
+/// An element whose content is not shown.
 struct Hidden {
     name: String,
     depth: usize,
@@ -104,7 +106,7 @@ impl Writer {
             "a" => self.begin_link(tag),
             "base" => self.set_base(tag),
             "title" => self.in_title = true,
-            "img" => self.picture(tag),
+            "img" => self.image(tag),
             "br" => self.soft_line(),
             "hr" => {
                 self.new_line();
@@ -190,12 +192,12 @@ impl Writer {
         self.out.push(c);
     }
 
-    /// Nothing stands on this line yet, or what stands there brings its own space.
+    /// The line is empty, or ends with what needs no space after it.
     fn is_at_start(&self) -> bool {
         self.out.is_empty() || self.out.ends_with(['\n', ' ', '['])
     }
 
-    /// What a line begins with.
+    /// Writes a marker that needs no space before the next word.
     fn start(&mut self, mark: &str) {
         self.gap = false;
         self.out.push_str(mark);
@@ -213,7 +215,7 @@ impl Writer {
 
     fn begin_list(&mut self, number: Option<u32>) {
         self.new_line();
-        // One entry too deep is as good as the next, and memory stays bounded.
+        // Deeper lists share the last entry, so that memory stays bounded.
         if self.lists.len() < 64 {
             self.lists.push(number);
         }
@@ -232,7 +234,7 @@ impl Writer {
         self.start(&mark);
     }
 
-    /// A table inside a cell starts lines of its own.
+    /// A table inside a cell starts a new line.
     fn begin_row(&mut self) {
         self.new_line();
         self.cells = 0;
@@ -245,7 +247,7 @@ impl Writer {
         self.cells += 1;
     }
 
-    /// A paragraph's line; in a cell it would break the row.
+    /// Ends a paragraph. In a cell, a line break would break the row.
     fn soft_line(&mut self) {
         match self.cells {
             0 => self.new_line(),
@@ -253,7 +255,7 @@ impl Writer {
         }
     }
 
-    fn picture(&mut self, tag: &Tag) {
+    fn image(&mut self, tag: &Tag) {
         let about = tag.value("alt").map(|alt| engine::lines::one_line(&decode(cut(alt, LONGEST_LINK))));
         if let Some(about) = about.filter(|about| !about.is_empty()) {
             self.text("[image:");
@@ -295,7 +297,7 @@ impl Writer {
         }
     }
 
-    /// Where it leads, if a reader of text could go there. Parentheses would end it too early.
+    /// The absolute address of a link that a reader could open. Parentheses are escaped: they would end the markdown link.
     fn absolute(&self, href: &str) -> Option<String> {
         let url = self.base.join(&decode(href)).ok()?;
         let url = matches!(url.scheme(), "http" | "https" | "mailto").then(|| String::from(url))?;
@@ -304,40 +306,7 @@ impl Writer {
 }
 
 fn is_block(name: &str) -> bool {
-    matches!(
-        name,
-        "p" | "div"
-            | "section"
-            | "article"
-            | "header"
-            | "footer"
-            | "main"
-            | "nav"
-            | "aside"
-            | "address"
-            | "blockquote"
-            | "figure"
-            | "figcaption"
-            | "form"
-            | "fieldset"
-            | "details"
-            | "summary"
-            | "dl"
-            | "dt"
-            | "dd"
-            | "option"
-            | "caption"
-            | "thead"
-            | "tbody"
-            | "body"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "li"
-    )
+    BLOCKS.split(' ').any(|block| block == name)
 }
 
 #[cfg(test)]

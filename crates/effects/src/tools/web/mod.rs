@@ -1,6 +1,6 @@
-//! `fetch_url`: reading a page of the web, where that is switched on. Wherever an address leads, by redirection or by its
-//! name, it is judged before anything is sent; what comes back is cut, made text, and nobody's instruction. Pages are made
-//! text away from the threads that serve everybody, a few at a time.
+//! `fetch_url`: reads a page of the web as text, where the configuration allows it. Every address is checked before a request is
+//! sent, also after a redirect and after its name was resolved. Pages are converted on blocking threads, a few at a time, so that
+//! a slow page delays no other work.
 
 mod charset;
 mod entities;
@@ -25,86 +25,86 @@ const SERVER: &str = "web";
 const TOOL: &str = "fetch_url";
 const LONGEST_PAGE: usize = 2_000_000;
 const LONGEST_TEXT: usize = 60_000;
-const REDIRECTIONS: usize = 5;
-/// For one page with all its redirections.
+const MOST_REDIRECTS: usize = 5;
+/// For one request; every redirect is a request of its own.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(10);
-/// Pages that are made text at once, and how long one may take with its wait. A page of the longest takes some 50 ms.
-const READ_AT_ONCE: usize = 2;
-const TO_READ: Duration = Duration::from_secs(10);
+/// Pages that are converted at once, and how long one may take including its wait. The longest page takes about 50 ms.
+const CONVERTED_AT_ONCE: usize = 2;
+const CONVERT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Web {
     private: PrivateAddresses,
     client: Result<Client, String>,
-    /// The only hosts that may be asked; `None`: any.
+    /// The only hosts that requests may go to; `None` for any.
     hosts: Option<Hosts>,
     approval: Approval,
-    reading: Arc<Semaphore>,
+    conversions: Arc<Semaphore>,
 }
 
 impl Web {
-    /// `private`: pages inside this machine's networks may be read too.
+    /// `private`: pages in this machine's own networks may be read too.
     pub fn new(private: bool) -> Web {
         let private = if private { PrivateAddresses::Allowed } else { PrivateAddresses::Refused };
         let client = http_client::guarded_builder(private).connect_timeout(CONNECT).timeout(TIMEOUT).build();
         let client = client.map_err(|error| error.to_string());
-        let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
-        Web { private, client, hosts: None, approval: Approval::Never, reading }
+        let conversions = Arc::new(Semaphore::new(CONVERTED_AT_ONCE));
+        Web { private, client, hosts: None, approval: Approval::Never, conversions }
     }
 
-    /// Only these hosts, and only after a person said so.
+    /// With an allow-list of hosts and a rule for approval.
     pub fn bounded(self, hosts: Option<Hosts>, approval: Approval) -> Web {
         Web { hosts, approval, ..self }
     }
 
-    /// Judged for every address, also one that a redirection leads to.
+    /// Checks every address, also the target of a redirect.
     fn admitted(&self, address: &str) -> Result<Url, String> {
         let url = check_url(address, self.private)?;
         self.hosts.as_ref().map_or(Ok(()), |hosts| hosts.admit(&url))?;
         Ok(url)
     }
 
-    /// Whoever allowed a call allowed its host, and not another one.
-    fn may_lead(&self, from: &Url, to: &Url) -> Result<(), String> {
+    /// A person who approved a call approved its host and no other.
+    fn check_redirect(&self, from: &Url, to: &Url) -> Result<(), String> {
         match self.approval == Approval::Never || from.host_str() == to.host_str() {
             true => Ok(()),
-            false => Err(format!("{to} is another host, which nobody was asked about; call {TOOL} with that address")),
+            false => Err(format!("{to} is another host, which nobody approved; call {TOOL} with that address")),
         }
     }
 
     async fn fetch(&self, address: &str) -> Result<(Value, String), String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let mut url = self.admitted(address).map_err(|why| format!("blocked_address: {why}"))?;
-        for _ in 0..=REDIRECTIONS {
-            let response = client.get(url.clone()).send().await.map_err(|error| unreached(&url, &error))?;
+        for _ in 0..=MOST_REDIRECTS {
+            let response = client.get(url.clone()).send().await.map_err(|error| failed(&url, &error))?;
             if !response.status().is_redirection() {
                 return self.read(url, response).await;
             }
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-            let location = location.ok_or_else(|| format!("{url} leads elsewhere without saying where"))?;
-            let next = url.join(location).map_err(|error| format!("{url} leads to no URL: {error}"))?;
-            let blocked = |why| format!("blocked_address: {url} leads on: {why}");
+            let location = location.ok_or_else(|| format!("{url} redirects without a Location header"))?;
+            let next = url.join(location).map_err(|error| format!("{url} redirects to an invalid URL: {error}"))?;
+            let blocked = |why| format!("blocked_address: {url} redirects: {why}");
             let next = self.admitted(next.as_str()).map_err(blocked)?;
-            self.may_lead(&url, &next).map_err(blocked)?;
+            self.check_redirect(&url, &next).map_err(blocked)?;
             url = next;
         }
-        Err(format!("{address} leads elsewhere more than {REDIRECTIONS} times"))
+        Err(format!("{address} redirects more than {MOST_REDIRECTS} times"))
     }
 
     async fn read(&self, url: Url, response: Response) -> Result<(Value, String), String> {
         let status = response.status();
-        let Fetched { url, content_type, body } = fetched(url, response).await?;
-        let kind = kind(&content_type);
+        let Fetched { url, content_type, body } = download(url, response).await?;
+        let kind = media_type(&content_type);
         let (bytes, at) = (body.len(), url.clone());
-        let reading = async {
-            let turn = self.reading.clone().acquire_owned().await.map_err(|error| error.to_string())?;
-            // The turn ends with the work, also where nobody waits for it any more.
-            let work = move || (readable(&body, &content_type, &at), turn).0;
+        let conversion = async {
+            let permit = self.conversions.clone().acquire_owned().await.map_err(|error| error.to_string())?;
+            // The permit is held until the work ends, even if the caller has timed out by then.
+            let work = move || (convert(&body, &content_type, &at), permit).0;
             tokio::task::spawn_blocking(work).await.map_err(|error| format!("the page could not be read: {error}"))
         };
-        let page = tokio::time::timeout(TO_READ, reading)
+        let page = tokio::time::timeout(CONVERT_TIMEOUT, conversion)
             .await
-            .map_err(|_| format!("{url} could not be made text within {} s", TO_READ.as_secs()))??;
+            .map_err(|_| format!("{url} could not be converted to text within {} s", CONVERT_TIMEOUT.as_secs()))??;
         let shown: String = page.text.chars().take(LONGEST_TEXT).collect();
         let mut content = json!({"url": url.as_str(), "status": status.as_u16(), "type": kind, "text": shown});
         if !page.title.is_empty() {
@@ -120,7 +120,7 @@ impl Web {
     }
 }
 
-fn unreached(url: &Url, error: &reqwest::Error) -> String {
+fn failed(url: &Url, error: &reqwest::Error) -> String {
     let error: &dyn std::error::Error = error;
     let why = std::iter::successors(Some(error), |error| error.source()).last().map(ToString::to_string);
     let why = why.unwrap_or_default();
@@ -128,51 +128,51 @@ fn unreached(url: &Url, error: &reqwest::Error) -> String {
     format!("{kind}{url} cannot be read: {why}")
 }
 
-/// A page as it came.
+/// A page before it is converted.
 struct Fetched {
     url: Url,
-    /// The whole header, with its parameters.
+    /// The whole header, including its parameters.
     content_type: String,
     body: Vec<u8>,
 }
 
-async fn fetched(url: Url, response: Response) -> Result<Fetched, String> {
+async fn download(url: Url, response: Response) -> Result<Fetched, String> {
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
     let content_type = content_type.to_owned();
-    let kind = kind(&content_type);
+    let kind = media_type(&content_type);
     if !is_text(&kind) {
-        return Err(format!("{url} is {kind}, which is not a text"));
+        return Err(format!("{url} is {kind}, which is not text"));
     }
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        body.extend_from_slice(&chunk.map_err(|error| unreached(&url, &error))?);
+        body.extend_from_slice(&chunk.map_err(|error| failed(&url, &error))?);
         if body.len() > LONGEST_PAGE {
-            return Err(format!("{url} has more than {LONGEST_PAGE} bytes"));
+            return Err(format!("{url} has more than {LONGEST_PAGE} bytes, which is the most that is read"));
         }
     }
     Ok(Fetched { url, content_type, body })
 }
 
-/// `text/html` of `text/html; charset=utf-8`.
-fn kind(content_type: &str) -> String {
+/// `text/html` from `text/html; charset=utf-8`.
+fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// The page as text. Costs time, and so never runs where others wait for it.
-fn readable(body: &[u8], content_type: &str, url: &Url) -> html::Reading {
+/// The page as text. CPU-bound: must not run on a thread of the async runtime.
+fn convert(body: &[u8], content_type: &str, url: &Url) -> html::Reading {
     let text = charset::decoded(body, content_type);
-    // A character may take four bytes.
-    if kind(content_type).contains("html") {
+    if media_type(content_type).contains("html") {
+        // A character has up to four bytes.
         return html::read(&text, url, LONGEST_TEXT * 4);
     }
     html::Reading { text: text.into_owned(), ..html::Reading::default() }
 }
 
-/// A page as it came from nowhere in particular.
+/// For the fuzz command: a page at some address.
 pub(crate) fn read_page(body: &[u8], content_type: &str) -> html::Reading {
     Url::parse("https://example.org/a/b")
-        .map_or_else(|_| html::Reading::default(), |url| readable(body, content_type, &url))
+        .map_or_else(|_| html::Reading::default(), |url| convert(body, content_type, &url))
 }
 
 fn is_text(kind: &str) -> bool {
@@ -195,7 +195,7 @@ impl Toolbox for Web {
 
     fn destination(&self, call: &ToolCall) -> String {
         let url = call.arguments["url"].as_str().and_then(|url| Url::parse(url).ok());
-        let host = url.as_ref().and_then(Url::host_str).unwrap_or("an address that is no URL").to_owned();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or("an invalid URL").to_owned();
         format!("the web, {host}; the address itself is what is sent")
     }
 
@@ -250,21 +250,22 @@ mod tests {
         )
     }
 
-    fn to(location: &str) -> String {
+    fn redirect(location: &str) -> String {
         format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     }
 
     #[tokio::test]
-    async fn a_page_is_read_as_text_and_redirections_are_followed() {
+    async fn a_page_is_read_as_text_and_redirects_are_followed() {
         let port =
-            site(|path| if path == "/a" { to("/b") } else { page("text/html; charset=utf-8", "<p>Hello</p>") }).await;
+            site(|path| if path == "/a" { redirect("/b") } else { page("text/html; charset=utf-8", "<p>Hello</p>") })
+                .await;
         let (content, _) = Web::new(true).fetch(&format!("http://127.0.0.1:{port}/a")).await.expect("read");
         assert_eq!((content["text"].as_str(), content["status"].as_u64()), (Some("Hello"), Some(200)));
         assert!(content["url"].as_str().is_some_and(|url| url.ends_with("/b")));
     }
 
     #[tokio::test]
-    async fn sec_s30_s34_nothing_inside_the_network_is_asked() {
+    async fn sec_s30_s34_no_request_goes_to_a_private_address() {
         let web = Web::new(false);
         for bad in [
             "http://127.0.0.1/",
@@ -280,8 +281,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sec_s33_every_redirection_is_judged_anew_and_they_come_to_an_end() {
-        let port = site(|path| if path == "/loop" { to("/loop") } else { to("file:///etc/passwd") }).await;
+    async fn sec_s33_every_redirect_is_checked_and_their_number_is_limited() {
+        let port = site(|path| if path == "/loop" { redirect("/loop") } else { redirect("file:///etc/passwd") }).await;
         let web = Web::new(true);
         let error = web.fetch(&format!("http://127.0.0.1:{port}/x")).await.expect_err("refused");
         assert!(error.starts_with("blocked_address"), "{error}");
@@ -290,16 +291,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn x12_only_allowed_hosts_are_asked_and_redirections_are_held_to_it() {
-        let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let counted = asked.clone();
+    async fn x12_requests_and_redirects_only_go_to_allowed_hosts() {
+        let requests = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = requests.clone();
         let elsewhere = site(move |_| {
             counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             page("text/plain", "reached")
         })
         .await;
         let port = site(move |path| match path {
-            "/away" => to(&format!("http://localhost:{elsewhere}/")),
+            "/away" => redirect(&format!("http://localhost:{elsewhere}/")),
             _ => page("text/plain", "here"),
         })
         .await;
@@ -310,15 +311,15 @@ mod tests {
             let error = web.fetch(&bad).await.expect_err("refused");
             assert!(error.starts_with("blocked_address") && error.contains("fetch_hosts"), "{error}");
         }
-        // Where people are asked, what they allowed is one host.
+        // Approval covers one host only.
         let error = Web::new(true).bounded(None, Approval::Tainted).fetch(&url("/away")).await.expect_err("refused");
-        assert!(error.contains("nobody was asked about"), "{error}");
-        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 0, "the other host was never asked");
+        assert!(error.contains("nobody approved"), "{error}");
+        assert_eq!(requests.load(std::sync::atomic::Ordering::SeqCst), 0, "the other host got no request");
         assert_eq!(Web::new(true).fetch(&url("/away")).await.expect("read").0["text"], "reached");
     }
 
     #[tokio::test]
-    async fn sec_s36_what_is_too_large_or_no_text_is_not_taken() {
+    async fn sec_s36_a_page_that_is_too_large_or_not_text_is_refused() {
         let big = "x".repeat(LONGEST_PAGE + 10);
         let port = site(move |path| page(if path == "/big" { "text/plain" } else { "image/png" }, &big)).await;
         let web = Web::new(true);
@@ -327,6 +328,6 @@ mod tests {
             async move { web.fetch(&url).await.expect_err("refused") }
         };
         assert!(error("/big").await.contains("more than 2000000 bytes"));
-        assert!(error("/picture").await.contains("not a text"));
+        assert!(error("/picture").await.contains("not text"));
     }
 }

@@ -1,13 +1,13 @@
-//! HTML cut into tags and texts, in one pass. Comments, declarations and the insides of elements that hold no HTML are
-//! left out here. Nothing is read twice: what does not end, ends with the page.
+//! Splits HTML into tags and text, in one pass. Leaves out comments, declarations and the content of elements that hold no HTML.
+//! Nothing is read twice: an element without an end ends with the page.
 
-/// Elements whose inside is not HTML, up to their own end tag.
+/// Elements whose content is not HTML, up to their own end tag.
 const RAW: [&str; 5] = ["script", "style", "noscript", "iframe", "xmp"];
 const VOID: [&str; 14] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
-/// Elements that are never for reading.
-const UNREAD: [&str; 4] = ["svg", "template", "canvas", "object"];
-/// Elements that end without an end tag: one of them that says it is hidden would hide the rest of the page.
+/// Elements that are never shown.
+const NEVER_SHOWN: [&str; 4] = ["svg", "template", "canvas", "object"];
+/// Elements that may lack an end tag. Hiding one of them could hide the rest of the page.
 const OPTIONAL_END: [&str; 12] = ["p", "li", "td", "th", "tr", "dt", "dd", "option", "thead", "tbody", "html", "body"];
 /// No element has a longer name.
 const LONGEST_NAME: usize = 32;
@@ -15,12 +15,12 @@ const LONGEST_NAME: usize = 32;
 pub enum Token<'a> {
     Open(Tag<'a>),
     Close(String),
-    /// As it is written, entities and all.
+    /// With its character references.
     Text(&'a str),
 }
 
 pub struct Tag<'a> {
-    /// In small letters.
+    /// In lower case.
     pub name: String,
     /// `<br/>`
     pub is_closed: bool,
@@ -32,14 +32,14 @@ impl Tag<'_> {
         VOID.contains(&self.name.as_str())
     }
 
-    /// The value of its first attribute of this name, as it is written; empty where it has none.
+    /// The raw value of the first attribute of this name; empty for an attribute without a value.
     pub fn value(&self, name: &str) -> Option<&str> {
         Attributes { rest: self.attributes }.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     pub fn is_hidden(&self) -> bool {
         let name = self.name.as_str();
-        if UNREAD.contains(&name) {
+        if NEVER_SHOWN.contains(&name) {
             return true;
         }
         if self.attributes.is_empty() || OPTIONAL_END.contains(&name) {
@@ -54,7 +54,7 @@ impl Tag<'_> {
     }
 }
 
-/// `display: none` and its like.
+/// Whether a style attribute hides its element.
 fn hides(style: &str) -> bool {
     let mut rules = style.split(';').filter_map(|rule| rule.split_once(':'));
     rules.any(|(name, value)| {
@@ -78,7 +78,7 @@ impl<'a> Iterator for Attributes<'a> {
         if text.is_empty() {
             return None;
         }
-        // An attribute may begin with `=`, which is then a part of its name.
+        // A leading `=` is part of the name.
         let first = text.chars().next().map_or(0, char::len_utf8);
         let end = text[first..].find(|c: char| c == '=' || blank(c)).map_or(text.len(), |end| first + end);
         let (name, after) = text.split_at(end);
@@ -104,7 +104,7 @@ impl<'a> Tokens<'a> {
         Tokens { rest: html }
     }
 
-    /// The tag at the beginning of `text`, which is behind its `<`.
+    /// Reads a tag from `text`, which begins after the `<`.
     fn tag(&mut self, text: &'a str) -> Token<'a> {
         let end = text.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').unwrap_or(text.len());
         let name = match end <= LONGEST_NAME {
@@ -116,7 +116,7 @@ impl<'a> Tokens<'a> {
         let attributes = &inside[..length];
         self.rest = inside.get(length + 1..).unwrap_or_default();
         if RAW.contains(&name.as_str()) {
-            self.rest = behind(self.rest, &name);
+            self.rest = after_end_tag(self.rest, &name);
         }
         Token::Open(Tag { name, is_closed: attributes.ends_with('/'), attributes })
     }
@@ -157,7 +157,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Where a tag ends: at the first `>` that no attribute holds in quotes.
+/// A tag ends at the first `>` outside quotes.
 fn tag_end(bytes: &[u8]) -> usize {
     let (mut quote, mut after_equals) = (None, false);
     for (at, byte) in bytes.iter().enumerate() {
@@ -175,8 +175,8 @@ fn tag_end(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Behind the end tag of an element that holds no HTML.
-fn behind<'a>(text: &'a str, name: &str) -> &'a str {
+/// The text after the end tag of an element that holds no HTML.
+fn after_end_tag<'a>(text: &'a str, name: &str) -> &'a str {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("</") {
         if after.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name)) {

@@ -157,6 +157,7 @@ impl ModelPort for Instant {
         call: &ModelCall,
         messages: Vec<(Speaker, String)>,
         key: &str,
+        _on_delta: Option<effects::model::OnDelta<'_>>,
     ) -> Result<ModelReply, CallError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.first_call.get_or_init(own_cpu);
