@@ -1,4 +1,4 @@
-//! The worker of this process: it takes every run, only those it is asked for, or none.
+//! The worker of this process: it drives every run, only those it is asked to, or none.
 
 use crate::api::Drives;
 use crate::config::{Config, Database};
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The clock on the wall.
+/// The system's wall clock.
 pub struct SystemClock;
 
 impl Clock for SystemClock {
@@ -22,10 +22,10 @@ impl Clock for SystemClock {
     }
 }
 
-/// What a process takes on.
+/// Which runs a process drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerScope {
-    /// Commands are recorded, nothing is driven.
+    /// Only stores commands.
     Nothing,
     Only(RunId),
     Everything,
@@ -50,7 +50,7 @@ pub struct Drive {
 impl Drive {
     pub fn start(
         config: &Config,
-        load: WorkerScope,
+        scope: WorkerScope,
         log: Arc<dyn Log>,
         performer: Arc<dyn Performer>,
         clock: Arc<dyn Clock>,
@@ -60,17 +60,17 @@ impl Drive {
             id: worker_id(),
             slots: config.workers.value,
             lease: Duration::from_millis(config.lease_ms.value),
-            duty: if load == WorkerScope::Everything { Duty::All } else { Duty::Asked },
+            duty: if scope == WorkerScope::Everything { Duty::All } else { Duty::Asked },
             shared: matches!(config.database.value, Database::Postgres(_)),
         };
         let worker = Worker::with_live(live, log, performer, clock, settings);
         let commands = worker.commands();
-        if let WorkerScope::Only(run) = load {
+        if let WorkerScope::Only(run) = scope {
             commands.drive(run);
         }
         let stop = CancellationToken::new();
         let cancel = stop.clone();
-        let serving = (load != WorkerScope::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
+        let serving = (scope != WorkerScope::Nothing).then(|| tokio::spawn(async move { worker.serve(cancel).await }));
         Drive { commands, stop, serving }
     }
 
@@ -78,13 +78,13 @@ impl Drive {
         self.commands.clone()
     }
 
-    /// Start nothing more, let calls in flight end for a while, give the runs back.
+    /// Starts nothing more, lets calls in flight end for a while, and releases the leases.
     pub async fn stop(self) {
         self.stop.cancel();
         if let Some(serving) = self.serving
             && let Err(error) = serving.await
         {
-            tracing::error!(%error, "the worker did not end in an orderly way");
+            tracing::error!(%error, "the worker panicked while it stopped; its runs continue when their leases lapse");
         }
     }
 }

@@ -22,7 +22,7 @@ pub async fn steer_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<
     match app.store.may_steer(&caller.scope(), id).await? {
         true => Ok(run),
         false => Err(viewer_only(
-            "you may see this run and not steer it: that is for its owner and for editors of all of its projects; nothing was changed",
+            "you may see this run but not steer it; nothing was changed. Its owner and editors of all of its projects may steer it",
         )),
     }
 }
@@ -32,24 +32,24 @@ pub async fn read_project(app: &AppState, caller: &Caller, id: ProjectId) -> Api
     app.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
 }
 
-/// A project this caller may change, and what is in it.
+/// A project in which this caller may change things.
 pub async fn write_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = read_project(app, caller, id).await?;
     may_write(app, caller, id).await?;
     Ok(project)
 }
 
-/// The same for something that was seen already, by the project it is in.
+/// The same check for an entity that was read already, by its project.
 pub async fn may_write(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<()> {
     match app.store.may_write(&caller.scope(), project).await? {
         true => Ok(()),
         false => Err(viewer_only(
-            "you are a viewer in this project: you may read it and not change it; nothing was changed. Its owners make people editors",
+            "you are a viewer in this project and cannot change it; nothing was changed. Ask one of its owners to make you an editor",
         )),
     }
 }
 
-/// A project whose members this caller decides on.
+/// A project that this caller owns.
 pub async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = read_project(app, caller, id).await?;
     match role_in(app, caller, id).await? {
@@ -57,17 +57,17 @@ pub async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiR
         _ => Err(Problem::new(
             StatusCode::FORBIDDEN,
             "project_owner_only",
-            "only owners of a project invite, change roles, remove others, and remove the project; nothing was changed",
+            "only owners of a project may invite or remove people, change roles, or remove the project; nothing was changed",
         )),
     }
 }
 
-/// The caller's own role in a project that they may see.
+/// The caller's role in a project.
 pub async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<Option<Role>> {
     Ok(roles_in(app, caller, &[project]).await?.pop().map(|(_, role)| role))
 }
 
-/// Of a subagent: the lesser of its own and its owner's.
+/// The caller's roles in these projects. A subagent has the lesser of its own role and its owner's.
 pub async fn roles_in(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> ApiResult<Vec<(ProjectId, Role)>> {
     let mut roles = app.store.roles(caller.id(), projects).await?;
     if let Some(agent) = &caller.agent {

@@ -20,9 +20,9 @@ const MAX_PAGE: usize = 1_000;
 pub fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
-            .asks("after", count())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, schema::page(records::event())),
+            .query("after", count())
+            .query("limit", whole(1, MAX_PAGE as i64))
+            .returns(200, schema::page(records::event())),
     ]
 }
 

@@ -69,7 +69,7 @@ pub fn question() -> Schema {
     }
 }
 
-/// Limits to set; what is absent stays as it is.
+/// Limits to set; absent ones stay as they are.
 pub fn budgets() -> Schema {
     let limit = || whole(0, u32::MAX.into());
     form! { "Budgets":
@@ -81,7 +81,7 @@ pub fn budgets() -> Schema {
     }
 }
 
-/// One node of a tree; `metrics` are of its whole subtree, `own_metrics` its own.
+/// A node of a tree. `metrics` cover its subtree, `own_metrics` the node alone.
 pub fn node() -> Schema {
     record! { "Node":
         id: id(), run_id: id(), ordinal: count(), parent_node_id: nullable(id()), title: text(), reason: text(),
@@ -113,20 +113,19 @@ pub fn event() -> Schema {
 
 pub fn actor() -> Schema {
     record! { "Actor":
-        id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
+        id: id(), kind: one_of(["person", "subagent"]), handle: text(), name: text(), created_at: time(),
     }
 }
 
-fn actor_kind() -> Schema {
-    one_of(["person", "subagent"])
-}
-
-/// Somebody in a project, or invited to it.
+/// An actor who belongs to a project or is invited to it.
 pub fn member() -> Schema {
-    record! { "Member":
-        id: id(), kind: actor_kind(), handle: text(), name: text(), created_at: time(),
-        role: member_role(), invited: flag(),
-    }
+    let own = record([("role", member_role()), ("invited", flag())], []);
+    named("Member", extended(actor(), own))
+}
+
+/// Who wrote something, the platform included.
+pub fn author() -> Schema {
+    record([("kind", one_of(["platform", "person", "subagent"]))], [("id", id())])
 }
 
 pub fn member_role() -> Schema {

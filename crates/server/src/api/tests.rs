@@ -43,25 +43,10 @@ async fn world() -> World {
     let catalogue = Arc::new(Catalogue::new(&config));
     let performer = catalogue.performer(store.clone(), live.clone()).unwrap();
     let drive = Drive::start(&config, WorkerScope::Everything, store.clone(), performer, clock.clone(), live.clone());
-    let revoked = RevocationSignal::default();
     let app = AppState {
-        notifications: store.clone(),
         commands: Some(drive.commands()),
-        catalogue,
         drives: Drives::All,
-        origin: OriginPolicy::new(
-            None,
-            Revocations::new(revocation::KeyCheck { keys: store.clone(), clock: clock.clone() }, &revoked),
-        ),
-        clock,
-        sights: Revocations::new(revocation::RunSightCheck(store.clone()), &revoked),
-        revoked,
-        store,
-        live,
-        views: Views::default(),
-        counters: Counters::default(),
-        webhook_sender: None,
-        private: PrivateAddresses::Refused,
+        ..AppState::reading(store, catalogue, clock, live)
     };
     World { router: router(Arc::new(app), RequestSource::Private), drive }
 }

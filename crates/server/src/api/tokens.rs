@@ -1,11 +1,11 @@
-//! Tokens: made once, shown once, listed without their secret, ended at once.
+//! Routes for tokens: created and shown once, listed without their secret, revoked at once.
 
 use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
-use super::query::QueryString;
+use super::query::{MAX_PAGE, QueryString, page_limit};
 use super::route::Access::{Admin, Read, Run};
 use super::route::Route;
-use super::schema::{Schema, id, list, nullable, one_of, page, record, secret, text, time, up_to, whole, words};
+use super::schema::{Schema, id, list, nullable, one_of, record, secret, text, time, up_to, words};
 use super::secret::Secret;
 use super::{ApiResult, AppState, Page, brief, runs};
 use axum::Json;
@@ -21,7 +21,6 @@ use std::sync::Arc;
 use store::keys::{Grant, Key, KeyKind};
 
 const MAX_NAME: usize = 200;
-const MAX_PAGE: usize = 200;
 const MAX_PROJECTS: usize = 50;
 
 pub fn routes() -> Vec<Route> {
@@ -31,20 +30,18 @@ pub fn routes() -> Vec<Route> {
         expires_at: nullable(time()),
     };
     vec![
-        Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_them)
-            .asks("actor", text())
-            .asks("cursor", id())
-            .asks("limit", whole(1, MAX_PAGE as i64))
-            .gives(200, page(token()))
-            .refuses([404])
+        Route::get("/api/tokens", Read, "Your tokens and sessions; everybody's for an admin who asks", list_tokens)
+            .query("actor", text())
+            .returns_page(id(), token())
+            .errors([404])
             .personal(),
         Route::post("/api/tokens", Admin, "A new token; this answer is the only one that shows it", create)
-            .takes(taken)
-            .gives(201, record([("token", secret()), ("record", token())], []))
-            .refuses([404])
+            .body(taken)
+            .returns(201, record([("token", secret()), ("record", token())], []))
+            .errors([404])
             .personal(),
         Route::delete("/api/tokens/{id}", Run, "End a token, and the sessions opened with it", revoke)
-            .gives(200, token())
+            .returns(200, token())
             .personal(),
     ]
 }
@@ -61,7 +58,7 @@ fn token() -> Schema {
     }
 }
 
-/// A credential as it may be shown at any time.
+/// A credential without its secret.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct TokenView {
     pub id: KeyId,
@@ -69,7 +66,7 @@ pub struct TokenView {
     pub kind: String,
     pub name: String,
     pub scopes: Vec<String>,
-    /// Empty: everything its actor may see.
+    /// Empty when the token is not bound to projects.
     #[serde(default)]
     pub project_ids: Vec<ProjectId>,
     pub prefix: String,
@@ -108,7 +105,7 @@ pub struct CreatedToken {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewToken {
-    /// Whose it will be: a handle or an id; the caller's own when absent.
+    /// The owner, by handle or id; the caller when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +113,7 @@ pub struct NewToken {
     /// `read` and `run` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
-    /// What it is narrowed to: projects its actor may see.
+    /// Binds the token to these projects, which its actor must see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub project_ids: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +125,7 @@ pub fn scopes(grant: Grant) -> Vec<&'static str> {
     Grant::ALL.into_iter().filter(|other| *other <= grant).map(Grant::name).collect()
 }
 
-/// What a new credential is to be.
+/// The properties of a new credential.
 pub struct NewCredential {
     pub kind: KeyKind,
     pub parent: Option<KeyId>,
@@ -138,20 +135,20 @@ pub struct NewCredential {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Makes a credential and keeps its digest.
-pub async fn keep(app: &AppState, actor: ActorId, terms: NewCredential) -> ApiResult<(Secret, Key)> {
+/// Creates a credential and stores its digest.
+pub async fn create_credential(app: &AppState, actor: ActorId, new: NewCredential) -> ApiResult<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
         id: runs::mint(app),
         actor_id: actor,
-        kind: terms.kind,
-        parent: terms.parent,
-        name: terms.name,
-        grant: terms.grant,
-        projects: terms.projects,
+        kind: new.kind,
+        parent: new.parent,
+        name: new.name,
+        grant: new.grant,
+        projects: new.projects,
         prefix: secret.prefix(),
         created_at: app.clock.now(),
-        expires_at: terms.expires_at,
+        expires_at: new.expires_at,
         used_at: None,
         revoked_at: None,
     };
@@ -176,47 +173,57 @@ async fn create(
     }
     let name = new.name.unwrap_or_else(|| format!("token of {}", actor.handle));
     if name.trim().is_empty() || name.chars().count() > MAX_NAME {
-        return Err(Problem::invalid("bad_name", format!("a token's name has 1 to {MAX_NAME} characters")));
+        return Err(Problem::invalid(
+            "bad_name",
+            format!("a token's name has 1 to {MAX_NAME} characters; no token was made"),
+        ));
     }
     if actor.kind == ActorKind::Subagent && !new.project_ids.is_empty() {
-        let detail = "a subagent's token reaches what the subagent does; give the subagent fewer projects instead";
+        let detail = "a subagent's token cannot be bound to projects; no token was made. Give the subagent fewer projects instead";
         return Err(Problem::invalid("bad_scope", detail));
     }
     let projects = bounds(&app, actor.id, &new.project_ids, grant).await?;
-    let terms = NewCredential { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
-    let (secret, key) = keep(&app, actor.id, terms).await?;
+    let new = NewCredential { kind: KeyKind::Token, parent: None, name, grant, projects, expires_at: new.expires_at };
+    let (secret, key) = create_credential(&app, actor.id, new).await?;
     Ok((StatusCode::CREATED, Json(CreatedToken { token: secret.reveal().to_owned(), record: key.into() })))
 }
 
-/// The projects a token is narrowed to, each of which its actor may see now.
+/// The projects that a token is bound to. Its actor must see each of them.
 async fn bounds(app: &AppState, actor: ActorId, names: &[String], grant: Grant) -> ApiResult<Vec<ProjectId>> {
     if names.len() > MAX_PROJECTS {
-        let detail = format!("{} projects were named; a token is bound to at most {MAX_PROJECTS}", names.len());
+        let detail = format!(
+            "{} projects were given; a token can be bound to at most {MAX_PROJECTS}; no token was made",
+            names.len()
+        );
         return Err(Problem::invalid("too_many", detail));
     }
     if grant == Grant::Admin && !names.is_empty() {
-        let detail = "a token that is bound to projects cannot have the scope admin, which is about everybody";
+        let detail =
+            "a token that is bound to projects cannot have the scope admin, which covers all people; no token was made";
         return Err(Problem::invalid("bad_scope", detail));
     }
     brief::projects(app, &Scope::Actor(actor), names).await
 }
 
-/// What a subagent may do is its owner's to say.
+/// Subagents do not manage credentials; their owners do.
 fn persons_only(caller: &Caller) -> ApiResult<()> {
     match caller.record.kind {
         ActorKind::Person => Ok(()),
         ActorKind::Subagent => Err(Problem::new(
             StatusCode::FORBIDDEN,
             "persons_only",
-            "only people make and end tokens; nothing was changed",
+            "only people can create and revoke tokens; nothing was changed",
         )),
     }
 }
 
-/// The scope of this name.
+/// Parses the name of a scope.
 pub fn grant(word: &str) -> ApiResult<Grant> {
     Grant::parse(word).ok_or_else(|| {
-        Problem::invalid("unknown_scope", format!("scope {word} does not exist; scopes are read, run and admin"))
+        Problem::invalid(
+            "unknown_scope",
+            format!("scope {word} does not exist; scopes are read, run and admin; nothing was made"),
+        )
     })
 }
 
@@ -226,18 +233,20 @@ fn granted(scopes: Option<Vec<String>>) -> ApiResult<Grant> {
     for word in &words {
         highest = highest.max(Some(grant(word)?));
     }
-    highest.ok_or_else(|| Problem::invalid("unknown_scope", "scopes is empty; scopes are read, run and admin"))
+    highest.ok_or_else(|| {
+        Problem::invalid("unknown_scope", "scopes is empty; give some of read, run and admin; nothing was made")
+    })
 }
 
 #[derive(Deserialize)]
 struct ListQuery {
-    /// A handle or an id; `*` for everybody's.
+    /// A handle or id; `*` means everybody.
     actor: Option<String>,
     cursor: Option<KeyId>,
     limit: Option<usize>,
 }
 
-async fn list_them(
+async fn list_tokens(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     QueryString(query): QueryString<ListQuery>,
@@ -250,7 +259,7 @@ async fn list_them(
             Some(known.ok_or_else(|| Problem::not_found("actor"))?.id)
         }
     };
-    let limit = query.limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
+    let limit = page_limit(query.limit, MAX_PAGE);
     let found = app.store.keys(of, Slice { after: query.cursor, limit: limit + 1 }).await?;
     let items = found.into_iter().map(TokenView::from).collect();
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))

@@ -1,4 +1,4 @@
-//! Webhooks: where else notifications go, and what came of each delivery. A secret is shown once.
+//! Routes for webhooks: URLs that notifications are sent to, and the outcome of each delivery. A secret is shown once.
 
 use super::caller::{Caller, Id, JsonBody};
 use super::problems::Problem;
@@ -18,9 +18,9 @@ use serde_json::json;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// As many as one person may have.
-const MOST: usize = 50;
-const SHOWN: usize = 50;
+/// Webhooks that one person may have.
+const MAX_WEBHOOKS: usize = 50;
+const RECENT: usize = 50;
 
 pub fn routes() -> Vec<Route> {
     let new = form! {
@@ -31,12 +31,13 @@ pub fn routes() -> Vec<Route> {
     made["properties"]["secret"] = secret();
     made["title"] = "NewWebhook".into();
     let routes = [
-        Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all).gives(200, list(webhook())),
-        Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).takes(new).gives(201, made),
+        Route::get("/api/webhooks", Read, "Your webhooks, without their secrets", list_all)
+            .returns(200, list(webhook())),
+        Route::post("/api/webhooks", Run, "Send notifications to a URL, signed", create).body(new).returns(201, made),
         Route::get("/api/webhooks/{id}", Read, "A webhook and its last deliveries", show)
-            .gives(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
-        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).gives_nothing(204),
-        Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).gives(200, delivery()),
+            .returns(200, record([("webhook", webhook()), ("deliveries", list(delivery()))], [])),
+        Route::delete("/api/webhooks/{id}", Run, "Send nothing there any more", remove).returns_empty(204),
+        Route::post("/api/webhooks/{id}/test", Run, "Send a test there now", test).returns(200, delivery()),
     ];
     routes.map(Route::personal).into()
 }
@@ -66,7 +67,7 @@ pub struct WebhookView {
     pub kinds: Vec<String>,
     pub disabled_reason: Option<String>,
     pub created_at: Timestamp,
-    /// Only when it is made.
+    /// Only in the response that creates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -105,16 +106,23 @@ async fn create(
     JsonBody(new): JsonBody<NewWebhook>,
 ) -> ApiResult<(StatusCode, Json<WebhookView>)> {
     if let Some(unknown) = new.kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
-        let detail = format!("there is no notification of kind {unknown}; kinds: {}", KINDS.join(", "));
+        let detail =
+            format!("there is no notification of kind {unknown}; no webhook was made. Kinds: {}", KINDS.join(", "));
         return Err(Problem::invalid("unknown_kind", detail));
     }
     let template = Template::parse(&new.template).ok_or_else(|| {
         let all = Template::ALL.map(Template::name).join(", ");
-        Problem::invalid("unknown_template", format!("there is no template {}; templates: {all}", new.template))
+        Problem::invalid(
+            "unknown_template",
+            format!("there is no template {}; no webhook was made. Templates: {all}", new.template),
+        )
     })?;
     check_url(&new.url, app.private).map_err(|why| Problem::invalid("bad_url", why))?;
-    if app.notifications.webhooks(caller.id()).await?.len() >= MOST {
-        return Err(Problem::invalid("too_many", format!("you have {MOST} webhooks; remove one first")));
+    if app.notifications.webhooks(caller.id()).await?.len() >= MAX_WEBHOOKS {
+        return Err(Problem::invalid(
+            "too_many",
+            format!("you have {MAX_WEBHOOKS} webhooks, which is the most; no webhook was made. Remove one first"),
+        ));
     }
     let secret = Secret::of(rand::random()).text();
     let webhook = Webhook {
@@ -131,7 +139,7 @@ async fn create(
     Ok((StatusCode::CREATED, Json(WebhookView { secret: Some(secret), ..webhook.into() })))
 }
 
-async fn own(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> {
+async fn owned(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> {
     let webhooks = app.notifications.webhooks(caller.id()).await?;
     webhooks.into_iter().find(|webhook| webhook.id == id).ok_or_else(|| Problem::not_found("webhook"))
 }
@@ -147,8 +155,8 @@ async fn show(
     caller: Caller,
     Id(id): Id<Uuid>,
 ) -> ApiResult<Json<WebhookWithDeliveries>> {
-    let webhook = own(&app, &caller, id).await?.into();
-    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.notifications.deliveries(id, SHOWN).await? }))
+    let webhook = owned(&app, &caller, id).await?.into();
+    Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.notifications.deliveries(id, RECENT).await? }))
 }
 
 async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
@@ -158,22 +166,22 @@ async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uui
     }
 }
 
-/// Sent at once, so that the answer says what came of it; if it failed it is tried again like any other.
+/// Sends a test at once, so that the response has its outcome. A failed one is retried like any other delivery.
 async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
-    let webhook = own(&app, &caller, id).await?;
+    let webhook = owned(&app, &caller, id).await?;
     let now = app.clock.now();
     let test: Uuid = super::runs::mint(&app);
-    let said = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
+    let data = json!({"kind": "test", "title": "a test", "body": "If you can read this, notifications reach you."});
     let delivery = Delivery {
         id: format!("msg_{test}"),
         webhook_id: id,
         run_id: None,
         seq: None,
         kind: "test".into(),
-        body: json!({"type": "webhook.test", "timestamp": now, "data": said}).to_string(),
+        body: json!({"type": "webhook.test", "timestamp": now, "data": data}).to_string(),
         state: DeliveryState::Due,
         attempts: 1,
-        // Not taken by the courier meanwhile.
+        // Later than this attempt, so that the background sender does not send it too.
         due: now.plus_ms(60_000),
         last_status: None,
         last_error: None,
@@ -182,6 +190,6 @@ async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>
     };
     app.notifications.add_delivery(&delivery).await?;
     app.webhook_sender()?.deliver(&delivery, &webhook).await?;
-    let sent = app.notifications.deliveries(id, SHOWN).await?.into_iter().find(|one| one.id == delivery.id);
+    let sent = app.notifications.deliveries(id, RECENT).await?.into_iter().find(|one| one.id == delivery.id);
     Ok(Json(sent.unwrap_or(delivery)))
 }

@@ -88,7 +88,7 @@ fn what_cannot_be_used_in_a_query_is_said_by_parameter_value_and_what_would_do()
     for (path, said) in [
         ("/api/questions?open=yes", "`open` is \"yes\"; expected one of: 1, 0, true, false"),
         ("/api/runs?limit=abc", "`limit` is \"abc\"; expected a whole number from 1 to 200"),
-        ("/api/documents?cursor=zzz", "`cursor` is \"zzz\"; expected a full id, exactly as an answer gave it"),
+        ("/api/documents?cursor=zzz", "`cursor` is \"zzz\"; expected a full id, as a response gave it"),
         ("/api/projects?limit=1&limit=2", "`limit` is given more than once; give it once"),
         ("/api/documents?iteration=-1", "`iteration` is \"-1\"; expected a whole number, 0 or more"),
     ] {

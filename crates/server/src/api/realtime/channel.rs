@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 const PREFIX: &str = "realtime:";
 
-/// What a topic is about.
+/// What a topic carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChannelTopic {
     Run(Kind, RunId),
@@ -44,7 +44,7 @@ fn parse<T: FromStr>(id: &str) -> Option<T> {
 }
 
 pub struct Channel {
-    /// As it is on the wire.
+    /// With the prefix that the protocol puts before it.
     pub topic: String,
     pub join_ref: Value,
     about: ChannelTopic,
@@ -55,12 +55,12 @@ pub struct Channel {
 pub enum ChannelInput {
     /// Payloads, as JSON.
     Broadcasts(Vec<String>),
-    /// The topic may no longer be read, or cannot be.
+    /// The topic can no longer be read.
     Over,
 }
 
 impl Channel {
-    /// From now on: what was before is in the log.
+    /// Joins at the end of the log: earlier events are not broadcast.
     pub async fn open(app: &AppState, caller: Caller, join: &ClientMessage) -> ApiResult<Channel> {
         let unknown = || Problem::not_found("topic");
         let name = join.topic.strip_prefix(PREFIX).ok_or_else(unknown)?;
@@ -90,23 +90,23 @@ impl Channel {
     pub async fn renew(&mut self, app: &AppState, caller: Caller) -> ApiResult<()> {
         caller.run(app, self.tail.run).await?;
         self.heartbeat = Heartbeat::of(&app.revoked, &caller);
-        self.tail.turn_to(app, &caller);
+        self.tail.set_reader(app, &caller);
         Ok(())
     }
 
-    /// Dropping the future loses nothing.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> ChannelInput {
         loop {
-            let heard = tokio::select! {
+            let item = tokio::select! {
                 biased;
                 beat = self.heartbeat.next() => match beat {
                     HeartbeatEvent::Revoked => return ChannelInput::Over,
-                    // Whether the run may still be seen is looked at anew.
-                    HeartbeatEvent::Quiet | HeartbeatEvent::Loud => continue,
+                    // Polling the tail again checks whether the run can still be seen.
+                    HeartbeatEvent::Recheck | HeartbeatEvent::Send => continue,
                 },
-                heard = self.tail.next() => heard,
+                item = self.tail.next() => item,
             };
-            match heard {
+            match item {
                 Ok(TailItem::Events(commit, after)) => {
                     let payloads = broadcasts(self.about, &commit, after);
                     if !payloads.is_empty() {
@@ -121,12 +121,12 @@ impl Channel {
 }
 
 fn broadcasts(about: ChannelTopic, commit: &Commit, after: u64) -> Vec<String> {
-    let told = commit.events_after(after).filter(|told| match about {
+    let events = commit.events_after(after).filter(|event| match about {
         ChannelTopic::Run(..) => true,
-        ChannelTopic::Node(node) => told.node == Some(node),
-        ChannelTopic::Documents(_) => told.about_documents,
+        ChannelTopic::Node(node) => event.node == Some(node),
+        ChannelTopic::Documents(_) => event.about_documents,
     });
-    told.map(|told| format!(r#"{{"type":"broadcast","event":"tree-event","payload":{}}}"#, told.json)).collect()
+    events.map(|event| format!(r#"{{"type":"broadcast","event":"tree-event","payload":{}}}"#, event.json)).collect()
 }
 
 #[cfg(test)]

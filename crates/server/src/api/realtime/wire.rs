@@ -1,5 +1,5 @@
-//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0). Anybody may send them, before any login:
-//! reading one costs what it is long, and what is nested too deeply is none.
+//! Phoenix messages in both of their forms: objects (1.0.0) and arrays (2.0.0). Clients send them before any login, so parsing
+//! takes time linear in their length, and deep nesting is refused.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub enum ProtocolVersion {
 }
 
 impl ProtocolVersion {
-    /// Phoenix speaks the first where none is named.
+    /// The first version is Phoenix's default.
     pub fn parse(text: Option<&str>) -> Option<ProtocolVersion> {
         match text {
             None | Some("1.0.0") => Some(ProtocolVersion::V1),
@@ -44,7 +44,7 @@ impl ClientMessage {
     }
 }
 
-/// `payload` is JSON already.
+/// `payload` is JSON text.
 pub fn frame(
     version: ProtocolVersion,
     join_ref: &Value,

@@ -3,7 +3,7 @@
 use super::{metrics, node_status, role, run};
 use crate::api::schema::*;
 
-/// The limits in force; null is none.
+/// The limits in force; null means no limit.
 pub fn limits() -> Schema {
     record! { "Limits":
         max_cost_usd: nullable(amount()), max_tokens: nullable(count()), max_wall_ms: nullable(count()),
@@ -13,7 +13,7 @@ pub fn limits() -> Schema {
     }
 }
 
-/// What one model was used for.
+/// The use of one model.
 pub fn model_metrics() -> Schema {
     record! { "ModelMetrics":
         tokens_in: count(), tokens_out: count(), tokens_cached: count(), cost_usd: amount(), llm_calls: count(),
@@ -45,8 +45,8 @@ fn made() -> Schema {
     }
 }
 
-/// What is left of a run when it has ended. `nodes` and `result` are a tree's, `agent` and `steps` a task's, the rest of
-/// what only some have a homework's.
+/// The report of a run that has ended. `nodes` and `result` belong to a tree, `agent` and `steps` to a task, the other
+/// optional fields to a homework run.
 pub fn report() -> Schema {
     let evidence = record! {
         criterion: text(), text: text();
@@ -63,7 +63,7 @@ pub fn report() -> Schema {
     }
 }
 
-/// One step of a task: what its agent chose, and what came of it. `result` is the page, among the blobs.
+/// One step of a task: what its agent chose, and the outcome. `result` is the blob of the page it was shown.
 pub fn task_step() -> Schema {
     let blob = record([("hash", text()), ("bytes", count())], []);
     record! { "TaskStep":
@@ -74,7 +74,7 @@ pub fn task_step() -> Schema {
     }
 }
 
-/// What a node hands its parent.
+/// The result that a node hands its parent.
 pub fn envelope() -> Schema {
     let assessment = record([("met", flag())], [("notes", text())]);
     record! { "Envelope":
@@ -93,7 +93,7 @@ pub fn snapshot() -> Schema {
     }
 }
 
-/// Parallel arrays in order of creation; `parent` and `retry_of` are places in them.
+/// Parallel arrays in order of creation; `parent` and `retry_of` are indexes into them.
 fn node_columns() -> Schema {
     record! { "NodeColumns":
         count: count(), id: list(id()), parent: list(nullable(count())), title: list(text()),
@@ -107,7 +107,7 @@ fn node_columns() -> Schema {
     }
 }
 
-/// Steps of the newest plans that no node works on; `node` is a place among the nodes.
+/// Steps of the newest plans that no node works on; `node` is an index into the node columns.
 fn step_columns() -> Schema {
     let status = one_of(["pending", "running", "completed", "failed", "canceled", "superseded", "skipped"]);
     record! { "StepColumns":
