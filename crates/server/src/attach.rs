@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// How long to wait for a holder that is starting or ending.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 /// A holder identifies itself without using the database, so this is long enough.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 /// A process ends within ten seconds of its signal, whatever the database does.
@@ -36,7 +36,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(9);
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How this process reaches the database, until it is closed.
-pub struct Attached {
+pub(crate) struct Attached {
     pub client: ApiClient,
     /// Present when this process holds the database. Its parts end in order.
     held: Option<Held>,
@@ -78,7 +78,7 @@ impl Held {
 impl Attached {
     /// Stops driving and serving. Calls in flight end or are abandoned within the drain time. A database that does not answer
     /// is not waited for: leases lapse by themselves, and the log has everything that was committed.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         let Some(held) = self.held else { return };
         if tokio::time::timeout(CLOSE_WITHIN, held.close()).await.is_err() {
             tracing::warn!(
@@ -88,7 +88,7 @@ impl Attached {
     }
 
     /// Listens on the network too. Returns the address with the port that was chosen.
-    pub async fn listen(&mut self, address: &Setting<SocketAddr>) -> Result<SocketAddr, Failure> {
+    pub(crate) async fn listen(&mut self, address: &Setting<SocketAddr>) -> Result<SocketAddr, Failure> {
         let Some(held) = &mut self.held else {
             return Err(Failure::failed("only the process that holds the database can listen for it"));
         };
@@ -108,21 +108,25 @@ impl Attached {
     }
 
     /// Completes with the reason when this process can no longer drive runs.
-    pub async fn unable(&self) -> String {
+    pub(crate) async fn unable(&self) -> String {
         match &self.held {
             Some(held) => held.drive.commands().unable().await,
             None => std::future::pending().await,
         }
     }
 
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         self.held.is_some()
     }
 }
 
 /// Attaches to a server by its URL. It is asked to identify itself first, so that a wrong address or token is reported before
 /// anything else happens.
-pub async fn to_server(config: &Config, server: &Setting<String>, patience: Duration) -> Result<Attached, Failure> {
+pub(crate) async fn to_server(
+    config: &Config,
+    server: &Setting<String>,
+    patience: Duration,
+) -> Result<Attached, Failure> {
     let client = ApiClient::to_server(&server.value, config.token().as_deref())?;
     let deadline = tokio::time::Instant::now() + patience;
     loop {
@@ -156,7 +160,7 @@ fn unauthorized(config: &Config, server: &Setting<String>) -> Failure {
 }
 
 /// Attaches for reading. `None` when there is no database yet.
-pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, Failure> {
+pub(crate) async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, Failure> {
     let Database::Sqlite(path) = &config.database.value else {
         return to_work(config, actor, WorkerScope::Nothing).await.map(Some);
     };
@@ -180,7 +184,7 @@ pub async fn to_read(config: &Config, actor: &str) -> Result<Option<Attached>, F
 }
 
 /// Attaches for commands or for driving: holds the database, or talks to its holder.
-pub async fn to_work(config: &Config, actor: &str, scope: WorkerScope) -> Result<Attached, Failure> {
+pub(crate) async fn to_work(config: &Config, actor: &str, scope: WorkerScope) -> Result<Attached, Failure> {
     let dir = DataDir::of(config);
     dir.create()?;
     if let Database::Postgres(_) = &config.database.value {
@@ -234,7 +238,7 @@ fn silent(dir: &DataDir) -> Failure {
 }
 
 /// Attaches to serve and drive everything, which only the holder can.
-pub async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
+pub(crate) async fn to_serve(config: &Config, actor: &str) -> Result<Attached, Failure> {
     let attached = to_work(config, actor, WorkerScope::Everything).await?;
     match attached.holds() {
         true => Ok(attached),
@@ -337,11 +341,11 @@ impl Performer for Idle {
 /// A process that drives runs waits for a database that is starting; other commands report it and end.
 const STARTUP_WAIT: Duration = Duration::from_secs(60);
 
-pub async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
+pub(crate) async fn open(config: &Config) -> Result<Arc<SqlStore>, Failure> {
     open_within(config, Duration::ZERO).await
 }
 
-pub fn options(config: &Config, startup_wait: Duration) -> store::Options {
+pub(crate) fn options(config: &Config, startup_wait: Duration) -> store::Options {
     store::Options {
         direct_url: config.database_direct.as_ref().map(|url| url.value.clone()),
         project_items: config.project_items.value,
@@ -360,7 +364,7 @@ async fn open_within(config: &Config, startup_wait: Duration) -> Result<Arc<SqlS
 }
 
 /// The error of the database, with its location and what to do.
-pub fn unusable(config: &Config, error: &StoreError) -> Failure {
+pub(crate) fn unusable(config: &Config, error: &StoreError) -> Failure {
     let next = match (&config.database.value, error) {
         (Database::Postgres(_), StoreError::Unavailable(_)) => {
             "Start PostgreSQL or correct --database (PLEACH_DATABASE_URL), then run the command again."

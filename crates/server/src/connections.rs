@@ -8,9 +8,9 @@ mod refusals;
 mod registry;
 mod tracked_body;
 
-pub use network::Network;
-pub use raw_stream::{Frames, RawStream};
-pub use registry::Connection;
+pub(crate) use network::Network;
+pub(crate) use raw_stream::{Frames, RawStream};
+pub(crate) use registry::Connection;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -37,7 +37,7 @@ const MAX_BUFFER: usize = 128 << 10;
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Serves until `until` completes, and then finishes the requests in progress.
-pub async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     until: WaitForCancellationFutureOwned,

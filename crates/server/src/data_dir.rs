@@ -17,7 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 const SOCKET_PATH_LIMIT: usize = 100;
 
 #[derive(Clone, Debug)]
-pub struct DataDir {
+pub(crate) struct DataDir {
     path: PathBuf,
     lock: PathBuf,
     /// The SQLite file, which is locked too.
@@ -26,7 +26,7 @@ pub struct DataDir {
 
 /// The lock of the holder, until it is dropped.
 #[derive(Debug)]
-pub struct HolderLock {
+pub(crate) struct HolderLock {
     file: File,
     path: PathBuf,
     database: Option<PathBuf>,
@@ -37,7 +37,7 @@ pub struct HolderLock {
 
 /// What the holder writes into the lock file, for processes that find it locked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HolderRecord {
+pub(crate) struct HolderRecord {
     pub pid: u32,
     pub socket: PathBuf,
     /// Whether committed data may be in the write-ahead log only, and is lost if that file is removed.
@@ -47,7 +47,7 @@ pub struct HolderRecord {
 
 impl DataDir {
     /// With SQLite the lock is beside the database, so that two data directories cannot share it.
-    pub fn of(config: &Config) -> DataDir {
+    pub(crate) fn of(config: &Config) -> DataDir {
         let path = config.data_dir.value.clone();
         let (lock, database) = match &config.database.value {
             Database::Sqlite(file) => (file.with_extension("lock"), Some(file.clone())),
@@ -57,13 +57,13 @@ impl DataDir {
     }
 
     /// The directory of any SQLite file, whatever is configured.
-    pub fn beside(database: &Path) -> DataDir {
+    pub(crate) fn beside(database: &Path) -> DataDir {
         let path = database.parent().unwrap_or(Path::new(".")).to_owned();
         DataDir { path, lock: database.with_extension("lock"), database: Some(database.to_owned()) }
     }
 
     /// Refuses a path that exists and is not a directory.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         match fs::metadata(&self.path) {
             Ok(found) if !found.is_dir() => {
                 Err(self.unusable(&std::io::Error::from(std::io::ErrorKind::NotADirectory)))
@@ -80,7 +80,7 @@ impl DataDir {
     }
 
     /// Creates it, private to its owner. The permissions of a directory with other files in it stay as they are.
-    pub fn create(&self) -> Result<(), Failure> {
+    pub(crate) fn create(&self) -> Result<(), Failure> {
         let failed = |error| self.unusable(&error);
         let parent = self.lock.parent().unwrap_or(&self.path);
         for directory in [&self.path, parent] {
@@ -94,7 +94,7 @@ impl DataDir {
     }
 
     /// `None` when another process holds it.
-    pub fn try_hold(&self) -> Result<Option<HolderLock>, Failure> {
+    pub(crate) fn try_hold(&self) -> Result<Option<HolderLock>, Failure> {
         let failed =
             |error: std::io::Error| Failure::failed(format!("{} cannot be locked: {error}", self.lock.display()));
         // First, so that the lock file of the present holder is not touched.
@@ -122,20 +122,20 @@ impl DataDir {
     }
 
     /// The record of the last holder, which may have ended.
-    pub fn last_holder(&self) -> Option<HolderRecord> {
+    pub(crate) fn last_holder(&self) -> Option<HolderRecord> {
         let mut text = String::new();
         File::open(&self.lock).ok()?.take(4096).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
     /// The default socket, which the holder uses unless the holder of another database does.
-    pub fn usual_socket(&self) -> PathBuf {
+    pub(crate) fn usual_socket(&self) -> PathBuf {
         self.path.join("pleach.sock")
     }
 
     /// Listens on the default socket, or on one named by the pid when the holder of another database uses the default, and
     /// writes the path into the lock file.
-    pub async fn listen(&self, hold: &mut HolderLock) -> std::io::Result<(UnixListener, SocketFile)> {
+    pub(crate) async fn listen(&self, hold: &mut HolderLock) -> std::io::Result<(UnixListener, SocketFile)> {
         let mut path = self.usual_socket();
         if answers(&path).await {
             path = self.path.join(format!("pleach-{}.sock", std::process::id()));
@@ -166,7 +166,7 @@ impl HolderLock {
     }
 
     /// The lock file and its content, to be written again if somebody removes the file.
-    pub fn announcement(&self) -> Option<(PathBuf, String)> {
+    pub(crate) fn announcement(&self) -> Option<(PathBuf, String)> {
         let holder = self.announced.as_ref().filter(|_| self.database.is_some())?;
         Some((self.path.clone(), serde_json::to_string(holder).ok()?))
     }
@@ -184,7 +184,7 @@ impl Drop for HolderLock {
 
 /// Called when everything is closed: notes whether a write-ahead log is left, so that a later process can tell whether one is
 /// missing.
-pub fn note_logs() {
+pub(crate) fn note_logs() {
     for (lock, database) in HELD.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         let Ok(mut file) = OpenOptions::new().read(true).write(true).open(&lock) else { continue };
         // A new holder writes its own record.
@@ -203,14 +203,14 @@ pub fn note_logs() {
 }
 
 /// The write-ahead log of a SQLite database.
-pub fn log_of(database: &Path) -> PathBuf {
+pub(crate) fn log_of(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
 }
 
 /// Writes the lock file again whenever it was removed, until this future is dropped.
-pub async fn keep_announced((path, text): (PathBuf, String)) {
+pub(crate) async fn keep_announced((path, text): (PathBuf, String)) {
     loop {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
@@ -222,7 +222,7 @@ pub async fn keep_announced((path, text): (PathBuf, String)) {
 
 /// The socket file, removed when its holder stops.
 #[derive(Debug)]
-pub struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
 }
 
@@ -242,13 +242,13 @@ async fn answers(socket: &Path) -> bool {
 
 /// Socket addresses hold about a hundred bytes, so a deep directory is reached through its open descriptor instead.
 #[derive(Debug)]
-pub struct ShortPath {
+pub(crate) struct ShortPath {
     path: PathBuf,
     _directory: Option<File>,
 }
 
 impl ShortPath {
-    pub fn new(path: &Path) -> std::io::Result<ShortPath> {
+    pub(crate) fn new(path: &Path) -> std::io::Result<ShortPath> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(ShortPath { path: path.to_path_buf(), _directory: None });
         };
@@ -260,7 +260,7 @@ impl ShortPath {
         Ok(ShortPath { path, _directory: Some(directory) })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

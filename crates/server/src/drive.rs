@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The system's wall clock.
-pub struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
 
 /// Which runs a process drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerScope {
+pub(crate) enum WorkerScope {
     /// Only stores commands.
     Nothing,
     Only(RunId),
@@ -32,7 +32,7 @@ pub enum WorkerScope {
 }
 
 impl WorkerScope {
-    pub fn drives(self) -> Drives {
+    pub(crate) fn drives(self) -> Drives {
         match self {
             WorkerScope::Nothing => Drives::Nothing,
             WorkerScope::Only(_) => Drives::Some,
@@ -41,14 +41,14 @@ impl WorkerScope {
     }
 }
 
-pub struct Drive {
+pub(crate) struct Drive {
     commands: RunCommands,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
 }
 
 impl Drive {
-    pub fn start(
+    pub(crate) fn start(
         config: &Config,
         scope: WorkerScope,
         log: Arc<dyn Log>,
@@ -74,12 +74,12 @@ impl Drive {
         Drive { commands, stop, serving }
     }
 
-    pub fn commands(&self) -> RunCommands {
+    pub(crate) fn commands(&self) -> RunCommands {
         self.commands.clone()
     }
 
     /// Starts nothing more, lets calls in flight end for a while, and releases the leases.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         if let Some(serving) = self.serving
             && let Err(error) = serving.await

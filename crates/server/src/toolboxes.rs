@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How long a run waits for a list of tools.
 const LIST_WITHIN: Duration = Duration::from_secs(25);
 
-pub fn of(config: &Config) -> Toolboxes {
+pub(crate) fn of(config: &Config) -> Toolboxes {
     let mut all: Vec<Arc<dyn Toolbox>> = Vec::new();
     if config.fetch_url.value {
         let hosts = config.fetch_hosts.as_ref().map(|hosts| hosts.value.clone());
@@ -59,21 +59,21 @@ impl Toolbox for Unusable {
 }
 
 /// Whether this server could have a tool of that name. Tools of web and files have no server prefix.
-pub fn may_offer(server: &str, name: &str) -> bool {
+pub(crate) fn may_offer(server: &str, name: &str) -> bool {
     match name.split_once(BETWEEN) {
         Some((of, _)) => of == server,
         None => true,
     }
 }
 
-pub async fn offers(toolbox: &dyn Toolbox) -> Result<Offers, String> {
+pub(crate) async fn offers(toolbox: &dyn Toolbox) -> Result<Offers, String> {
     let late = || Err(format!("it did not list its tools within {} s", LIST_WITHIN.as_secs()));
     tokio::time::timeout(LIST_WITHIN, toolbox.offers()).await.unwrap_or_else(|_| late())
 }
 
 /// Whether a toolbox can be used.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ToolboxStatus {
+pub(crate) struct ToolboxStatus {
     pub server: String,
     pub ready: bool,
     /// The protocol and the number of tools, or the error.
@@ -83,7 +83,7 @@ pub struct ToolboxStatus {
 }
 
 impl ToolboxStatus {
-    pub fn of(server: &str, offers: &Result<Offers, String>) -> ToolboxStatus {
+    pub(crate) fn of(server: &str, offers: &Result<Offers, String>) -> ToolboxStatus {
         match offers {
             Ok(found) => ToolboxStatus {
                 server: server.into(),

@@ -11,12 +11,12 @@ const HELP: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><ti
     <p>Build the page with <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build the binary again. \
     The API and the command line work without it.</p></html>";
 /// The built files' names carry a hash of their content.
-pub const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+pub(crate) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 /// The build puts a compressed copy beside a file that is worth it.
 const GZ: &str = ".gz";
 
 /// Answers a path that is no route of the API; `None` when the page has nothing there either.
-pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response<Body>> {
+pub(crate) fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response<Body>> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return None;
     }
@@ -29,7 +29,7 @@ pub fn answer(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Respons
 }
 
 /// The page's inline import map. Browsers accept it only if its hash is in the content security policy.
-pub fn import_map() -> Option<&'static str> {
+pub(crate) fn import_map() -> Option<&'static str> {
     let page = std::str::from_utf8(find("index.html")?).ok()?;
     page.split_once("<script type=\"importmap\">")?.1.split_once("</script>").map(|(map, _)| map)
 }
@@ -49,7 +49,7 @@ fn is_page_path(path: &str, headers: &HeaderMap) -> bool {
 }
 
 /// The page, whatever the path.
-pub fn page() -> Response<Body> {
+pub(crate) fn page() -> Response<Body> {
     let mut response = Response::new(Body::from(find("index.html").unwrap_or(HELP.as_bytes())));
     put(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
     response

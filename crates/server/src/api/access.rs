@@ -12,12 +12,12 @@ use engine::workspace::Project;
 use runtime::ports::Library;
 
 /// A run this caller may see, or the same 404 as for one that does not exist.
-pub async fn see_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
+pub(super) async fn see_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
     app.store.run(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("run"))
 }
 
 /// A run this caller may steer.
-pub async fn steer_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
+pub(super) async fn steer_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<RunRow> {
     let run = see_run(app, caller, id).await?;
     match app.store.may_steer(&caller.scope(), id).await? {
         true => Ok(run),
@@ -28,19 +28,19 @@ pub async fn steer_run(app: &AppState, caller: &Caller, id: RunId) -> ApiResult<
 }
 
 /// A project this caller may read.
-pub async fn read_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
+pub(super) async fn read_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     app.store.project(&caller.scope(), id).await?.ok_or_else(|| Problem::not_found("project"))
 }
 
 /// A project in which this caller may change things.
-pub async fn write_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
+pub(super) async fn write_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = read_project(app, caller, id).await?;
     may_write(app, caller, id).await?;
     Ok(project)
 }
 
 /// The same check for an entity that was read already, by its project.
-pub async fn may_write(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<()> {
+pub(super) async fn may_write(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<()> {
     match app.store.may_write(&caller.scope(), project).await? {
         true => Ok(()),
         false => Err(viewer_only(
@@ -50,7 +50,7 @@ pub async fn may_write(app: &AppState, caller: &Caller, project: ProjectId) -> A
 }
 
 /// A project that this caller owns.
-pub async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
+pub(super) async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = read_project(app, caller, id).await?;
     match role_in(app, caller, id).await? {
         Some(Role::Owner) => Ok(project),
@@ -63,12 +63,16 @@ pub async fn own_project(app: &AppState, caller: &Caller, id: ProjectId) -> ApiR
 }
 
 /// The caller's role in a project.
-pub async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<Option<Role>> {
+pub(super) async fn role_in(app: &AppState, caller: &Caller, project: ProjectId) -> ApiResult<Option<Role>> {
     Ok(roles_in(app, caller, &[project]).await?.pop().map(|(_, role)| role))
 }
 
 /// The caller's roles in these projects. A subagent has the lesser of its own role and its owner's.
-pub async fn roles_in(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> ApiResult<Vec<(ProjectId, Role)>> {
+pub(super) async fn roles_in(
+    app: &AppState,
+    caller: &Caller,
+    projects: &[ProjectId],
+) -> ApiResult<Vec<(ProjectId, Role)>> {
     let mut roles = app.store.roles(caller.id(), projects).await?;
     if let Some(agent) = &caller.agent {
         let owners = app.store.roles(agent.owner, projects).await?;

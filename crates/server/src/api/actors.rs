@@ -1,6 +1,6 @@
 //! Routes for actors (the people and subagents that the caller may know of), and for the models a run can use.
 
-use super::caller::{Caller, JsonBody};
+use super::caller::{Caller, Context, JsonBody};
 use super::problems::Problem;
 use super::query::{MAX_PAGE, PageQuery, QueryString};
 use super::route::Access::{Admin, Read};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let model = record! { "Model":
         name: text(), provider: text(), model: text(), context_window: count(), max_output: count(),
         profiles: list_of(one_of(["fast", "balanced", "powerful"]));
@@ -42,8 +42,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ActorId>>,
 ) -> ApiResult<Json<Page<ActorRecord>>> {
     let (limit, slice) = query.slice(MAX_PAGE);
@@ -76,7 +75,7 @@ async fn create(
 }
 
 /// Checks that a handle is well formed and not taken.
-pub async fn free_handle(app: &AppState, handle: String) -> ApiResult<String> {
+pub(super) async fn free_handle(app: &AppState, handle: String) -> ApiResult<String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if handle.is_empty() || handle.len() > 64 || !handle.chars().all(fits) {
         return Err(Problem::invalid(

@@ -1,7 +1,7 @@
 //! Routes for subagents and their scratchpads. Only their owner sees them; for everybody else they do not exist.
 
 use super::auth::{RequestSource, limit_rate};
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::query::{MAX_PAGE, PageQuery, QueryString};
 use super::route::Access::{Read, Run};
@@ -9,7 +9,6 @@ use super::route::Route;
 use super::schema::{Schema, count, form, id, list as list_of, nullable, record, text, time};
 use super::version::{HasVersion, stale, write};
 use super::{ApiResult, AppState, Page, access, actors, records, runs};
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::{Extension, Json};
 use effects::tools::{Authorization, Registry};
@@ -22,13 +21,12 @@ use runtime::agents::{AgentRecord, PadVersion};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
 const MAX_IDENTITY: usize = 20_000;
 const MAX_NAME: usize = 200;
 const ONE: &str = "/api/agents/{handle}";
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let changes = || {
         [
             ("name", text()),
@@ -82,7 +80,7 @@ fn pad_schema() -> Schema {
 
 /// A subagent as its owner sees it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct AgentView {
+pub(crate) struct AgentView {
     #[serde(flatten)]
     pub record: AgentRecord,
     pub projects: Vec<engine::workspace::Project>,
@@ -91,7 +89,7 @@ pub struct AgentView {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ScratchpadInfo {
+pub(crate) struct ScratchpadInfo {
     pub version: i64,
     pub characters: u32,
     pub limit: usize,
@@ -105,7 +103,7 @@ impl HasVersion for AgentView {
 }
 
 /// A subagent that the caller owns, by handle or id.
-pub async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
+pub(super) async fn owned(app: &AppState, caller: &Caller, name: &str) -> ApiResult<AgentRecord> {
     let known = app.store.agent(name).await?.filter(|agent| agent.owner == caller.id());
     known.ok_or_else(|| Problem {
         detail: "you own no subagent of that name; `pleach agent ls` lists yours".into(),
@@ -127,8 +125,7 @@ async fn view(app: &AppState, record: AgentRecord) -> ApiResult<AgentView> {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ActorId>>,
 ) -> ApiResult<Json<Page<AgentView>>> {
     let (limit, slice) = query.slice(MAX_PAGE);
@@ -144,7 +141,7 @@ async fn list(
 /// The body of `POST /api/agents`; without a handle, of `PATCH`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewAgent {
+pub(crate) struct NewAgent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,9 +204,8 @@ fn grantable(actions: Vec<String>) -> ApiResult<Vec<String>> {
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
+    Context(app, caller): Context,
     Extension(source): Extension<RequestSource>,
-    caller: Caller,
     JsonBody(new): JsonBody<NewAgent>,
 ) -> ApiResult<(StatusCode, Json<AgentView>)> {
     app.commands()?;
@@ -260,14 +256,13 @@ async fn add_to_project(app: &AppState, caller: &Caller, project: ProjectId, age
     Ok(app.store.grant(project, agent, Role::Editor.min(own)).await?)
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
+async fn show(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<AgentView>> {
     let agent = owned(&app, &caller, &name).await?;
     view(&app, agent).await.map(Json)
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     headers: HeaderMap,
     JsonBody(patch): JsonBody<NewAgent>,
@@ -318,14 +313,13 @@ fn pad_json(pad: Option<PadVersion>) -> Value {
     json
 }
 
-async fn scratchpad(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<Value>> {
+async fn scratchpad(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
     Ok(Json(pad_json(app.store.scratchpad(agent.id).await?)))
 }
 
 async fn versions(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     QueryString(query): QueryString<PageQuery<i64>>,
 ) -> ApiResult<Json<Page<Value>>> {
@@ -343,8 +337,7 @@ struct Restore {
 }
 
 async fn restore(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     JsonBody(Restore { version }): JsonBody<Restore>,
 ) -> ApiResult<Json<Value>> {
@@ -362,7 +355,7 @@ async fn restore(
     rewrite(&app, &caller, agent.id, old.content).await
 }
 
-async fn clear(State(app): State<Arc<AppState>>, caller: Caller, Id(name): Id<String>) -> ApiResult<Json<Value>> {
+async fn clear(Context(app, caller): Context, Id(name): Id<String>) -> ApiResult<Json<Value>> {
     let agent = owned(&app, &caller, &name).await?;
     rewrite(&app, &caller, agent.id, String::new()).await
 }

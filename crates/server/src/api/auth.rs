@@ -25,7 +25,7 @@ use store::keys::{Key, KeyKind};
 const USE_PRECISION_MS: i64 = 60_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestSource {
+pub(crate) enum RequestSource {
     /// This process itself, or the unix socket that only its owner can open.
     Private,
     /// TCP.
@@ -34,13 +34,13 @@ pub enum RequestSource {
 
 /// Middleware before one route.
 #[derive(Clone)]
-pub struct RouteAuth {
+pub(crate) struct RouteAuth {
     pub app: Arc<AppState>,
     pub source: RequestSource,
     pub rules: RouteRules,
 }
 
-pub async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(guard): State<RouteAuth>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     if guard.needs_no_credential(&parts) {
         return next.run(Request::from_parts(parts, body)).await;
@@ -129,12 +129,12 @@ impl RouteAuth {
 }
 
 /// The caller of a valid token.
-pub async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
+pub(crate) async fn recognize(app: &AppState, text: &str) -> Result<Caller, Problem> {
     recognize_as(app, text, &[KeyKind::Token]).await
 }
 
 /// The same for credentials of these kinds.
-pub async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
+pub(crate) async fn recognize_as(app: &AppState, text: &str, kinds: &[KeyKind]) -> Result<Caller, Problem> {
     let secret = Secret::parse(text).ok_or_else(unauthorized)?;
     let (key, actor) = app.store.key(secret.digest()).await?.ok_or_else(unauthorized)?;
     let now = app.clock.now();
@@ -178,7 +178,7 @@ fn session<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
 }
 
 /// The person whose session this browser has, on a route that needs no credential.
-pub async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+pub(crate) async fn logged_in(app: &AppState, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
     let Some(session) = session(headers, app.origin.cookie()) else { return Ok(None) };
     match recognize_as(app, session, &[KeyKind::Session]).await {
         Ok(caller) => Ok(Some(caller)),
@@ -193,7 +193,7 @@ fn peer(request: &Parts) -> Option<IpAddr> {
     info.map(|ConnectInfo(address)| address.ip())
 }
 
-pub fn limit_rate(limit: &RateLimit, who: &str) -> Result<(), Problem> {
+pub(crate) fn limit_rate(limit: &RateLimit, who: &str) -> Result<(), Problem> {
     limit.take(who).map_err(|RateLimited(seconds)| {
         let detail = format!("too many requests; nothing was changed. Try again in {seconds} s");
         Problem {
@@ -203,7 +203,7 @@ pub fn limit_rate(limit: &RateLimit, who: &str) -> Result<(), Problem> {
     })
 }
 
-pub fn unauthorized() -> Problem {
+pub(crate) fn unauthorized() -> Problem {
     Problem::new(
         StatusCode::UNAUTHORIZED,
         "unauthorized",
@@ -212,7 +212,7 @@ pub fn unauthorized() -> Problem {
 }
 
 /// Bound tokens cannot act for their person as a whole.
-pub fn bound() -> Problem {
+pub(crate) fn bound() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "bound_token",
@@ -220,7 +220,7 @@ pub fn bound() -> Problem {
     )
 }
 
-pub fn insufficient(needed: Access) -> Problem {
+pub(crate) fn insufficient(needed: Access) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "insufficient_scope",

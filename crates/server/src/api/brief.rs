@@ -27,7 +27,7 @@ const MAX_CRITERION: usize = 2_000;
 /// The body of `POST /api/runs`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewRun {
+pub(crate) struct NewRun {
     /// Chosen by the client, so that a repeated request makes one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RunId>,
@@ -59,7 +59,7 @@ pub struct NewRun {
     pub agents: Vec<String>,
 }
 
-pub fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     let names = form([], [("fast", text()), ("balanced", text()), ("powerful", text())]);
     form! { "NewRun":
         kind: records::kind(), objective: words(MAX_OBJECTIVE);
@@ -70,7 +70,7 @@ pub fn schema() -> Schema {
     }
 }
 
-pub async fn build(app: &AppState, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
+pub(super) async fn build(app: &AppState, caller: &Caller, id: RunId, new: NewRun) -> Result<Queued, Problem> {
     let kind = Kind::parse(&new.kind).ok_or_else(|| Problem::invalid("unknown_kind", unknown_kind(&new.kind)))?;
     let success_criteria = criteria(new.success_criteria)?;
     let mut project_ids = projects(app, &caller.scope(), &new.project_ids).await?;
@@ -217,7 +217,7 @@ fn criteria(texts: Vec<String>) -> Result<Vec<Criterion>, Problem> {
     Ok(Criterion::number(texts))
 }
 
-pub async fn projects(app: &AppState, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
+pub(super) async fn projects(app: &AppState, scope: &Scope, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
     let mut found = Vec::new();
     for name in names {
         let unknown = || Problem::unknown("project", name);

@@ -27,7 +27,7 @@ const BODY_WITHIN: Duration = Duration::from_secs(20);
 
 /// The authenticated actor of a request.
 #[derive(Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     pub record: ActorRecord,
     pub access: Access,
     /// Present when the actor is a subagent.
@@ -38,11 +38,11 @@ pub struct Caller {
 
 impl Caller {
     /// The actor that a request over the Unix socket names.
-    pub async fn of_owner(app: &AppState, record: ActorRecord) -> Result<Caller, Problem> {
+    pub(crate) async fn of_owner(app: &AppState, record: ActorRecord) -> Result<Caller, Problem> {
         Caller::known(app, record, Access::Admin, None).await
     }
 
-    pub async fn with_key(app: &AppState, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
+    pub(crate) async fn with_key(app: &AppState, record: ActorRecord, key: Key) -> Result<Caller, Problem> {
         let access = Access::from(&key);
         Caller::known(app, record, access, Some((key, app.origin.validity.clone()))).await
     }
@@ -61,26 +61,26 @@ impl Caller {
     }
 
     /// The credential of the request.
-    pub fn key(&self) -> Option<&Key> {
+    pub(crate) fn key(&self) -> Option<&Key> {
         self.key.as_ref().map(|(key, _)| key)
     }
 
     /// To whom idempotency keys belong.
-    pub fn credential(&self) -> Credential {
+    pub(crate) fn credential(&self) -> Credential {
         self.key().map_or(Credential::Socket(self.id()), |key| Credential::Key(key.id))
     }
 
-    pub fn is_admin(&self) -> bool {
+    pub(crate) fn is_admin(&self) -> bool {
         self.access == Access::Admin
     }
 
-    pub fn id(&self) -> ActorId {
+    pub(crate) fn id(&self) -> ActorId {
         self.record.id
     }
 
     /// What the caller may see: everything of theirs, or the projects of a bound token. A subagent sees only what its owner
     /// may see too.
-    pub fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         match (&self.agent, self.bounds()) {
             (Some(agent), _) => agent.scope(),
             (None, []) => Scope::Actor(self.id()),
@@ -89,11 +89,11 @@ impl Caller {
     }
 
     /// The projects of a bound token; empty for any other credential.
-    pub fn bounds(&self) -> &[ProjectId] {
+    pub(crate) fn bounds(&self) -> &[ProjectId] {
         self.key().map_or(&[], |key| &key.projects)
     }
 
-    pub fn actor(&self) -> Actor {
+    pub(crate) fn actor(&self) -> Actor {
         match self.record.kind {
             ActorKind::Person => Actor::Person(self.id()),
             ActorKind::Subagent => Actor::Subagent(self.id()),
@@ -101,12 +101,12 @@ impl Caller {
     }
 
     /// Ends when the credential is revoked or expires, and the caller's streams with it. None over the Unix socket.
-    pub fn validity(&self) -> Option<RevocationWatch> {
+    pub(crate) fn validity(&self) -> Option<RevocationWatch> {
         self.key.as_ref().map(|(key, validity)| validity.watch(key.id))
     }
 
     /// A run this caller may see, or the same 404 as for one that does not exist.
-    pub async fn run(&self, app: &AppState, id: RunId) -> Result<RunRow, Problem> {
+    pub(crate) async fn run(&self, app: &AppState, id: RunId) -> Result<RunRow, Problem> {
         access::see_run(app, self, id).await
     }
 }
@@ -120,8 +120,19 @@ impl FromRequestParts<Arc<AppState>> for Caller {
     }
 }
 
+/// What almost every handler starts from: the server, and who is asking.
+pub(crate) struct Context(pub(crate) Arc<AppState>, pub(crate) Caller);
+
+impl FromRequestParts<Arc<AppState>> for Context {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
+        Ok(Context(app.clone(), Caller::from_request_parts(parts, app).await?))
+    }
+}
+
 /// An id in the path. A malformed one is 404: nothing has it.
-pub struct Id<T>(pub T);
+pub(super) struct Id<T>(pub T);
 
 impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
     type Rejection = Problem;
@@ -140,7 +151,7 @@ impl<T: FromStr + Send> FromRequestParts<Arc<AppState>> for Id<T> {
 
 /// The schema of a route's request body.
 #[derive(Clone)]
-pub struct BodySchema(pub Arc<Schema>);
+pub(super) struct BodySchema(pub Arc<Schema>);
 
 impl BodySchema {
     /// Finds a value that should be an object and is not. serde cannot: it reads an array as the fields of a struct in their
@@ -152,7 +163,7 @@ impl BodySchema {
 }
 
 /// A JSON body of at most a mebibyte. An empty body is an empty object.
-pub struct JsonBody<T>(pub T);
+pub(super) struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
     type Rejection = Problem;
@@ -185,7 +196,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonBody<T> {
 }
 
 /// Reads a body to its end, within limits of time and size.
-pub async fn read_body(body: Body) -> Result<Bytes, Problem> {
+pub(super) async fn read_body(body: Body) -> Result<Bytes, Problem> {
     tokio::time::timeout(BODY_WITHIN, collect(body)).await.unwrap_or_else(|_| {
         let detail = format!(
             "the request body did not arrive within {} s; nothing was changed. Send it again",

@@ -1,14 +1,14 @@
 //! Routes that command a run: answers, messages, limits, pause, cancel. Each is one engine command, and each response is the
 //! run as it stands afterwards.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::Run;
 use super::route::Route;
 use super::schema::{Schema, form, id, list, one_of, text, words};
 use super::{ApiResult, AppState, access, records};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use engine::answer::nullable;
 use engine::batch::RunRow;
@@ -20,11 +20,10 @@ use engine::run::{Command, Lane, Refusal, Remedy, Reply};
 use runtime::CommandError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
-pub type RunResult = ApiResult<Json<RunRow>>;
+pub(super) type RunResult = ApiResult<Json<RunRow>>;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         without_body("/api/runs/{id}/cancel", "End the run", Command::Cancel),
         without_body("/api/runs/{id}/pause", "Let calls in flight finish and start no more", Command::Pause),
@@ -49,7 +48,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn without_body(path: &'static str, summary: &'static str, command: Command) -> Route {
-    let handler = move |State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>| async move {
+    let handler = move |Context(app, caller): Context, Id(id): Id<RunId>| async move {
         run_command(&app, &caller, id, command).await
     };
     Route::post(path, Run, summary, handler).returns_run()
@@ -63,7 +62,7 @@ fn answer() -> Schema {
 const MAX_MESSAGE: usize = engine::run::LONGEST_MESSAGE;
 
 /// Gives the run a command in the caller's name; the response is the run afterwards.
-pub async fn run_command(app: &AppState, caller: &Caller, run: RunId, command: Command) -> RunResult {
+pub(super) async fn run_command(app: &AppState, caller: &Caller, run: RunId, command: Command) -> RunResult {
     access::steer_run(app, caller, run).await?;
     Ok(Json(app.commands()?.command(run, command, caller.actor()).await?))
 }
@@ -109,7 +108,7 @@ fn in_cli_words(remedy: Remedy) -> String {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answers {
+pub(crate) struct Answers {
     pub answers: Vec<QuestionAnswer>,
     #[serde(default, deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
@@ -117,18 +116,13 @@ pub struct Answers {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct QuestionAnswer {
+pub(crate) struct QuestionAnswer {
     #[serde(default)]
     pub question_id: Option<QuestionId>,
     pub text: String,
 }
 
-async fn respond(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<RunId>,
-    JsonBody(response): JsonBody<Answers>,
-) -> RunResult {
+async fn respond(Context(app, caller): Context, Id(id): Id<RunId>, JsonBody(response): JsonBody<Answers>) -> RunResult {
     if response.answers.is_empty() {
         return Err(Problem::invalid(
             "no_answer",
@@ -156,7 +150,7 @@ fn earlier_answer(row: &RunRow, ids: &[QuestionId]) -> Value {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Continuation {
+pub(crate) struct Continuation {
     #[serde(deserialize_with = "nullable")]
     pub budgets: BudgetPatch,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,8 +158,7 @@ pub struct Continuation {
 }
 
 async fn continue_run(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     JsonBody(sent): JsonBody<Continuation>,
 ) -> RunResult {
@@ -174,7 +167,7 @@ async fn continue_run(
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+pub(crate) struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<NodeId>,
@@ -186,18 +179,12 @@ fn steer() -> Lane {
     Lane::Steer
 }
 
-async fn say(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<RunId>,
-    JsonBody(message): JsonBody<Message>,
-) -> RunResult {
+async fn say(Context(app, caller): Context, Id(id): Id<RunId>, JsonBody(message): JsonBody<Message>) -> RunResult {
     run_command(&app, &caller, id, Command::Say { text: message.text, node: message.node_id, lane: message.lane }).await
 }
 
 async fn set_budgets(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     JsonBody(patch): JsonBody<BudgetPatch>,
 ) -> RunResult {
@@ -206,15 +193,14 @@ async fn set_budgets(
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Resolution {
+pub(crate) struct Resolution {
     pub decision: Decision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 async fn resolve(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((id, effect)): Path<(String, String)>,
     JsonBody(sent): JsonBody<Resolution>,
 ) -> RunResult {
@@ -224,7 +210,7 @@ async fn resolve(
 }
 
 /// Ask this process to drive the run too.
-async fn drive(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> RunResult {
+async fn drive(Context(app, caller): Context, Id(id): Id<RunId>) -> RunResult {
     let row = caller.run(&app, id).await?;
     app.commands()?.drive(id);
     Ok(Json(row))

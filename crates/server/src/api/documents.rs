@@ -1,6 +1,6 @@
 //! Routes for documents: those of people, who edit them, and those of the platform, which people only read.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::projects::{self, MAX_TITLE, checked_title};
 use super::query::{MAX_PAGE, QueryString, page_limit};
@@ -10,14 +10,12 @@ use super::schema::{Schema, count, form, id, nullable, open, page, text, time, w
 use super::version::{IfMatch, Versioned, write};
 use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{DOC_ROLE, DOCUMENT_HAS_DOCUMENT, Document, Entry, Mutation};
 use runtime::ports::{DocumentFilter, Library, Slice};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 use store::DocumentVersion;
 use store::Removed;
 
@@ -26,7 +24,7 @@ const MAX_TYPE: usize = 100;
 /// Props that only the platform sets.
 const PLATFORM_PROPS: [&str; 4] = [DOC_ROLE, "homework_run_id", "branch_id", "iteration"];
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const ONE: &str = "/api/documents/{id}";
     let limit = || whole(1, MAX_PAGE as i64);
     let new = form! {
@@ -124,8 +122,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<Document>>> {
     let limit = page_limit(query.limit, 50);
@@ -162,11 +159,7 @@ struct NewDocument {
     props: Map<String, Value>,
 }
 
-async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(new): JsonBody<NewDocument>,
-) -> ApiResult<Versioned<Document>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewDocument>) -> ApiResult<Versioned<Document>> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
     let id: DocumentId = runs::mint(&app);
     let mut mutations = vec![Mutation::CreateDocument {
@@ -199,7 +192,7 @@ fn checked_type(key: Option<String>) -> ApiResult<String> {
 }
 
 /// Refuses props that only the platform sets.
-pub fn user_props(props: Map<String, Value>) -> ApiResult<Map<String, Value>> {
+pub(super) fn user_props(props: Map<String, Value>) -> ApiResult<Map<String, Value>> {
     match PLATFORM_PROPS.iter().find(|key| props.contains_key(**key)) {
         Some(key) => Err(Problem::invalid(
             "bad_props",
@@ -209,11 +202,7 @@ pub fn user_props(props: Map<String, Value>) -> ApiResult<Map<String, Value>> {
     }
 }
 
-async fn show(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<DocumentId>,
-) -> ApiResult<Versioned<Document>> {
+async fn show(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<Versioned<Document>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -226,8 +215,7 @@ struct DocumentPatch {
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<DocumentPatch>,
@@ -245,7 +233,7 @@ async fn edit(
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<DocumentId>) -> ApiResult<StatusCode> {
     app.commands()?;
     writable(&app, &caller, id).await?;
     match app.store.remove_document(id).await? {
@@ -261,8 +249,7 @@ struct PartQuery {
 }
 
 async fn entries(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
 ) -> ApiResult<Json<Page<Entry>>> {
@@ -273,8 +260,7 @@ async fn entries(
 }
 
 async fn versions(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<DocumentId>,
     QueryString(query): QueryString<PartQuery>,
 ) -> ApiResult<Json<Page<DocumentVersion>>> {

@@ -1,23 +1,21 @@
 //! The route that pages through a run's log.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
 use super::schema::{self, count, whole};
-use super::{ApiResult, AppState, records};
-use axum::extract::State;
+use super::{ApiResult, records};
 use axum::http::header;
 use axum::response::IntoResponse;
 use engine::ids::RunId;
 use runtime::ports::Log;
 use serde::Deserialize;
-use std::sync::Arc;
 
 const PAGE: usize = 256;
 const MAX_PAGE: usize = 1_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/events", Read, "A page of the log", page)
             .query("after", count())
@@ -34,8 +32,7 @@ struct PageQuery {
 }
 
 async fn page(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PageQuery>,
 ) -> ApiResult<impl IntoResponse> {

@@ -21,7 +21,7 @@ const WORDS: [(&str, &str); 14] = [
     ("model", "rehearsal/default"),
 ];
 
-pub fn body(schema: &Schema) -> Value {
+pub(super) fn body(schema: &Schema) -> Value {
     value("", schema)
 }
 

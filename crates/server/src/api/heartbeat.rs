@@ -16,7 +16,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// Heartbeats are rounded to this, so that streams wake together: a thousand timers one by one cost far more.
 const TICK: Duration = Duration::from_millis(250);
 
-pub struct Heartbeat {
+pub(super) struct Heartbeat {
     timer: Pin<Box<Sleep>>,
     due: Instant,
     revoked: RevocationSignal,
@@ -29,7 +29,7 @@ pub struct Heartbeat {
     credential: Option<RevocationWatch>,
 }
 
-pub enum HeartbeatEvent {
+pub(super) enum HeartbeatEvent {
     /// Something was revoked: check whether the run can still be seen. Nothing is sent.
     Recheck,
     /// Send a heartbeat.
@@ -39,7 +39,7 @@ pub enum HeartbeatEvent {
 }
 
 impl Heartbeat {
-    pub fn of(revoked: &RevocationSignal, caller: &Caller) -> Heartbeat {
+    pub(super) fn of(revoked: &RevocationSignal, caller: &Caller) -> Heartbeat {
         let (notified, due) = (Box::pin(revoked.next()), next());
         Heartbeat {
             timer: Box::pin(sleep_until(due)),
@@ -53,7 +53,7 @@ impl Heartbeat {
     }
 
     /// Cancel-safe.
-    pub async fn next(&mut self) -> HeartbeatEvent {
+    pub(super) async fn next(&mut self) -> HeartbeatEvent {
         let beat = poll_fn(|context| self.beat(context)).await;
         match self.credential.as_ref().is_some_and(RevocationWatch::is_over) {
             true => HeartbeatEvent::Revoked,

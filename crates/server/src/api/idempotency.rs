@@ -14,15 +14,21 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::keys::{Begun, Credential, KeptAnswer};
 
-pub const HEADER: &str = "idempotency-key";
+pub(super) const HEADER: &str = "idempotency-key";
 const MAX_NAME: usize = 255;
 
 /// Schema of the header.
-pub fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[!-~]+$"})
 }
 
-pub async fn run_once(app: &AppState, by: Credential, returns_secret: bool, request: Request, next: Next) -> Response {
+pub(super) async fn run_once(
+    app: &AppState,
+    by: Credential,
+    returns_secret: bool,
+    request: Request,
+    next: Next,
+) -> Response {
     match attempt(app, by, returns_secret, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),

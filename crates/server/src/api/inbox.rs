@@ -1,21 +1,19 @@
 //! The route that lists the open questions of all of the caller's runs.
 
-use super::caller::Caller;
+use super::caller::{Caller, Context};
 use super::query::{BoolParameter, QueryString, page_limit};
 use super::route::Access::Read;
 use super::route::Route;
 use super::schema::{id, nullable, text};
 use super::{ApiResult, AppState, Page, records};
 use axum::Json;
-use axum::extract::State;
 use engine::batch::RunRow;
 use engine::ids::{NodeId, RunId};
 use runtime::ports::{Library, RunFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let from = record! {
         run_id: id(), kind: text(), objective: text(), status: text(), node_title: nullable(text()),
     };
@@ -28,7 +26,7 @@ pub fn routes() -> Vec<Route> {
 
 /// A question with the run and node that asked it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct InboxQuestion {
+pub(super) struct InboxQuestion {
     pub run_id: RunId,
     pub kind: String,
     pub objective: String,
@@ -51,8 +49,7 @@ struct InboxQuery {
 
 /// Pages are made of runs, newest first: `limit` counts runs, and a page holds all of their questions.
 async fn questions(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<InboxQuery>,
 ) -> ApiResult<Json<Page<InboxQuestion>>> {
     let limit = page_limit(query.limit, 50);

@@ -1,18 +1,16 @@
 //! Invitations to projects, for the person who is invited.
 
-use super::caller::{Caller, Id};
+use super::caller::{Caller, Context, Id};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{Schema, id, page, text, time};
 use super::{ApiResult, AppState, Page, records};
 use axum::Json;
-use axum::extract::State;
 use engine::ids::InvitationId;
-use std::sync::Arc;
 use store::members::Invitation;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/invitations", Read, "The projects you are invited to", list)
             .returns(200, page(schema()))
@@ -29,7 +27,7 @@ enum Reply {
 }
 
 fn reply(path: &'static str, summary: &'static str, reply: Reply) -> Route {
-    let handler = move |State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<InvitationId>| async move {
+    let handler = move |Context(app, caller): Context, Id(id): Id<InvitationId>| async move {
         settle(&app, &caller, id, reply).await
     };
     Route::post(path, Run, summary, handler).returns(200, schema()).personal()
@@ -42,7 +40,7 @@ fn schema() -> Schema {
     }
 }
 
-async fn list(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Page<Invitation>>> {
+async fn list(Context(app, caller): Context) -> ApiResult<Json<Page<Invitation>>> {
     let items = app.store.invitations(caller.id(), app.clock.now()).await?;
     Ok(Json(Page { items, next_cursor: None }))
 }

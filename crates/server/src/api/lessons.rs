@@ -2,7 +2,7 @@
 //! dismisses it, or the success of its run promotes it.
 
 use super::agents::owned;
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Context, Id, JsonBody};
 use super::problems::Problem;
 use super::query::{QueryString, page_limit};
 use super::route::Access::{Read, Run};
@@ -10,19 +10,18 @@ use super::route::Route;
 use super::runs::by_name;
 use super::schema::{Schema, count, form, id, nullable, one_of, text, time};
 use super::version::write;
-use super::{ApiResult, AppState, Page, records};
+use super::{ApiResult, Page, records};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use engine::ids::LessonId;
 use engine::lessons::LessonStatus;
 use engine::task::SCRATCHPAD_CHARACTERS;
 use engine::workspace::Mutation;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use store::Lesson;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/agents/{handle}/lessons", Read, "What it learned in runs, newest first", list)
             .query("status", one_of(LessonStatus::ALL.map(LessonStatus::name)))
@@ -58,8 +57,7 @@ struct LessonsQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     QueryString(query): QueryString<LessonsQuery>,
 ) -> ApiResult<Json<Page<Lesson>>> {
@@ -73,7 +71,7 @@ async fn list(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LessonAction {
+pub(crate) enum LessonAction {
     Promote,
     Dismiss,
 }
@@ -90,14 +88,13 @@ impl LessonAction {
 /// The body of `POST /api/agents/{handle}/lessons/{lesson}`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LessonDecision {
+pub(crate) struct LessonDecision {
     pub action: LessonAction,
 }
 
 /// Repeating a decision returns the lesson as it is; a different decision is a conflict.
 async fn settle(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((name, lesson)): Path<(String, String)>,
     JsonBody(LessonDecision { action }): JsonBody<LessonDecision>,
 ) -> ApiResult<Json<Lesson>> {

@@ -4,7 +4,7 @@ mod confirm_page;
 mod link;
 
 use super::auth::{self, recognize_as};
-use super::caller::{Caller, JsonBody};
+use super::caller::{Caller, Context, JsonBody};
 use super::origin::PublicUrl;
 use super::problems::Problem;
 use super::route::Access::{Admin, Public, Read};
@@ -26,7 +26,7 @@ use store::keys::{Grant, KeyKind};
 const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 const CODE_MS: i64 = 24 * 3_600_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let session_schema = record! { "Session":
         actor: records::actor(), scopes: list(one_of(Grant::ALL.iter().map(|grant| grant.name()))),
         expires_at: nullable(time()),
@@ -60,7 +60,7 @@ pub fn routes() -> Vec<Route> {
 
 /// A one-time code, and the link people click.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CodeView {
+pub(crate) struct CodeView {
     pub code: String,
     pub url: Option<String>,
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct CodeView {
 /// The body of `POST /api/login-codes`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewCode {
+pub(crate) struct NewCode {
     /// `run` when absent, which is enough for the page. `admin` manages people and tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -85,8 +85,7 @@ struct SessionView {
 }
 
 async fn make_code(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(code): JsonBody<NewCode>,
 ) -> ApiResult<(StatusCode, Json<CodeView>)> {
     app.commands()?;
@@ -178,7 +177,7 @@ fn cookie(app: &AppState, value: &str, seconds: i64) -> String {
 }
 
 /// Ends the session; the token it was opened with stays valid.
-async fn log_out(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Response> {
+async fn log_out(Context(app, caller): Context) -> ApiResult<Response> {
     end(&app, &caller).await?;
     let cleared = cookie(&app, "", 0);
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Characters of the library's message that are repeated.
 const MAX_MESSAGE: usize = 500;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/mcp", Read, "MCP over streamable HTTP, without sessions (2026-07-28 and 2025-11-25)", handle)
             .body(open())

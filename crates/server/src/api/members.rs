@@ -2,13 +2,13 @@
 //! the person who owns it. What a role allows is decided in `access`.
 
 use super::auth::{RequestSource, limit_rate};
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{form, list as list_of, text};
 use super::{ApiResult, AppState, access, records, runs};
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use engine::actor::ActorKind;
@@ -18,10 +18,9 @@ use engine::workspace::Project;
 use runtime::agents::AgentRecord;
 use runtime::ports::Library;
 use serde::Deserialize;
-use std::sync::Arc;
 use store::members::{MOST_MEMBERS, Member, MemberChange, NewInvitation};
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/projects/{id}/members", Read, "Who belongs to it, and who is invited", list)
             .returns(200, list_of(records::member())),
@@ -40,7 +39,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn list(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
+async fn list(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Json<Vec<Member>>> {
     access::read_project(&app, &caller, id).await?;
     Ok(Json(app.store.members(id, app.clock.now()).await?))
 }
@@ -55,9 +54,8 @@ struct NewMember {
 }
 
 async fn add(
-    State(app): State<Arc<AppState>>,
+    Context(app, caller): Context,
     Extension(source): Extension<RequestSource>,
-    caller: Caller,
     Id(id): Id<ProjectId>,
     JsonBody(new): JsonBody<NewMember>,
 ) -> ApiResult<Json<Member>> {
@@ -173,8 +171,7 @@ async fn owner_role(app: &AppState, project: ProjectId, agent: ActorId) -> ApiRe
 }
 
 async fn remove(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((project, name)): Path<(String, String)>,
 ) -> ApiResult<Json<Member>> {
     app.commands()?;

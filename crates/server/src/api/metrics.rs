@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/metrics", Access::Local, "What the process counts, for Prometheus", metrics)
             .returns_text(200, "text/plain"),
@@ -24,11 +24,11 @@ const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
 /// Requests answered, by method and class of status.
 #[derive(Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     answered: [[AtomicU64; CLASSES.len()]; METHODS.len()],
 }
 
-pub async fn count(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+pub(super) async fn count(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let method = METHODS.iter().position(|method| method == request.method());
     let response = next.run(request).await;
     let class = usize::from(response.status().as_u16() / 100).checked_sub(2);

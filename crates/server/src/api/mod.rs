@@ -8,7 +8,7 @@ mod schema;
 mod access;
 mod actors;
 mod agents;
-pub mod auth;
+pub(crate) mod auth;
 mod brief;
 mod caller;
 mod commands;
@@ -28,16 +28,16 @@ mod multiplex;
 mod nodes;
 mod notifications;
 mod openapi;
-pub mod origin;
+pub(crate) mod origin;
 mod pages;
-pub mod problems;
+pub(crate) mod problems;
 mod process;
 mod projects;
 mod query;
 mod rate_limit;
 mod realtime;
 mod records;
-pub mod revocation;
+pub(crate) mod revocation;
 mod route;
 mod runs;
 mod secret;
@@ -51,18 +51,18 @@ mod version;
 mod webhooks;
 mod workspace;
 
-pub use agents::{AgentView, NewAgent};
-pub use brief::NewRun;
-pub use commands::{Answers, Continuation, Message, QuestionAnswer, Resolution};
-pub use lessons::{LessonAction, LessonDecision};
-pub use login::{CodeView, NewCode};
-pub use metrics::Counters;
-pub use nodes::NodeView;
-pub use snapshot::Views;
-pub use tokens::{CreatedToken, NewToken, TokenView};
-pub use tools::{Tools, described};
-pub use webhooks::{NewWebhook, WebhookView, WebhookWithDeliveries};
-pub use workspace::Workspace;
+pub(crate) use agents::{AgentView, NewAgent};
+pub(crate) use brief::NewRun;
+pub(crate) use commands::{Answers, Continuation, Message, QuestionAnswer, Resolution};
+pub(crate) use lessons::{LessonAction, LessonDecision};
+pub(crate) use login::{CodeView, NewCode};
+pub(crate) use metrics::Counters;
+pub(crate) use nodes::NodeView;
+pub(crate) use snapshot::Views;
+pub(crate) use tokens::{CreatedToken, NewToken, TokenView};
+pub(crate) use tools::{Tools, described};
+pub(crate) use webhooks::{NewWebhook, WebhookView, WebhookWithDeliveries};
+pub(crate) use workspace::Workspace;
 
 use crate::catalogue::Catalogue;
 use auth::RequestSource;
@@ -85,7 +85,7 @@ use store::SqlStore;
 const MAX_BODY: usize = 1 << 20;
 
 /// What every handler has access to.
-pub struct AppState {
+pub(crate) struct AppState {
     pub store: Arc<SqlStore>,
     /// Absent where the database is only read.
     pub commands: Option<runtime::RunCommands>,
@@ -111,7 +111,7 @@ pub struct AppState {
 /// Which runs this process drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Drives {
+pub(crate) enum Drives {
     Nothing,
     /// Only those it was asked to drive.
     Some,
@@ -121,7 +121,7 @@ pub enum Drives {
 
 /// The process that holds the database and answers requests.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct HolderView {
+pub(crate) struct HolderView {
     pub pid: u32,
     pub version: String,
     pub drives: Drives,
@@ -132,7 +132,7 @@ pub struct HolderView {
 
 /// A page of a list, and the cursor of the next page.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     pub items: Vec<T>,
     pub next_cursor: Option<String>,
 }
@@ -157,7 +157,12 @@ type ApiResult<T> = Result<T, Problem>;
 
 impl AppState {
     /// The state of a process that only reads the database; one that drives runs sets the rest.
-    pub fn reading(store: Arc<SqlStore>, catalogue: Arc<Catalogue>, clock: Arc<dyn Clock>, live: Live) -> AppState {
+    pub(crate) fn reading(
+        store: Arc<SqlStore>,
+        catalogue: Arc<Catalogue>,
+        clock: Arc<dyn Clock>,
+        live: Live,
+    ) -> AppState {
         let revoked = RevocationSignal::default();
         let keys = KeyCheck { keys: store.clone(), clock: clock.clone() };
         AppState {
@@ -231,7 +236,7 @@ fn table() -> Vec<Route> {
     .collect()
 }
 
-pub fn router(app: Arc<AppState>, source: RequestSource) -> Router {
+pub(crate) fn router(app: Arc<AppState>, source: RequestSource) -> Router {
     let routes = route::serve(table(), &app, source)
         .fallback(process::not_found)
         .method_not_allowed_fallback(process::method_not_allowed)

@@ -29,7 +29,7 @@ const NEWEST_NOTICES: usize = 20;
 const REMEMBERED_NOTICES: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topic {
+pub(super) enum Topic {
     /// Every visible run, as it changes.
     Runs,
     /// The log of one run, after a seq or from now on.
@@ -38,7 +38,7 @@ pub enum Topic {
 }
 
 /// `runs,run:ID,run:ID@SEQ,notifications`
-pub fn parse(text: &str) -> Result<Vec<Topic>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<Topic>, String> {
     let topics: Vec<Topic> =
         text.split(',').map(str::trim).filter(|topic| !topic.is_empty()).map(topic).collect::<Result<_, _>>()?;
     match topics.len() {
@@ -99,7 +99,7 @@ fn fingerprint(runs: &[RunId]) -> u32 {
     (mixed ^ (mixed >> 32) ^ (mixed >> 64) ^ (mixed >> 96)) as u32
 }
 
-pub struct Multiplex {
+pub(super) struct Multiplex {
     app: Arc<AppState>,
     reader: ActorId,
     scope: Scope,
@@ -132,7 +132,7 @@ impl EventStream for Multiplex {
 }
 
 impl Multiplex {
-    pub async fn open(
+    pub(super) async fn open(
         app: Arc<AppState>,
         caller: &Caller,
         topics: Vec<Topic>,

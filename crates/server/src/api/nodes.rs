@@ -1,6 +1,6 @@
 //! Routes for the nodes of a tree run: read them, and control one together with everything below it.
 
-use super::caller::{Caller, Id};
+use super::caller::{Caller, Context, Id};
 use super::commands::run_command;
 use super::problems::Problem;
 use super::query::QueryString;
@@ -9,7 +9,7 @@ use super::route::Route;
 use super::schema::{Schema, anything, count, id, list as list_of, nullable, page, text, time, whole};
 use super::{ApiResult, AppState, Page, records};
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use engine::batch::{ArtifactRow, NodeRow, PlanRow};
 use engine::event::StoredEvent;
@@ -30,7 +30,7 @@ const LAST_ENTRIES: usize = 5;
 /// Plans or artifacts in one response; enough for whole trees of the usual sizes.
 const MOST_PARTS: usize = 10_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const NODE: &str = "/api/runs/{id}/nodes/{node}";
     let limit = || whole(1, MAX_PAGE as i64);
     vec![
@@ -63,7 +63,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn order(path: &'static str, summary: &'static str, order: NodeOrder) -> Route {
-    let handler = move |State(app): State<Arc<AppState>>, caller: Caller, path: NodePath| async move {
+    let handler = move |Context(app, caller): Context, path: NodePath| async move {
         run_command(&app, &caller, path.run, Command::Node { node: path.node, order }).await
     };
     Route::post(path, Run, summary, handler).returns_run()
@@ -113,8 +113,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<NodeRow>>> {
@@ -127,7 +126,7 @@ async fn list(
 
 /// One node with what belongs to it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct NodeView {
+pub(crate) struct NodeView {
     #[serde(flatten)]
     pub node: NodeRow,
     /// The step of its parent's plan that it works on, with its band's goal; null for the root.
@@ -144,7 +143,7 @@ pub struct NodeView {
     pub timeline_next_cursor: Option<String>,
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, path: NodePath) -> ApiResult<Json<NodeView>> {
+async fn show(Context(app, caller): Context, path: NodePath) -> ApiResult<Json<NodeView>> {
     let NodePath { run, node } = path;
     let row = caller.run(&app, run).await?;
     let node = find(&app, &caller, run, node).await?;
@@ -210,8 +209,7 @@ struct TimelineQuery {
 }
 
 async fn timeline(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     path: NodePath,
     QueryString(query): QueryString<TimelineQuery>,
 ) -> ApiResult<Json<Page<Value>>> {
@@ -245,8 +243,7 @@ impl<C> PartsQuery<C> {
 }
 
 async fn plans(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<PlanId>>,
 ) -> ApiResult<Json<Vec<PlanRow>>> {
@@ -255,8 +252,7 @@ async fn plans(
 }
 
 async fn artifacts(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<PartsQuery<ArtifactId>>,
 ) -> ApiResult<Json<Vec<ArtifactRow>>> {

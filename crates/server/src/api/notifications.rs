@@ -1,23 +1,21 @@
 //! Routes for notifications: what runs reported to their owner, and which of them were read.
 
-use super::caller::{Caller, JsonBody};
+use super::caller::{Context, JsonBody};
 use super::problems::Problem;
 use super::query::{BoolParameter, QueryString, page_limit};
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{self, count, form, id, nullable, one_of, record, text, time, up_to};
-use super::{ApiResult, AppState, Page};
+use super::{ApiResult, Page};
 use axum::Json;
-use axum::extract::State;
 use engine::ids::RunId;
 use engine::time::Timestamp;
 use runtime::notifications::{INVITATION_KIND, KINDS, Mark, Notice};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 const MAX_MARKED: usize = 500;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/notifications", Read, "Notifications of your runs, newest first", list)
             .query("unread", BoolParameter::schema())
@@ -30,7 +28,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-pub fn notice() -> schema::Schema {
+pub(super) fn notice() -> schema::Schema {
     record! { "Notification":
         id: text(), run_id: nullable(id()), seq: count(), owner: id(),
         kind: one_of(KINDS.into_iter().chain([INVITATION_KIND])), title: text(), body: text(),
@@ -47,8 +45,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<Notice>>> {
     let limit = page_limit(query.limit, 50);
@@ -91,11 +88,7 @@ struct UnreadCount {
     unread: u64,
 }
 
-async fn read(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(marks): JsonBody<ReadMarks>,
-) -> ApiResult<Json<UnreadCount>> {
+async fn read(Context(app, caller): Context, JsonBody(marks): JsonBody<ReadMarks>) -> ApiResult<Json<UnreadCount>> {
     let ids = marks.ids.unwrap_or_default();
     if ids.len() > MAX_MARKED {
         return Err(Problem::invalid(

@@ -8,7 +8,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 /// `cookie` is the name of the session cookie.
-pub fn document(routes: &[Route], cookie: &str) -> Value {
+pub(super) fn document(routes: &[Route], cookie: &str) -> Value {
     let mut paths = Map::new();
     for route in routes {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));

@@ -24,7 +24,7 @@ use std::time::Instant;
 const COOKIE: &str = "pleach_session";
 
 /// The names and origins under which this server answers, its rate limits, and what it learns when it starts to listen.
-pub struct OriginPolicy {
+pub(crate) struct OriginPolicy {
     /// The configured public URL.
     pub public: Option<PublicUrl>,
     /// The address it listens on, once it does.
@@ -45,7 +45,7 @@ pub struct OriginPolicy {
 }
 
 impl OriginPolicy {
-    pub fn new(public: Option<PublicUrl>, validity: Arc<Revocations<KeyId>>) -> OriginPolicy {
+    pub(crate) fn new(public: Option<PublicUrl>, validity: Arc<Revocations<KeyId>>) -> OriginPolicy {
         OriginPolicy {
             public,
             listening: OnceLock::new(),
@@ -60,27 +60,27 @@ impl OriginPolicy {
     }
 
     /// The URL that people use.
-    pub fn url(&self) -> Option<String> {
+    pub(crate) fn url(&self) -> Option<String> {
         let own = || self.listening.get().map(|address| format!("http://{address}"));
         self.public.as_ref().map(|public| public.origin.clone()).or_else(own)
     }
 
     /// Browsers send cookies to every port of a host, so each database has a cookie name of its own. Otherwise two servers on
     /// one machine would log each other's people out.
-    pub fn name_cookie(&self, instance: ActorId) {
+    pub(crate) fn name_cookie(&self, instance: ActorId) {
         let digest = Sha256::digest(instance.to_string());
         let suffix: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         // Set once: a process serves one database.
         let _ = self.cookie.set(format!("{COOKIE}_{suffix}"));
     }
 
-    pub fn cookie(&self) -> &str {
+    pub(crate) fn cookie(&self) -> &str {
         self.cookie.get().map_or(COOKIE, String::as_str)
     }
 
     /// Counts a wrong credential against the network it came from; after many, the answer is 429. A valid credential never
     /// gets here, so it passes whatever else comes from the same network.
-    pub fn refused(&self, limit: &RateLimit, peer: Option<IpAddr>, problem: Problem) -> Problem {
+    pub(crate) fn refused(&self, limit: &RateLimit, peer: Option<IpAddr>, problem: Problem) -> Problem {
         let from = peer.map_or_else(String::new, |address| Network::from(address).to_string());
         match problem.status {
             StatusCode::UNAUTHORIZED => limit_rate(limit, &from).err().unwrap_or(problem),
@@ -140,12 +140,12 @@ impl OriginPolicy {
 
 /// `https://pleach.example.org`, without a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrl {
+pub(crate) struct PublicUrl {
     pub origin: String,
 }
 
 impl PublicUrl {
-    pub fn parse(text: &str) -> Option<PublicUrl> {
+    pub(crate) fn parse(text: &str) -> Option<PublicUrl> {
         let origin = text.trim_end_matches('/');
         let uri: Uri = origin.parse().ok()?;
         let plain = matches!(uri.scheme_str(), Some("http" | "https")) && uri.path() == "/" && uri.query().is_none();
@@ -153,7 +153,7 @@ impl PublicUrl {
             .then(|| PublicUrl { origin: origin.to_ascii_lowercase() })
     }
 
-    pub fn is_secure(&self) -> bool {
+    pub(crate) fn is_secure(&self) -> bool {
         self.origin.starts_with("https:")
     }
 
@@ -179,7 +179,7 @@ fn site(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Whether a request was sent from this machine to this machine. One that a proxy forwarded may come from anywhere.
-pub fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
+pub(crate) fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
     const FORWARDED: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(host_of).unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -190,12 +190,12 @@ pub fn is_of_this_machine(headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
 }
 
 /// Whether another site's page led here. The browser then withholds the session cookie.
-pub fn from_other_site(headers: &HeaderMap) -> bool {
+pub(crate) fn from_other_site(headers: &HeaderMap) -> bool {
     site(headers).is_some_and(|site| !matches!(site, "same-origin" | "none"))
 }
 
 /// Whether one of this server's own pages sent the request. Only then may a session cookie change something.
-pub fn from_own_page(headers: &HeaderMap) -> bool {
+pub(crate) fn from_own_page(headers: &HeaderMap) -> bool {
     // `check` has compared the origin already; here it only has to be present.
     origin(headers).is_some_and(|origin| origin != "null") || site(headers) == Some("same-origin")
 }
@@ -222,7 +222,7 @@ const SECURITY_HEADERS: [(HeaderName, &str); 5] = [
 ];
 
 /// Middleware around the whole network router, unknown paths included.
-pub async fn receive(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+pub(crate) async fn receive(State(app): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let request_id = format!("{:016x}", rand::random::<u64>());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());

@@ -1,7 +1,7 @@
 //! The pages over HTTP: the markdown twin of every project, document, task and run, `/whoami`, and their actions. What a
 //! page shows and who may do what on it is decided in the crate `pages`, the same for subagents in a task run.
 
-use super::caller::{Caller, JsonBody};
+use super::caller::{Caller, Context, JsonBody};
 use super::commands;
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
@@ -10,7 +10,7 @@ use super::schema::open;
 use super::{ApiResult, AppState, process, runs, version};
 use ::pages::{ActionResult, Cause, Page, PagePath, PageSubject, Pages, Reader};
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,13 +18,12 @@ use effects::tools::Registry;
 use engine::effect::EffectId;
 use runtime::ports::AppendError;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const MARKDOWN: &str = "text/markdown";
 /// How often an action is tried when others change the same things.
 const ATTEMPTS: usize = 4;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let page =
         |path, what| Route::get(path, Read, what, show).returns_text(200, MARKDOWN).errors([404]).errors_as_pages();
     let act = |path, what| {
@@ -67,7 +66,7 @@ pub fn routes() -> Vec<Route> {
 const OF_WEB_PAGE: [&str; 3] = ["projects", "documents", "runs"];
 
 /// Serves the web page to browsers where it and the markdown pages share a path.
-pub async fn for_browsers(request: Request, next: Next) -> Response {
+pub(super) async fn for_browsers(request: Request, next: Next) -> Response {
     let place = request.uri().path().split('/').nth(1).is_some_and(|first| OF_WEB_PAGE.contains(&first));
     match place && request.method() == Method::GET && wants(request.headers(), "text/html") {
         true => process::not_found(Method::GET, request.uri().clone(), request.headers().clone()).await,
@@ -88,7 +87,7 @@ fn reader(caller: &Caller) -> Reader {
     Reader { scope: caller.scope(), ..reader }
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, uri: Uri, headers: HeaderMap) -> ApiResult<Response> {
+async fn show(Context(app, caller): Context, uri: Uri, headers: HeaderMap) -> ApiResult<Response> {
     let (reader, registry) = (reader(&caller), Registry::builtin());
     let path = uri.path_and_query().map_or(uri.path(), |path| path.as_str());
     let page = Pages { store: &*app.store, registry: &registry, reader: &reader }.open(path).await?;
@@ -96,8 +95,7 @@ async fn show(State(app): State<Arc<AppState>>, caller: Caller, uri: Uri, header
 }
 
 async fn execute(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     uri: Uri,
     headers: HeaderMap,
     JsonBody(params): JsonBody<Value>,
@@ -109,7 +107,7 @@ async fn execute(
 }
 
 /// Executes an action and commits its changes.
-pub async fn execute_action(
+pub(super) async fn execute_action(
     app: &AppState,
     caller: &Caller,
     subject: PageSubject,
@@ -156,7 +154,7 @@ fn response(page: Page, headers: &HeaderMap) -> Response {
 }
 
 /// The problem that an error page stands for.
-pub fn problem(page: &Page) -> Problem {
+pub(super) fn problem(page: &Page) -> Problem {
     let error = page.facts.iter().find(|(name, _)| *name == "error").and_then(|(_, error)| error.as_str());
     let error = error.unwrap_or_default();
     let is_for_viewers = page.facts.iter().any(|(name, kind)| *name == "type" && kind == "viewer_only");

@@ -7,10 +7,10 @@ use axum::response::{IntoResponse, Response};
 use runtime::ports::{AppendError, StoreError};
 use serde_json::{Value, json};
 
-pub const MEDIA_TYPE: &str = "application/problem+json";
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub(crate) struct Problem {
     pub status: StatusCode,
     /// The `type`, by which programs tell problems apart.
     pub slug: String,
@@ -27,12 +27,12 @@ const TRY_AGAIN: u64 = 5;
 const FOREIGN: &str = "foreign";
 
 impl Problem {
-    pub fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+    pub(crate) fn new(status: StatusCode, slug: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem { status, slug: slug.into(), detail: detail.into(), retry_after: None, member: None }
     }
 
     /// The same whether it does not exist or may not be seen.
-    pub fn not_found(what: &str) -> Problem {
+    pub(crate) fn not_found(what: &str) -> Problem {
         Problem::new(
             StatusCode::NOT_FOUND,
             format!("{what}_not_found"),
@@ -41,15 +41,15 @@ impl Problem {
     }
 
     /// The same for an id or name in a request body.
-    pub fn unknown(what: &str, id: &str) -> Problem {
+    pub(crate) fn unknown(what: &str, id: &str) -> Problem {
         Problem { detail: format!("there is no {what} {id} that you may see"), ..Problem::not_found(what) }
     }
 
-    pub fn with(self, name: &'static str, value: Value) -> Problem {
+    pub(crate) fn with(self, name: &'static str, value: Value) -> Problem {
         Problem { member: Some((name, value)), ..self }
     }
 
-    pub fn body_too_large() -> Problem {
+    pub(crate) fn body_too_large() -> Problem {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
@@ -57,12 +57,12 @@ impl Problem {
         )
     }
 
-    pub fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
+    pub(crate) fn invalid(slug: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, slug, detail)
     }
 
     /// Reads the problem that another process answered with; any other text becomes its detail.
-    pub fn parse(status: StatusCode, text: &str) -> Problem {
+    pub(crate) fn parse(status: StatusCode, text: &str) -> Problem {
         let Ok(Value::Object(mut body)) = serde_json::from_str(text) else {
             return Problem::new(status, FOREIGN, format!("{status}: {text}"));
         };
@@ -73,7 +73,7 @@ impl Problem {
     }
 
     /// The problem document.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let title = self.status.canonical_reason().unwrap_or("Error");
         let mut body =
             json!({"type": self.slug, "title": title, "status": self.status.as_u16(), "detail": self.detail});
@@ -84,12 +84,12 @@ impl Problem {
     }
 
     /// Whether the response did not come from a Pleach server.
-    pub fn is_foreign(&self) -> bool {
+    pub(crate) fn is_foreign(&self) -> bool {
         self.slug == FOREIGN || self.slug.is_empty()
     }
 
     /// For the command line: the detail, and the command to type next.
-    pub fn into_failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         let next = match self.slug.as_str() {
             "run_not_found" => Some("`pleach ls` lists the runs you may see."),
             "node_not_found" => Some("`pleach show RUN` lists the nodes of a tree run."),

@@ -13,7 +13,7 @@ use runtime::ports::{LOCAL_HANDLE, Library};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/healthz", Access::Public, "The process is alive", healthy).returns_text(200, "text/plain"),
         Route::get("/readyz", Access::Public, "The database answers and has this version's schema", ready)
@@ -66,14 +66,14 @@ async fn holder(State(app): State<Arc<AppState>>) -> Json<HolderView> {
 }
 
 /// A path that is no route of the API may belong to the web page.
-pub async fn not_found(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+pub(super) async fn not_found(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     ui::answer(&method, &uri, &headers).unwrap_or_else(|| {
         Problem::new(StatusCode::NOT_FOUND, "not_found", format!("there is no route or page at {}", uri.path()))
             .into_response()
     })
 }
 
-pub async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
+pub(super) async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",

@@ -1,6 +1,6 @@
 //! Routes for projects. Who belongs to one, and in which role, is in `members`.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::documents::user_props;
 use super::problems::Problem;
 use super::query::{PageQuery, QueryString};
@@ -10,7 +10,6 @@ use super::schema::{form, id, open, text, words};
 use super::version::{HasVersion, IfMatch, Versioned, write};
 use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::ProjectId;
 use engine::role::Role;
@@ -18,12 +17,11 @@ use engine::workspace::{Mutation, Project};
 use runtime::ports::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::Arc;
 use store::Removed;
 
 const MAX_DESCRIPTION: usize = 100_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const ONE: &str = "/api/projects/{id}";
     let changed = || [("description", text()), ("props", open())];
     let [description, props] = changed();
@@ -45,9 +43,9 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-pub const MAX_TITLE: usize = 500;
+pub(super) const MAX_TITLE: usize = 500;
 
-pub fn checked_title(text: &str) -> ApiResult<String> {
+pub(super) fn checked_title(text: &str) -> ApiResult<String> {
     let title = text.trim();
     match title.chars().count() {
         1..=MAX_TITLE => Ok(title.to_owned()),
@@ -97,7 +95,7 @@ async fn visible(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Pr
 }
 
 /// A project to which the caller may add a document or task.
-pub async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
+pub(super) async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -> ApiResult<Project> {
     let project = access::write_project(app, caller, id).await?;
     match app.store.has_room(id).await? {
         true => Ok(project),
@@ -114,8 +112,7 @@ pub async fn with_space(app: &AppState, caller: &Caller, id: ProjectId) -> ApiRe
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<PageQuery<ProjectId>>,
 ) -> ApiResult<Json<Page<ProjectView>>> {
     let (limit, slice) = query.slice(50);
@@ -135,8 +132,7 @@ struct NewProject {
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(new): JsonBody<NewProject>,
 ) -> ApiResult<Versioned<ProjectView>> {
     let id: ProjectId = runs::mint(&app);
@@ -147,11 +143,7 @@ async fn create(
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-async fn show(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<ProjectId>,
-) -> ApiResult<Versioned<ProjectView>> {
+async fn show(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<Versioned<ProjectView>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -164,8 +156,7 @@ struct ProjectPatch {
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<ProjectId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<ProjectPatch>,
@@ -183,7 +174,7 @@ async fn edit(
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<ProjectId>) -> ApiResult<StatusCode> {
     app.commands()?;
     access::own_project(&app, &caller, id).await?;
     match app.store.remove_project(id).await? {

@@ -33,7 +33,7 @@ pub(super) struct PageQuery<C> {
 
 impl<C> PageQuery<C> {
     /// The limit, and the slice to read: one more than is shown, see `Page::cut`.
-    pub fn slice(self, default: usize) -> (usize, Slice<C>) {
+    pub(super) fn slice(self, default: usize) -> (usize, Slice<C>) {
         let limit = page_limit(self.limit, default);
         (limit, Slice { after: self.cursor, limit: limit + 1 })
     }
@@ -41,10 +41,10 @@ impl<C> PageQuery<C> {
 
 /// The parameters that a route publishes.
 #[derive(Clone)]
-pub struct QueryParameters(pub Arc<[(&'static str, Schema)]>);
+pub(super) struct QueryParameters(pub Arc<[(&'static str, Schema)]>);
 
 /// Extracts the query string, or answers a problem that says what is wrong with it.
-pub struct QueryString<T>(pub T);
+pub(super) struct QueryString<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Arc<AppState>> for QueryString<T> {
     type Rejection = Problem;
@@ -60,7 +60,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<AppState>> for QueryString
 
 /// A boolean in the usual spellings of query strings.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-pub enum BoolParameter {
+pub(super) enum BoolParameter {
     #[serde(rename = "1", alias = "true")]
     On,
     #[default]
@@ -69,11 +69,11 @@ pub enum BoolParameter {
 }
 
 impl BoolParameter {
-    pub fn is_on(self) -> bool {
+    pub(super) fn is_on(self) -> bool {
         self == BoolParameter::On
     }
 
-    pub fn schema() -> Schema {
+    pub(super) fn schema() -> Schema {
         one_of(["1", "0", "true", "false"])
     }
 }

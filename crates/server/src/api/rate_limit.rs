@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// all are dropped: going over them at every request would cost more than the limit saves.
 const MAX_KEYS: usize = 10_000;
 
-pub struct RateLimit {
+pub(crate) struct RateLimit {
     burst: f64,
     per_second: f64,
     levels: Mutex<HashMap<String, (f64, Instant)>>,
@@ -16,14 +16,14 @@ pub struct RateLimit {
 
 /// Seconds until the next one is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimited(pub u64);
+pub(crate) struct RateLimited(pub u64);
 
 impl RateLimit {
-    pub fn new(burst: u32, per_second: f64) -> RateLimit {
+    pub(crate) fn new(burst: u32, per_second: f64) -> RateLimit {
         RateLimit { burst: f64::from(burst), per_second, levels: Mutex::new(HashMap::new()) }
     }
 
-    pub fn take(&self, who: &str) -> Result<(), RateLimited> {
+    pub(crate) fn take(&self, who: &str) -> Result<(), RateLimited> {
         let now = Instant::now();
         let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
         let refilled = |(level, at): (f64, Instant)| {

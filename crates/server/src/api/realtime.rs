@@ -40,7 +40,7 @@ const LOGIN_WITHIN: Duration = Duration::from_secs(10);
 /// Clients send a heartbeat about every 25 seconds; one that is silent for this long is closed.
 const SILENCE: Duration = Duration::from_secs(90);
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get(
             "/realtime/v1/websocket",

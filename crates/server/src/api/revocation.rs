@@ -19,13 +19,13 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Says which of the things that streams depend on have ended.
 #[async_trait]
-pub trait RevocationCheck<T>: Send + Sync + 'static {
+pub(crate) trait RevocationCheck<T>: Send + Sync + 'static {
     async fn ended(&self, of: &[T]) -> Result<Vec<T>, StoreError>;
 }
 
 /// Raised when anything ended that streams depend on. That is rare, so one signal serves all streams, and each checks its own.
 #[derive(Clone, Default)]
-pub struct RevocationSignal(Arc<Signal>);
+pub(crate) struct RevocationSignal(Arc<Signal>);
 
 #[derive(Default)]
 struct Signal {
@@ -39,37 +39,37 @@ impl RevocationSignal {
         self.0.notify.notify_waiters();
     }
 
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.0.count.load(SeqCst)
     }
 
     /// Completes the next time it is raised.
-    pub fn next(&self) -> OwnedNotified {
+    pub(crate) fn next(&self) -> OwnedNotified {
         self.0.notify.clone().notified_owned()
     }
 }
 
-pub struct Revocations<T> {
+pub(crate) struct Revocations<T> {
     check: Box<dyn RevocationCheck<T>>,
     revoked: RevocationSignal,
     watched: Mutex<HashMap<T, watch::Sender<()>>>,
 }
 
 /// Tells one stream whether what it depends on has ended. The signal says when to ask.
-pub struct RevocationWatch(watch::Receiver<()>);
+pub(crate) struct RevocationWatch(watch::Receiver<()>);
 
 impl RevocationWatch {
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.has_changed().is_err()
     }
 }
 
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
-    pub fn new(check: impl RevocationCheck<T>, revoked: &RevocationSignal) -> Arc<Revocations<T>> {
+    pub(crate) fn new(check: impl RevocationCheck<T>, revoked: &RevocationSignal) -> Arc<Revocations<T>> {
         Arc::new(Revocations { check: Box::new(check), revoked: revoked.clone(), watched: Mutex::default() })
     }
 
-    pub fn watch(self: &Arc<Self>, thing: T) -> RevocationWatch {
+    pub(crate) fn watch(self: &Arc<Self>, thing: T) -> RevocationWatch {
         let mut watched = self.watched();
         if watched.is_empty() {
             tokio::spawn(self.clone().poll());
@@ -116,7 +116,7 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Revocations<T> {
 }
 
 /// Which credentials are no longer valid.
-pub struct KeyCheck {
+pub(crate) struct KeyCheck {
     pub keys: Arc<SqlStore>,
     pub clock: Arc<dyn Clock>,
 }
@@ -129,10 +129,10 @@ impl RevocationCheck<KeyId> for KeyCheck {
 }
 
 /// A run together with the scope through which a reader sees it.
-pub type RunSight = (Scope, RunId);
+pub(crate) type RunSight = (Scope, RunId);
 
 /// Which runs their readers can no longer see, because a membership ended or the run was removed.
-pub struct RunSightCheck(pub Arc<SqlStore>);
+pub(crate) struct RunSightCheck(pub Arc<SqlStore>);
 
 #[async_trait]
 impl RevocationCheck<RunSight> for RunSightCheck {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// What a token must allow. Each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub(crate) enum Access {
     /// Anybody, without a token.
     Public,
     /// Anybody on the server's own machine; others as for `Read`.
@@ -30,7 +30,7 @@ pub enum Access {
 }
 
 impl Access {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Access::Public => "public",
             Access::Local => "local",
@@ -43,7 +43,7 @@ impl Access {
 
 /// The body of a response.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub(super) enum Body {
     Json(Schema),
     /// Another media type.
     Text(&'static str),
@@ -82,7 +82,7 @@ pub(crate) struct Route {
 /// A constructor for each method. `new` is not generic, so that it is compiled once and not for every handler.
 macro_rules! verbs {
     ($($name:ident: $method:ident),*) => {
-        $(pub fn $name<H: Handler<T, Arc<AppState>>, T: 'static>(
+        $(pub(super) fn $name<H: Handler<T, Arc<AppState>>, T: 'static>(
             path: &'static str,
             access: Access,
             summary: &'static str,
@@ -121,80 +121,80 @@ impl Route {
     }
 
     /// A parameter of the query string. All are optional as far as the document says; a handler may insist.
-    pub fn query(mut self, name: &'static str, schema: Schema) -> Route {
+    pub(super) fn query(mut self, name: &'static str, schema: Schema) -> Route {
         self.query.push((name, schema));
         self
     }
 
-    pub fn header(mut self, name: &'static str, schema: Schema) -> Route {
+    pub(super) fn header(mut self, name: &'static str, schema: Schema) -> Route {
         self.headers.push((name, schema));
         self
     }
 
-    pub fn body(mut self, schema: Schema) -> Route {
+    pub(super) fn body(mut self, schema: Schema) -> Route {
         self.body = Some(schema);
         self
     }
 
-    pub fn returns(mut self, status: u16, schema: Schema) -> Route {
+    pub(super) fn returns(mut self, status: u16, schema: Schema) -> Route {
         self.rules.returns_secret |= has_secret(&schema);
         self.returns.push((status, Body::Json(schema)));
         self
     }
 
     /// A page of a list: asks for `cursor` and `limit`, and returns items with the cursor of the next page.
-    pub fn returns_page(self, cursor: Schema, of: Schema) -> Route {
+    pub(super) fn returns_page(self, cursor: Schema, of: Schema) -> Route {
         self.query("cursor", cursor).query("limit", whole(1, MAX_PAGE as i64)).returns(200, page(of))
     }
 
     /// A response that is not JSON, by its media type.
-    pub fn returns_text(mut self, status: u16, media_type: &'static str) -> Route {
+    pub(super) fn returns_text(mut self, status: u16, media_type: &'static str) -> Route {
         self.returns.push((status, Body::Text(media_type)));
         self
     }
 
     /// A response without a body.
-    pub fn returns_empty(mut self, status: u16) -> Route {
+    pub(super) fn returns_empty(mut self, status: u16) -> Route {
         self.returns.push((status, Body::Nothing));
         self
     }
 
-    pub fn rate_limited(mut self) -> Route {
+    pub(super) fn rate_limited(mut self) -> Route {
         self.rules.rate_limited = true;
         self
     }
 
     /// Refused to bound tokens.
-    pub fn personal(mut self) -> Route {
+    pub(super) fn personal(mut self) -> Route {
         self.rules.personal = true;
         self
     }
 
     /// Errors are pages too, in markdown or JSON.
-    pub fn errors_as_pages(mut self) -> Route {
+    pub(super) fn errors_as_pages(mut self) -> Route {
         self.errors_as_pages = true;
         self
     }
 
     /// Subagents may ask for this change; the handler checks what they were granted.
-    pub fn for_agents(mut self) -> Route {
+    pub(super) fn for_agents(mut self) -> Route {
         self.rules.for_agents = true;
         self
     }
 
     /// Statuses of problems beyond those that follow from the rest of the route.
-    pub fn errors<const N: usize>(mut self, statuses: [u16; N]) -> Route {
+    pub(super) fn errors<const N: usize>(mut self, statuses: [u16; N]) -> Route {
         self.errors.extend(statuses);
         self
     }
 
     /// Returns the run after the command, or 409 when its status does not allow the command.
-    pub fn returns_run(self) -> Route {
+    pub(super) fn returns_run(self) -> Route {
         self.returns(200, records::run()).errors([409])
     }
 
     /// Every status with which this route may answer a problem.
-    pub fn all_errors(&self) -> BTreeSet<u16> {
+    pub(super) fn all_errors(&self) -> BTreeSet<u16> {
         let mut all = self.errors.clone();
         all.extend([421, 429, 503]);
         if self.rules.access != Access::Public {
@@ -217,7 +217,7 @@ impl Route {
 }
 
 /// The router of these routes. Callers are authenticated before a handler runs.
-pub fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
+pub(super) fn serve(routes: Vec<Route>, app: &Arc<AppState>, source: RequestSource) -> Router<Arc<AppState>> {
     routes.into_iter().fold(Router::new(), |router, route| {
         let guard = auth::RouteAuth { app: app.clone(), source, rules: route.rules };
         let mut handler = route.handler.route_layer(Extension(QueryParameters(route.query.into())));

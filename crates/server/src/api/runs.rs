@@ -1,7 +1,7 @@
 //! Routes for runs: start, list, read, delete.
 
 use super::brief::{self, NewRun};
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::query::{QueryString, page_limit};
 use super::route::Access::{Read, Run};
@@ -9,7 +9,7 @@ use super::route::Route;
 use super::schema::{count, id, list as list_of, text, whole};
 use super::{ApiResult, AppState, Page, agents, auth, records};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::batch::{IterationRow, RunRow, StepRow};
@@ -18,12 +18,11 @@ use engine::run::{Kind, Status};
 use runtime::ports::{Library, RunFilter, Slice};
 use serde::Deserialize;
 use serde_json::Value;
-use std::sync::Arc;
 use store::Removed;
 
 const MOST_ITERATIONS: usize = 10_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs", Read, "Runs, newest first, without nodes", list)
             .query("kind", records::kind())
@@ -63,11 +62,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 /// The client may choose the id, so that a repeated request returns the run that exists.
-async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(new): JsonBody<NewRun>,
-) -> ApiResult<Response> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewRun>) -> ApiResult<Response> {
     let id = new.id.unwrap_or_else(|| mint(&app));
     if id.0.get_version_num() != 7 {
         return Err(Problem::invalid(
@@ -89,7 +84,7 @@ async fn create(
 }
 
 /// A time-ordered id that nobody can guess.
-pub fn mint<T: From<uuid::Uuid>>(app: &AppState) -> T {
+pub(super) fn mint<T: From<uuid::Uuid>>(app: &AppState) -> T {
     ids::derive(app.clock.now(), &[&rand::random::<[u8; 16]>()]).into()
 }
 
@@ -104,8 +99,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<RunRow>>> {
     let limit = page_limit(query.limit, 50);
@@ -136,19 +130,19 @@ fn non_empty(word: Option<String>) -> Option<String> {
 }
 
 /// The item of this name, or a problem that lists the names.
-pub fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> ApiResult<T> {
+pub(super) fn by_name<T: Copy>(what: &str, word: &str, all: &[T], name: impl Fn(T) -> &'static str) -> ApiResult<T> {
     all.iter().copied().find(|item| name(*item) == word).ok_or_else(|| {
         let valid: Vec<&str> = all.iter().map(|item| name(*item)).collect();
         Problem::invalid("unknown_word", format!("{what} {word} does not exist; {what} is one of {}", valid.join(", ")))
     })
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<RunRow>> {
+async fn show(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<RunRow>> {
     caller.run(&app, id).await.map(Json)
 }
 
 /// Only the owner of a run may remove it; members of its projects may not.
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<StatusCode> {
     app.commands()?;
     if caller.run(&app, id).await?.owner != caller.id() {
         return Err(Problem::new(
@@ -179,8 +173,7 @@ struct IterationsQuery {
 }
 
 async fn iterations(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<IterationsQuery>,
 ) -> ApiResult<Json<Vec<IterationRow>>> {
@@ -189,15 +182,14 @@ async fn iterations(
     Ok(Json(app.store.iterations(&caller.scope(), id, Slice { after: query.after, limit }).await?))
 }
 
-async fn steps(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Vec<StepRow>>> {
+async fn steps(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Vec<StepRow>>> {
     caller.run(&app, id).await?;
     Ok(Json(app.store.steps(&caller.scope(), id).await?))
 }
 
 /// The page is stored as a JSON string and returned as its text.
 async fn step_page(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Path((run, step)): Path<(String, String)>,
 ) -> ApiResult<impl IntoResponse> {
     let run: RunId = run.parse().map_err(|_| Problem::not_found("run"))?;
@@ -210,15 +202,11 @@ async fn step_page(
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text))
 }
 
-async fn report(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Value>> {
+async fn report(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Value>> {
     Ok(Json(with_report(&app, &caller, id).await?.report))
 }
 
-async fn report_markdown(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<RunId>,
-) -> ApiResult<impl IntoResponse> {
+async fn report_markdown(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<impl IntoResponse> {
     let run = with_report(&app, &caller, id).await?;
     Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], engine::projection::report_markdown(&run.report)))
 }

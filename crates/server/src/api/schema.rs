@@ -4,26 +4,26 @@
 use serde_json::{Value, json};
 
 /// A JSON Schema (2020-12, as OpenAPI 3.1 uses it).
-pub type Schema = Value;
+pub(super) type Schema = Value;
 
 /// Moves its values: `json!` would copy every schema once for each level of nesting.
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Schema {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-pub fn text() -> Schema {
+pub(super) fn text() -> Schema {
     json!({"type": "string"})
 }
 
 /// A secret is shown in one response only, and no copy of that response is kept for repeated requests.
-pub fn secret() -> Schema {
+pub(super) fn secret() -> Schema {
     json!({"type": "string", "format": SECRET})
 }
 
 const SECRET: &str = "password";
 
 /// Whether the schema has a secret at any depth.
-pub fn has_secret(schema: &Schema) -> bool {
+pub(super) fn has_secret(schema: &Schema) -> bool {
     match schema {
         Value::Object(fields) => {
             fields.get("format").is_some_and(|format| format == SECRET) || fields.values().any(has_secret)
@@ -34,7 +34,7 @@ pub fn has_secret(schema: &Schema) -> bool {
 }
 
 /// Finds a value that is not an object although the schema wants one, and says where. Nulls are left to serde.
-pub fn not_an_object(schema: &Schema, value: &Value, at: &str) -> Option<String> {
+pub(super) fn not_an_object(schema: &Schema, value: &Value, at: &str) -> Option<String> {
     if value.is_null() {
         return None;
     }
@@ -73,62 +73,62 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// Text of 1 to `most` characters that is not blank.
-pub fn words(most: usize) -> Schema {
+pub(super) fn words(most: usize) -> Schema {
     json!({"type": "string", "minLength": 1, "maxLength": most, "pattern": "\\S"})
 }
 
-pub fn id() -> Schema {
+pub(super) fn id() -> Schema {
     json!({"type": "string", "format": "uuid"})
 }
 
-pub fn time() -> Schema {
+pub(super) fn time() -> Schema {
     json!({"type": "string", "format": "date-time"})
 }
 
-pub fn flag() -> Schema {
+pub(super) fn flag() -> Schema {
     json!({"type": "boolean"})
 }
 
-pub fn whole(least: i64, most: i64) -> Schema {
+pub(super) fn whole(least: i64, most: i64) -> Schema {
     json!({"type": "integer", "minimum": least, "maximum": most})
 }
 
 /// A count or position: not negative.
-pub fn count() -> Schema {
+pub(super) fn count() -> Schema {
     json!({"type": "integer", "minimum": 0})
 }
 
-pub fn amount() -> Schema {
+pub(super) fn amount() -> Schema {
     json!({"type": "number", "minimum": 0})
 }
 
-pub fn anything() -> Schema {
+pub(super) fn anything() -> Schema {
     json!({})
 }
 
 /// An object with any keys.
-pub fn open() -> Schema {
+pub(super) fn open() -> Schema {
     json!({"type": "object"})
 }
 
 /// An object with any keys and one schema for all values.
-pub fn map_of(schema: Schema) -> Schema {
+pub(super) fn map_of(schema: Schema) -> Schema {
     object([("type", "object".into()), ("additionalProperties", schema)])
 }
 
-pub fn list(of: Schema) -> Schema {
+pub(super) fn list(of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of)])
 }
 
-pub fn up_to(most: usize, of: Schema) -> Schema {
+pub(super) fn up_to(most: usize, of: Schema) -> Schema {
     object([("type", "array".into()), ("items", of), ("maxItems", most.into())])
 }
 
-pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
+pub(super) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
     json!({"type": "string", "enum": words.into_iter().collect::<Vec<_>>()})
 }
 
-pub fn nullable(schema: Schema) -> Schema {
+pub(super) fn nullable(schema: Schema) -> Schema {
     object([("anyOf", Value::Array(vec![schema, json!({"type": "null"})]))])
 }
 
@@ -149,12 +149,18 @@ macro_rules! form {
 }
 
 /// Like the macro, for computed fields.
-pub fn record<const N: usize, const M: usize>(required: [(&str, Schema); N], optional: [(&str, Schema); M]) -> Schema {
+pub(super) fn record<const N: usize, const M: usize>(
+    required: [(&str, Schema); N],
+    optional: [(&str, Schema); M],
+) -> Schema {
     fields(required.into(), optional.into())
 }
 
 /// Like the macro, for computed fields.
-pub fn form<const N: usize, const M: usize>(required: [(&str, Schema); N], optional: [(&str, Schema); M]) -> Schema {
+pub(super) fn form<const N: usize, const M: usize>(
+    required: [(&str, Schema); N],
+    optional: [(&str, Schema); M],
+) -> Schema {
     let mut schema = record(required, optional);
     schema["additionalProperties"] = Value::Bool(false);
     schema
@@ -169,7 +175,7 @@ fn fields(required: Vec<(&str, Schema)>, optional: Vec<(&str, Schema)>) -> Schem
 }
 
 /// A record with the fields of both, those of `base` first.
-pub fn extended(mut base: Schema, more: Schema) -> Schema {
+pub(super) fn extended(mut base: Schema, more: Schema) -> Schema {
     for (field, value) in more["properties"].as_object().into_iter().flatten() {
         base["properties"][field] = value.clone();
     }
@@ -180,13 +186,13 @@ pub fn extended(mut base: Schema, more: Schema) -> Schema {
 }
 
 /// Gives a schema a name: the API document then has it once and refers to it.
-pub fn named(name: &str, mut schema: Schema) -> Schema {
+pub(super) fn named(name: &str, mut schema: Schema) -> Schema {
     schema["title"] = Value::from(name);
     schema
 }
 
 /// A page of a list, and the cursor of the next page.
-pub fn page(of: Schema) -> Schema {
+pub(super) fn page(of: Schema) -> Schema {
     record([("items", list(of)), ("next_cursor", nullable(text()))], [])
 }
 

@@ -11,33 +11,33 @@ const CHECKSUM: usize = 8;
 const PREFIX_DIGITS: usize = 8;
 
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub(super) struct Secret(String);
 
 impl Secret {
-    pub fn fresh() -> Secret {
+    pub(super) fn fresh() -> Secret {
         let random = hex(&rand::random::<[u8; 32]>());
         Secret(format!("{PREFIX}{random}{}", checksum(&random)))
     }
 
     /// `None` for text that this server cannot have generated.
-    pub fn parse(text: &str) -> Option<Secret> {
+    pub(super) fn parse(text: &str) -> Option<Secret> {
         let rest = text.strip_prefix(PREFIX)?;
         let well_formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (random, sum) = well_formed.then(|| rest.split_at(RANDOM))?;
         (checksum(random) == sum).then(|| Secret(text.to_owned()))
     }
 
-    pub fn digest(&self) -> Digest {
+    pub(super) fn digest(&self) -> Digest {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
     /// Enough to recognise the secret, too little to use it.
-    pub fn prefix(&self) -> String {
+    pub(super) fn prefix(&self) -> String {
         self.0[..PREFIX.len() + PREFIX_DIGITS].to_owned()
     }
 
     /// The secret itself, for the response that hands it out.
-    pub fn reveal(&self) -> &str {
+    pub(super) fn reveal(&self) -> &str {
         &self.0
     }
 }

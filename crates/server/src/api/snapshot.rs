@@ -1,14 +1,13 @@
 //! A run as it was after any event of its log. The views used last stay folded in memory, so that the next one folds only the
 //! events in between.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::problems::Problem;
 use super::query::QueryString;
 use super::route::Access::Read;
 use super::route::Route;
 use super::schema::{count, text};
 use super::{ApiResult, AppState, records};
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
@@ -17,12 +16,12 @@ use runtime::ports::StoreError;
 use runtime::views;
 use serde::Deserialize;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Views kept in memory; one of ten thousand nodes takes a few megabytes.
 const KEPT: usize = 4;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/snapshot", Read, "The run as it stood after an event", of_run)
             .query("at", count())
@@ -37,8 +36,7 @@ struct SnapshotQuery {
 }
 
 async fn of_run(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<SnapshotQuery>,
     headers: HeaderMap,
@@ -63,7 +61,7 @@ async fn of_run(
 
 /// The views that were used last.
 #[derive(Default)]
-pub struct Views {
+pub(crate) struct Views {
     kept: Mutex<VecDeque<(RunId, View)>>,
 }
 

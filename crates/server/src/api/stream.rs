@@ -1,7 +1,7 @@
 //! Server-sent events: the log of one run, or several topics in one stream. Most frames are slices of the text that all
 //! listeners of a commit share.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::heartbeat::{Heartbeat, HeartbeatEvent};
 use super::multiplex::{self, Multiplex};
 use super::problems::Problem;
@@ -14,7 +14,6 @@ use super::{ApiResult, AppState};
 use crate::connections::{Frames, RawStream};
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use engine::ids::RunId;
@@ -31,11 +30,11 @@ use std::sync::Arc;
 /// A comment, which clients ignore: it keeps the connection open.
 const BEAT: Bytes = Bytes::from_static(b": \n\n");
 /// How long a client waits before it reconnects.
-pub const RETRY_MS: u32 = 2_000;
+pub(super) const RETRY_MS: u32 = 2_000;
 /// The most bytes of one frame.
 const PIECE: usize = 64 << 10;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/api/runs/{id}/stream", Read, "The log as server-sent events", of_run)
             .query("after", count())
@@ -76,8 +75,7 @@ impl Until {
 }
 
 async fn of_run(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<RunId>,
     QueryString(query): QueryString<StreamQuery>,
     headers: HeaderMap,
@@ -98,8 +96,7 @@ struct TopicsQuery {
 }
 
 async fn of_topics(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<TopicsQuery>,
     headers: HeaderMap,
     raw: Option<Extension<RawStream>>,
@@ -140,7 +137,7 @@ fn streamed(raw: Option<Extension<RawStream>>, frames: impl Frames) -> Response 
 }
 
 /// A frame that is not in the log and so has no id.
-pub fn aside(event: &str, json: impl Display) -> Bytes {
+pub(super) fn aside(event: &str, json: impl Display) -> Bytes {
     Bytes::from(format!("event: {event}\ndata: {json}\n\n"))
 }
 

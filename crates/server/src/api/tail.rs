@@ -13,7 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 const PAGE: usize = 500;
 
-pub struct Tail {
+pub(super) struct Tail {
     store: Arc<SqlStore>,
     listener: Listener,
     /// Ends when the reader can no longer see the run.
@@ -27,7 +27,7 @@ pub struct Tail {
     gone: bool,
 }
 
-pub enum TailItem {
+pub(super) enum TailItem {
     /// Events of this commit after this seq.
     Events(Arc<Commit>, u64),
     /// Nothing more is stored; what follows is live.
@@ -42,7 +42,7 @@ pub enum TailItem {
 
 impl Tail {
     /// Subscribes before the first read, so that nothing falls between log and live channel.
-    pub fn new(app: &AppState, reader: &Caller, run: RunId, after: u64) -> Tail {
+    pub(super) fn new(app: &AppState, reader: &Caller, run: RunId, after: u64) -> Tail {
         Tail {
             store: app.store.clone(),
             listener: app.live.listen(run),
@@ -56,13 +56,13 @@ impl Tail {
     }
 
     /// Checks visibility for another reader from now on.
-    pub fn set_reader(&mut self, app: &AppState, reader: &Caller) {
+    pub(super) fn set_reader(&mut self, app: &AppState, reader: &Caller) {
         self.sight = app.sights.watch((reader.scope(), self.run));
     }
 
     /// Cancel-safe. The end of visibility is noticed only at a new call, so the caller must drop this future at every
     /// heartbeat. After `Gone` it is pending forever.
-    pub async fn next(&mut self) -> Result<TailItem, StoreError> {
+    pub(super) async fn next(&mut self) -> Result<TailItem, StoreError> {
         if self.gone {
             return std::future::pending().await;
         }

@@ -1,6 +1,6 @@
 //! Routes for tasks, the things to be done in a project; a run of the kind `task` is in `runs`.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::documents::user_props;
 use super::problems::Problem;
 use super::projects::{self, MAX_TITLE, checked_title};
@@ -11,17 +11,15 @@ use super::schema::{form, id, open, text, words};
 use super::version::{IfMatch, Versioned, write};
 use super::{ApiResult, AppState, Page, access, records, runs, version};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::ids::{ProjectId, RunId, TaskId};
 use engine::workspace::{Mutation, Task, TaskState};
 use runtime::ports::{Library, TaskFilter};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 use store::Removed;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     const ONE: &str = "/api/tasks/{id}";
     let changed = || [("description", text()), ("state", records::task_state()), ("props", open())];
     let [description, state, props] = changed();
@@ -66,8 +64,7 @@ struct ListQuery {
 }
 
 async fn list(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<Task>>> {
     let limit = page_limit(query.limit, 50);
@@ -99,11 +96,7 @@ fn todo() -> TaskState {
     TaskState::Todo
 }
 
-async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    JsonBody(new): JsonBody<NewTask>,
-) -> ApiResult<Versioned<Task>> {
+async fn create(Context(app, caller): Context, JsonBody(new): JsonBody<NewTask>) -> ApiResult<Versioned<Task>> {
     let project_id = projects::with_space(&app, &caller, new.project_id).await?.id;
     let id: TaskId = runs::mint(&app);
     let mutation = Mutation::CreateTask {
@@ -118,7 +111,7 @@ async fn create(
     Ok(Versioned(StatusCode::CREATED, visible(&app, &caller, id).await?))
 }
 
-async fn show(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
+async fn show(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<Versioned<Task>> {
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
@@ -132,8 +125,7 @@ struct TaskPatch {
 }
 
 async fn edit(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(id): Id<TaskId>,
     expected: IfMatch,
     JsonBody(patch): JsonBody<TaskPatch>,
@@ -152,7 +144,7 @@ async fn edit(
     Ok(Versioned(StatusCode::OK, visible(&app, &caller, id).await?))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<TaskId>) -> ApiResult<StatusCode> {
     app.commands()?;
     writable(&app, &caller, id).await?;
     match app.store.remove_task(id).await? {

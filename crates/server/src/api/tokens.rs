@@ -1,6 +1,6 @@
 //! Routes for tokens: created and shown once, listed without their secret, revoked at once.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::query::{MAX_PAGE, QueryString, page_limit};
 use super::route::Access::{Admin, Read, Run};
@@ -9,7 +9,6 @@ use super::schema::{Schema, id, list, nullable, one_of, record, secret, text, ti
 use super::secret::Secret;
 use super::{ApiResult, AppState, Page, brief, runs};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::actor::ActorKind;
 use engine::ids::{ActorId, KeyId, ProjectId};
@@ -17,13 +16,12 @@ use engine::time::Timestamp;
 use engine::workspace::Scope;
 use runtime::ports::{Library, Slice};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use store::keys::{Grant, Key, KeyKind};
 
 const MAX_NAME: usize = 200;
 const MAX_PROJECTS: usize = 50;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let taken = form! {
         ;
         actor: text(), name: words(MAX_NAME), scopes: list(scope()), project_ids: up_to(MAX_PROJECTS, id()),
@@ -46,7 +44,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-pub fn scope() -> Schema {
+pub(super) fn scope() -> Schema {
     one_of(Grant::ALL.iter().map(|grant| grant.name()))
 }
 
@@ -60,7 +58,7 @@ fn token() -> Schema {
 
 /// A credential without its secret.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct TokenView {
+pub(crate) struct TokenView {
     pub id: KeyId,
     pub actor_id: ActorId,
     pub kind: String,
@@ -96,7 +94,7 @@ impl From<Key> for TokenView {
 
 /// A new token with its secret.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CreatedToken {
+pub(crate) struct CreatedToken {
     pub token: String,
     pub record: TokenView,
 }
@@ -104,7 +102,7 @@ pub struct CreatedToken {
 /// The body of `POST /api/tokens`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewToken {
+pub(crate) struct NewToken {
     /// The owner, by handle or id; the caller when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
@@ -121,12 +119,12 @@ pub struct NewToken {
 }
 
 /// Each scope includes those before it.
-pub fn scopes(grant: Grant) -> Vec<&'static str> {
+pub(super) fn scopes(grant: Grant) -> Vec<&'static str> {
     Grant::ALL.into_iter().filter(|other| *other <= grant).map(Grant::name).collect()
 }
 
 /// The properties of a new credential.
-pub struct NewCredential {
+pub(super) struct NewCredential {
     pub kind: KeyKind,
     pub parent: Option<KeyId>,
     pub name: String,
@@ -136,7 +134,7 @@ pub struct NewCredential {
 }
 
 /// Creates a credential and stores its digest.
-pub async fn create_credential(app: &AppState, actor: ActorId, new: NewCredential) -> ApiResult<(Secret, Key)> {
+pub(super) async fn create_credential(app: &AppState, actor: ActorId, new: NewCredential) -> ApiResult<(Secret, Key)> {
     let secret = Secret::fresh();
     let key = Key {
         id: runs::mint(app),
@@ -157,8 +155,7 @@ pub async fn create_credential(app: &AppState, actor: ActorId, new: NewCredentia
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(new): JsonBody<NewToken>,
 ) -> ApiResult<(StatusCode, Json<CreatedToken>)> {
     app.commands()?;
@@ -218,7 +215,7 @@ fn persons_only(caller: &Caller) -> ApiResult<()> {
 }
 
 /// Parses the name of a scope.
-pub fn grant(word: &str) -> ApiResult<Grant> {
+pub(super) fn grant(word: &str) -> ApiResult<Grant> {
     Grant::parse(word).ok_or_else(|| {
         Problem::invalid(
             "unknown_scope",
@@ -247,8 +244,7 @@ struct ListQuery {
 }
 
 async fn list_tokens(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<ListQuery>,
 ) -> ApiResult<Json<Page<TokenView>>> {
     let of = match query.actor.as_deref() {
@@ -265,7 +261,7 @@ async fn list_tokens(
     Ok(Json(Page::cut(items, limit, |token: &TokenView| token.id.to_string())))
 }
 
-async fn revoke(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
+async fn revoke(Context(app, caller): Context, Id(id): Id<KeyId>) -> ApiResult<Json<TokenView>> {
     app.commands()?;
     persons_only(&caller)?;
     let found = app.store.key_named(id).await?.filter(|key| caller.is_admin() || key.actor_id == caller.id());

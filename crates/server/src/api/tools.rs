@@ -1,6 +1,6 @@
 //! Routes for tools: the built-in ones and those of the configured servers. People can call the built-in ones here too.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{flag, list as list_of, named, nullable, one_of, open, record, text};
@@ -9,7 +9,6 @@ use crate::catalogue::Catalogue;
 use crate::toolboxes::{ToolboxStatus, offers};
 use ::pages::PageSubject;
 use axum::Json;
-use axum::extract::State;
 use effects::tools::{Registry, Toolbox};
 use engine::effect::Class;
 use engine::ids::ProjectId;
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let tool = record! { "Tool":
         name: text(), description: text(), class: one_of(["read-only", "idempotent", "once"]), read: flag(),
         schema: open();
@@ -40,13 +39,13 @@ pub fn routes() -> Vec<Route> {
 
 /// Every tool, and the status of the toolboxes that are not built in.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Tools {
+pub(crate) struct Tools {
     pub items: Vec<Value>,
     pub next_cursor: Option<String>,
     pub servers: Vec<ToolboxStatus>,
 }
 
-async fn tools(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Tools>> {
+async fn tools(Context(app, caller): Context) -> ApiResult<Json<Tools>> {
     let mut visible = Vec::new();
     for toolbox in &app.catalogue.outside().0 {
         if is_visible(&app, &caller, toolbox.projects()).await? {
@@ -57,8 +56,7 @@ async fn tools(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Js
 }
 
 async fn call(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     Id(name): Id<String>,
     JsonBody(arguments): JsonBody<Value>,
 ) -> ApiResult<Json<Value>> {
@@ -83,7 +81,7 @@ async fn is_visible(app: &AppState, caller: &Caller, projects: &[ProjectId]) -> 
     Ok(projects.is_empty())
 }
 
-pub async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbox>]) -> Tools {
+pub(crate) async fn described(catalogue: &Catalogue, toolboxes: &[Arc<dyn Toolbox>]) -> Tools {
     let listings = toolboxes.iter().map(|toolbox| async move { (toolbox.server(), offers(toolbox.as_ref()).await) });
     let mut tools = Tools { items: catalogue.described_tools(), next_cursor: None, servers: Vec::new() };
     for (server, offers) in futures::future::join_all(listings).await {

@@ -17,7 +17,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// An entity that counts its versions.
-pub trait HasVersion: Serialize {
+pub(super) trait HasVersion: Serialize {
     fn version(&self) -> i64;
 }
 
@@ -34,7 +34,7 @@ macro_rules! has_version {
 has_version!(Project, Document, Task);
 
 /// An entity with its version as a header.
-pub struct Versioned<T>(pub StatusCode, pub T);
+pub(super) struct Versioned<T>(pub StatusCode, pub T);
 
 impl<T: HasVersion> IntoResponse for Versioned<T> {
     fn into_response(self) -> Response {
@@ -48,11 +48,11 @@ impl<T: HasVersion> IntoResponse for Versioned<T> {
 }
 
 /// The version a change was made on; `None` is `*`, whichever is there.
-pub struct IfMatch(pub Option<i64>);
+pub(super) struct IfMatch(pub Option<i64>);
 
 impl IfMatch {
     /// Refuses a change that was based on another version than the stored one.
-    pub fn check(&self, entity: &impl HasVersion) -> ApiResult<()> {
+    pub(super) fn check(&self, entity: &impl HasVersion) -> ApiResult<()> {
         match self.0.is_none_or(|expected| expected == entity.version()) {
             true => Ok(()),
             false => Err(stale()),
@@ -61,7 +61,7 @@ impl IfMatch {
 }
 
 /// Schema of the `If-Match` header.
-pub fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     json!({"type": "string", "pattern": "^([*]|\"[0-9]{1,9}\")$"})
 }
 
@@ -87,11 +87,11 @@ impl FromRequestParts<Arc<AppState>> for IfMatch {
 }
 
 /// Mutations with their author; seq 0, since they belong to no run.
-pub fn changes(caller: &Caller, mutations: Vec<Mutation>) -> Vec<Change> {
+pub(super) fn changes(caller: &Caller, mutations: Vec<Mutation>) -> Vec<Change> {
     mutations.into_iter().map(|mutation| Change { mutation, actor: caller.actor(), seq: 0 }).collect()
 }
 
-pub fn stale() -> Problem {
+pub(super) fn stale() -> Problem {
     Problem::new(
         StatusCode::PRECONDITION_FAILED,
         "stale_version",
@@ -100,7 +100,7 @@ pub fn stale() -> Problem {
 }
 
 /// Commits changes that the caller makes outside any run. A conflict is reported like an outdated `If-Match`.
-pub async fn write(app: &AppState, caller: &Caller, mutations: Vec<Mutation>) -> ApiResult<()> {
+pub(super) async fn write(app: &AppState, caller: &Caller, mutations: Vec<Mutation>) -> ApiResult<()> {
     app.commands()?;
     app.store.change(changes(caller, mutations)).await.map_err(|error| match error {
         AppendError::Conflict(_) => stale(),

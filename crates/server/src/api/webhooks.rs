@@ -1,13 +1,12 @@
 //! Routes for webhooks: URLs that notifications are sent to, and the outcome of each delivery. A secret is shown once.
 
-use super::caller::{Caller, Id, JsonBody};
+use super::caller::{Caller, Context, Id, JsonBody};
 use super::problems::Problem;
 use super::route::Access::{Read, Run};
 use super::route::Route;
 use super::schema::{Schema, count, id, list, nullable, one_of, record, secret, text, time, up_to, words};
 use super::{ApiResult, AppState};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use engine::time::Timestamp;
 use http_client::check_url;
@@ -15,14 +14,13 @@ use outbound::webhooks::Secret;
 use runtime::notifications::{Delivery, DeliveryState, KINDS, Template, Webhook};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::sync::Arc;
 use uuid::Uuid;
 
 /// Webhooks that one person may have.
 const MAX_WEBHOOKS: usize = 50;
 const RECENT: usize = 50;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let new = form! {
         url: words(2_000);
         kinds: up_to(KINDS.len(), one_of(KINDS)), template: one_of(Template::ALL.map(Template::name)),
@@ -60,7 +58,7 @@ fn delivery() -> Schema {
 
 /// A webhook as its owner sees it.
 #[derive(Serialize, Deserialize)]
-pub struct WebhookView {
+pub(crate) struct WebhookView {
     pub id: Uuid,
     pub url: String,
     pub template: Template,
@@ -79,7 +77,7 @@ impl From<Webhook> for WebhookView {
     }
 }
 
-async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult<Json<Vec<WebhookView>>> {
+async fn list_all(Context(app, caller): Context) -> ApiResult<Json<Vec<WebhookView>>> {
     let webhooks = app.notifications.webhooks(caller.id()).await?;
     Ok(Json(webhooks.into_iter().map(WebhookView::from).collect()))
 }
@@ -87,7 +85,7 @@ async fn list_all(State(app): State<Arc<AppState>>, caller: Caller) -> ApiResult
 /// The body of `POST /api/webhooks`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewWebhook {
+pub(crate) struct NewWebhook {
     pub url: String,
     /// Every kind when empty.
     #[serde(default)]
@@ -101,8 +99,7 @@ fn standard() -> String {
 }
 
 async fn create(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     JsonBody(new): JsonBody<NewWebhook>,
 ) -> ApiResult<(StatusCode, Json<WebhookView>)> {
     if let Some(unknown) = new.kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
@@ -145,21 +142,17 @@ async fn owned(app: &AppState, caller: &Caller, id: Uuid) -> ApiResult<Webhook> 
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct WebhookWithDeliveries {
+pub(crate) struct WebhookWithDeliveries {
     pub webhook: WebhookView,
     pub deliveries: Vec<Delivery>,
 }
 
-async fn show(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
-    Id(id): Id<Uuid>,
-) -> ApiResult<Json<WebhookWithDeliveries>> {
+async fn show(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<Json<WebhookWithDeliveries>> {
     let webhook = owned(&app, &caller, id).await?.into();
     Ok(Json(WebhookWithDeliveries { webhook, deliveries: app.notifications.deliveries(id, RECENT).await? }))
 }
 
-async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
+async fn remove(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<StatusCode> {
     match app.notifications.remove_webhook(caller.id(), id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("webhook")),
@@ -167,7 +160,7 @@ async fn remove(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uui
 }
 
 /// Sends a test at once, so that the response has its outcome. A failed one is retried like any other delivery.
-async fn test(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
+async fn test(Context(app, caller): Context, Id(id): Id<Uuid>) -> ApiResult<Json<Delivery>> {
     let webhook = owned(&app, &caller, id).await?;
     let now = app.clock.now();
     let test: Uuid = super::runs::mint(&app);

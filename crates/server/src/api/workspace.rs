@@ -1,24 +1,22 @@
 //! Routes across documents, tasks and projects: the workspace of a run, search, and edges.
 
-use super::caller::{Caller, Id};
+use super::caller::{Context, Id};
 use super::problems::Problem;
 use super::query::{MAX_PAGE, QueryString, page_limit};
 use super::route::Access::Read;
 use super::route::Route;
 use super::schema::{Schema, id, list, nullable, one_of, text};
-use super::{ApiResult, AppState, Page, records};
+use super::{ApiResult, Page, records};
 use axum::Json;
-use axum::extract::State;
 use engine::ids::{DocumentId, EdgeId, ProjectId, RunId};
 use engine::workspace::{Document, Edge, Task};
 use runtime::ports::{DocumentFilter, EdgeFilter, Hit, HitKind, Library, SearchFilter, Slice, TaskFilter};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use uuid::Uuid;
 
 const MANY: usize = 10_000;
 
-pub fn routes() -> Vec<Route> {
+pub(super) fn routes() -> Vec<Route> {
     let workspace = record! { "Workspace":
         workspace_document_id: nullable(id()), documents: list(records::document()), tasks: list(records::task()),
         edges: list(records::edge()),
@@ -42,14 +40,14 @@ pub fn routes() -> Vec<Route> {
 
 /// Everything that a run made, with its edges.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub workspace_document_id: Option<DocumentId>,
     pub documents: Vec<Document>,
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
 }
 
-async fn of_run(State(app): State<Arc<AppState>>, caller: Caller, Id(id): Id<RunId>) -> ApiResult<Json<Workspace>> {
+async fn of_run(Context(app, caller): Context, Id(id): Id<RunId>) -> ApiResult<Json<Workspace>> {
     let run = caller.run(&app, id).await?;
     let scope = caller.scope();
     let documents = DocumentFilter { run_id: Some(id), limit: MANY, ..DocumentFilter::default() };
@@ -76,8 +74,7 @@ struct SearchQuery {
 }
 
 async fn search(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<SearchQuery>,
 ) -> ApiResult<Json<Page<Hit>>> {
     if let Some(why) = runtime::search_terms::too_many(&query.q) {
@@ -111,8 +108,7 @@ struct EdgesQuery {
 }
 
 async fn edges(
-    State(app): State<Arc<AppState>>,
-    caller: Caller,
+    Context(app, caller): Context,
     QueryString(query): QueryString<EdgesQuery>,
 ) -> ApiResult<Json<Page<Edge>>> {
     if query.src.is_none() && query.dst.is_none() && query.run_id.is_none() {

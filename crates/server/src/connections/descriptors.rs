@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const MOST: u64 = 65_536;
 
 /// Raises the soft limit as far as the hard limit allows, and returns it.
-pub fn raise_limit() -> usize {
+pub(super) fn raise_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.unwrap_or(MOST).min(MOST);
     let current = current.unwrap_or(MOST);

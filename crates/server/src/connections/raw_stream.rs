@@ -24,14 +24,14 @@ use tokio_util::task::AbortOnDropHandle;
 const MAX_WRITE: usize = 64 << 10;
 
 /// The pieces of a streamed response.
-pub trait Frames: Send + 'static {
+pub(crate) trait Frames: Send + 'static {
     /// `None` ends the response.
     fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
 /// Clones share the connection, and each may write.
 #[derive(Clone)]
-pub struct RawStream(Arc<Wire>);
+pub(crate) struct RawStream(Arc<Wire>);
 
 struct Wire {
     stream: Arc<TcpStream>,
@@ -44,13 +44,13 @@ struct Wire {
 }
 
 impl RawStream {
-    pub fn new(stream: Arc<TcpStream>, connection: Connection) -> RawStream {
+    pub(crate) fn new(stream: Arc<TcpStream>, connection: Connection) -> RawStream {
         RawStream(Arc::new(Wire { stream, connection, successor: Mutex::default(), refusal: Mutex::default() }))
     }
 
     /// The body of a streamed response: hyper writes the first frame, and the others are written past it. When the client
     /// disconnects, hyper drops the body, and the task that writes ends with it.
-    pub fn carry(
+    pub(crate) fn carry(
         self,
         mut frames: impl Frames,
     ) -> impl Stream<Item = std::result::Result<Bytes, Infallible>> + Send + 'static {

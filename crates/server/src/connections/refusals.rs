@@ -9,7 +9,7 @@ const MAX_HEAD: usize = 256;
 
 /// The status of a response that hyper made by itself: a head alone, without the request id that every response of the
 /// router has.
-pub fn bare_status(bytes: &[u8]) -> Option<u16> {
+pub(super) fn bare_status(bytes: &[u8]) -> Option<u16> {
     let head = std::str::from_utf8(bytes).ok().filter(|head| head.len() <= MAX_HEAD)?;
     let fields = head.strip_prefix("HTTP/1.1 ")?.strip_suffix("\r\n\r\n")?;
     let mut lines = fields.split("\r\n");
@@ -21,7 +21,7 @@ pub fn bare_status(bytes: &[u8]) -> Option<u16> {
 }
 
 /// The same response with a problem as its body.
-pub fn with_problem(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn with_problem(bytes: &[u8]) -> Option<Vec<u8>> {
     let problem = match bare_status(bytes)? {
         414 => Problem::new(
             StatusCode::URI_TOO_LONG,
@@ -43,7 +43,7 @@ pub fn with_problem(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Sent when every connection serves somebody who logged in, so none can be closed.
-pub fn too_many_connections() -> Vec<u8> {
+pub(super) fn too_many_connections() -> Vec<u8> {
     let detail = "this server has no free connections; try again in a moment";
     response(&Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", detail))
 }

@@ -17,7 +17,7 @@ const MIN_RESERVE: usize = 64;
 const MAX_RESERVE: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub(super) struct Limits {
     pub total: usize,
     /// Unauthenticated connections from one network.
     pub anonymous_per_network: usize,
@@ -28,7 +28,7 @@ pub struct Limits {
 
 impl Limits {
     /// For a process that may have this many files open.
-    pub fn for_descriptors(limit: usize) -> Limits {
+    pub(super) fn for_descriptors(limit: usize) -> Limits {
         let reserve = (limit / 4).clamp(MIN_RESERVE, MAX_RESERVE);
         let total = limit.saturating_sub(reserve).clamp(MIN_RESERVE, MAX_CONNECTIONS);
         Limits {
@@ -120,7 +120,7 @@ impl Open {
 
 /// The connections of one listener.
 #[derive(Clone)]
-pub struct Registry(Arc<Inner>);
+pub(super) struct Registry(Arc<Inner>);
 
 struct Inner {
     limits: Limits,
@@ -129,12 +129,12 @@ struct Inner {
 }
 
 impl Registry {
-    pub fn new(limits: Limits) -> Registry {
+    pub(super) fn new(limits: Limits) -> Registry {
         Registry(Arc::new(Inner { limits, start: Instant::now(), open: Mutex::default() }))
     }
 
     /// `None` when every connection serves an authenticated caller.
-    pub fn admit(&self, stream: &Arc<TcpStream>, peer: IpAddr) -> Option<Connection> {
+    pub(super) fn admit(&self, stream: &Arc<TcpStream>, peer: IpAddr) -> Option<Connection> {
         let (network, limits) = (Network::from(peer), self.0.limits);
         let mut open = self.0.open();
         if open.by_network.get(&network).is_some_and(|count| *count >= limits.anonymous_per_network) {
@@ -161,7 +161,7 @@ impl Registry {
     }
 
     /// Frees a descriptor when none are left. False when no connection can be closed.
-    pub fn close_one(&self) -> bool {
+    pub(super) fn close_one(&self) -> bool {
         self.0.open().close_one(|_| true)
     }
 }
@@ -178,7 +178,7 @@ impl Inner {
 
 /// A registered connection, until the last clone is dropped.
 #[derive(Clone)]
-pub struct Connection(Arc<Registration>);
+pub(crate) struct Connection(Arc<Registration>);
 
 struct Registration {
     id: u64,
@@ -194,12 +194,12 @@ impl Drop for Registration {
 
 impl Connection {
     /// A valid credential was received on this connection.
-    pub fn authenticate(&self) {
+    pub(crate) fn authenticate(&self) {
         self.0.entry.authenticated.store(true, Ordering::Relaxed);
     }
 
     /// The connection becomes a WebSocket. When too many are unauthenticated, the oldest of those is closed.
-    pub fn upgrade(&self) {
+    pub(crate) fn upgrade(&self) {
         self.set(Activity::WebSocket);
         let (limits, network) = (self.0.registry.limits, self.0.entry.network);
         let mut open = self.0.registry.open();
@@ -214,12 +214,12 @@ impl Connection {
     }
 
     /// The connection is busy until the guard is dropped.
-    pub fn answering(&self) -> BusyGuard {
+    pub(crate) fn answering(&self) -> BusyGuard {
         self.set(Activity::Busy);
         BusyGuard(self.clone())
     }
 
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.0.entry.is(Activity::Idle)
     }
 
@@ -229,7 +229,7 @@ impl Connection {
     }
 }
 
-pub struct BusyGuard(Connection);
+pub(crate) struct BusyGuard(Connection);
 
 impl Drop for BusyGuard {
     fn drop(&mut self) {

@@ -6,13 +6,13 @@ use hyper::body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-pub struct TrackedBody {
+pub(super) struct TrackedBody {
     body: Body,
     _busy: BusyGuard,
 }
 
 impl TrackedBody {
-    pub fn new(body: Body, busy: BusyGuard) -> TrackedBody {
+    pub(super) fn new(body: Body, busy: BusyGuard) -> TrackedBody {
         TrackedBody { body, _busy: busy }
     }
 }

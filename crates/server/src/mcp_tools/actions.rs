@@ -10,7 +10,7 @@ use engine::ids::RunId;
 use mcp::server::Action;
 use serde_json::{Map, Value, json};
 
-pub const START: &str = "start_run";
+pub(super) const START: &str = "start_run";
 const LIST: &str = "list_runs";
 const READ: &str = "read_run";
 const QUESTIONS: &str = "list_questions";
@@ -19,14 +19,14 @@ const STEER: &str = "steer";
 const CANCEL: &str = "cancel";
 
 /// A request of the API.
-pub struct ApiRequest {
+pub(super) struct ApiRequest {
     pub method: Method,
     pub path: String,
     pub body: Option<Value>,
 }
 
 /// Actions on runs, then actions on the workspace.
-pub fn all() -> Vec<Action> {
+pub(super) fn all() -> Vec<Action> {
     of_runs().into_iter().chain(built_in()).collect()
 }
 
@@ -139,7 +139,7 @@ fn of_runs() -> Vec<Action> {
 }
 
 /// The API request of an action, or the error in its arguments.
-pub fn request(name: &str, arguments: Value) -> Result<ApiRequest, String> {
+pub(super) fn request(name: &str, arguments: Value) -> Result<ApiRequest, String> {
     let post = |path: String, body: Value| Ok(ApiRequest { method: Method::POST, path, body: Some(body) });
     let Some(action) = of_runs().into_iter().find(|action| action.name == name) else {
         return post(format!("/api/tools/{}", encoded(name)), arguments);
@@ -197,7 +197,7 @@ fn query(arguments: &Value) -> String {
 }
 
 /// The part of the response that is returned: runs are shortened, unless the caller asked to read one.
-pub fn result(name: &str, mut answer: Value) -> Value {
+pub(super) fn result(name: &str, mut answer: Value) -> Value {
     let short =
         |run: &Value| serde_json::from_value::<RunRow>(run.clone()).map_or_else(|_| run.clone(), |run| summary(&run));
     match name {

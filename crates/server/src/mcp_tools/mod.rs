@@ -19,14 +19,14 @@ const REPORT: &str = "/report";
 /// Documents, and reports, of one page of resources.
 const PAGE: usize = 50;
 
-pub struct RunTools {
+pub(crate) struct RunTools {
     client: ApiClient,
     /// Asks the holder of the database to drive runs that are started here.
     drives: bool,
 }
 
 impl RunTools {
-    pub fn new(client: ApiClient, drives: bool) -> RunTools {
+    pub(crate) fn new(client: ApiClient, drives: bool) -> RunTools {
         RunTools { client, drives }
     }
 

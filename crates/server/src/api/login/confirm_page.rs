@@ -14,7 +14,7 @@ use store::keys::Grant;
 const STYLE: &str = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1rem}";
 
-pub fn page(present: Option<&ActorRecord>, newcomer: &Caller, code: &str) -> Response {
+pub(super) fn page(present: Option<&ActorRecord>, newcomer: &Caller, code: &str) -> Response {
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
         STANDARD.encode(Sha256::digest(STYLE))

@@ -18,7 +18,7 @@ use store::keys::{Key, KeyKind};
 
 /// Why a link does not log in. The page at `/login?problem=…` explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkProblem {
+pub(super) enum LinkProblem {
     Used,
     Expired,
     /// Not a code of this server, or one that was deleted since; tokens are not codes.
@@ -26,9 +26,9 @@ pub enum LinkProblem {
 }
 
 impl LinkProblem {
-    pub const ALL: [LinkProblem; 3] = [LinkProblem::Used, LinkProblem::Expired, LinkProblem::Unknown];
+    pub(super) const ALL: [LinkProblem; 3] = [LinkProblem::Used, LinkProblem::Expired, LinkProblem::Unknown];
 
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             LinkProblem::Used => "used",
             LinkProblem::Expired => "expired",
@@ -46,14 +46,14 @@ impl LinkProblem {
 }
 
 #[derive(Deserialize)]
-pub struct FollowQuery {
+pub(super) struct FollowQuery {
     code: Option<String>,
     problem: Option<String>,
 }
 
 /// A link from the terminal logs in at once. When somebody else is logged in, or another site led here, the person has to
 /// confirm. A link that does not log in leads to a page that says why.
-pub async fn follow(
+pub(super) async fn follow(
     State(app): State<Arc<AppState>>,
     method: Method,
     peer: Peer,
@@ -78,7 +78,7 @@ pub async fn follow(
 }
 
 /// The person confirmed the link on the page that `follow` showed.
-pub async fn confirm(
+pub(super) async fn confirm(
     State(app): State<Arc<AppState>>,
     peer: Peer,
     headers: HeaderMap,

@@ -43,7 +43,7 @@ fn parse<T: FromStr>(id: &str) -> Option<T> {
     id.parse().ok()
 }
 
-pub struct Channel {
+pub(super) struct Channel {
     /// With the prefix that the protocol puts before it.
     pub topic: String,
     pub join_ref: Value,
@@ -52,7 +52,7 @@ pub struct Channel {
     heartbeat: Heartbeat,
 }
 
-pub enum ChannelInput {
+pub(super) enum ChannelInput {
     /// Payloads, as JSON.
     Broadcasts(Vec<String>),
     /// The topic can no longer be read.
@@ -61,7 +61,7 @@ pub enum ChannelInput {
 
 impl Channel {
     /// Joins at the end of the log: earlier events are not broadcast.
-    pub async fn open(app: &AppState, caller: Caller, join: &ClientMessage) -> ApiResult<Channel> {
+    pub(super) async fn open(app: &AppState, caller: Caller, join: &ClientMessage) -> ApiResult<Channel> {
         let unknown = || Problem::not_found("topic");
         let name = join.topic.strip_prefix(PREFIX).ok_or_else(unknown)?;
         let about = ChannelTopic::parse(name).ok_or_else(unknown)?;
@@ -83,11 +83,11 @@ impl Channel {
         })
     }
 
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.topic.strip_prefix(PREFIX).unwrap_or(&self.topic)
     }
 
-    pub async fn renew(&mut self, app: &AppState, caller: Caller) -> ApiResult<()> {
+    pub(super) async fn renew(&mut self, app: &AppState, caller: Caller) -> ApiResult<()> {
         caller.run(app, self.tail.run).await?;
         self.heartbeat = Heartbeat::of(&app.revoked, &caller);
         self.tail.set_reader(app, &caller);
@@ -95,7 +95,7 @@ impl Channel {
     }
 
     /// Cancel-safe.
-    pub async fn next(&mut self) -> ChannelInput {
+    pub(super) async fn next(&mut self) -> ChannelInput {
         loop {
             let item = tokio::select! {
                 biased;

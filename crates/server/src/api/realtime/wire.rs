@@ -4,14 +4,14 @@
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProtocolVersion {
+pub(super) enum ProtocolVersion {
     V1,
     V2,
 }
 
 impl ProtocolVersion {
     /// The first version is Phoenix's default.
-    pub fn parse(text: Option<&str>) -> Option<ProtocolVersion> {
+    pub(super) fn parse(text: Option<&str>) -> Option<ProtocolVersion> {
         match text {
             None | Some("1.0.0") => Some(ProtocolVersion::V1),
             Some("2.0.0") => Some(ProtocolVersion::V2),
@@ -21,7 +21,7 @@ impl ProtocolVersion {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClientMessage {
+pub(super) struct ClientMessage {
     pub join_ref: Value,
     pub reference: Value,
     pub topic: String,
@@ -30,7 +30,7 @@ pub struct ClientMessage {
 }
 
 impl ClientMessage {
-    pub fn parse(version: ProtocolVersion, text: &str) -> Option<ClientMessage> {
+    pub(super) fn parse(version: ProtocolVersion, text: &str) -> Option<ClientMessage> {
         let mut value: Value = serde_json::from_str(text).ok()?;
         let parts = match (version, &mut value) {
             (ProtocolVersion::V1, Value::Object(fields)) => {
@@ -45,7 +45,7 @@ impl ClientMessage {
 }
 
 /// `payload` is JSON text.
-pub fn frame(
+pub(super) fn frame(
     version: ProtocolVersion,
     join_ref: &Value,
     reference: &Value,
