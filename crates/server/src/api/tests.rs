@@ -146,7 +146,7 @@ async fn projects_are_seen_by_members_only_and_actors_act_under_their_own_name()
 }
 
 #[tokio::test]
-async fn t14_a_client_too_slow_to_be_told_is_told_so_and_misses_nothing() {
+async fn t14_a_client_that_falls_behind_is_told_so_and_misses_nothing() {
     let world = world().await;
     let client = world.client("local");
     let run: RunRow = client.post("/api/runs", &json!({"kind": "homework", "objective": "List bees"})).await.unwrap();
